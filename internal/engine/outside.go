@@ -41,9 +41,9 @@ type Outside struct {
 	client atomic.Pointer[wake.Client] // nil until it has introduced itself
 	codex  atomic.Pointer[wake.Codex]  // nil for a session that is not woken this way
 
-	mu    sync.Mutex
-	begun bool
-	shown int64 // the last message that was behind a result
+	mu      sync.Mutex
+	started bool
+	shown   int64 // the last message that was behind a result
 }
 
 // NameOf makes a name for a team from the directory that it works in. ok is false if no part of
@@ -268,13 +268,13 @@ func (o *Outside) mail(ctx context.Context) (string, error) {
 		o.shown = 0
 	}
 	var before []team.Message
-	if m, _ := o.team.member(o.member); !o.begun && m.DeliveredSeq > m.ReadSeq {
+	if m, _ := o.team.member(o.member); !o.started && m.DeliveredSeq > m.ReadSeq {
 		var err error
 		if before, err = o.team.unread(ctx, m); err != nil {
 			return "", err
 		}
 	}
-	o.begun = true
+	o.started = true
 	mail, _, err := o.team.take(ctx, o.member, o.member, before)
 	if team.CodeOf(err) != "" { // the team takes no more commands, and the mail stays delivered
 		mail, err = before, nil

@@ -26,11 +26,11 @@ func (l *lab) attend(of *engine.Team, member string) *attended {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(within(l.t))
 	a, ended := &attended{t: l.t}, make(chan error, 1)
-	begun := make(chan struct{})
+	started := make(chan struct{})
 	go func() {
 		ended <- of.Attend(ctx, member, l.project, func(ctx context.Context, o *engine.Outside) error {
 			a.Outside, a.ctx = o, ctx
-			close(begun)
+			close(started)
 			<-ctx.Done()
 			return nil
 		})
@@ -43,7 +43,7 @@ func (l *lab) attend(of *engine.Team, member string) *attended {
 	}
 	l.t.Cleanup(func() { a.leave() })
 	select {
-	case <-begun:
+	case <-started:
 	case err := <-ended:
 		l.t.Fatalf("%s cannot be attended: %v", member, err)
 	}

@@ -28,7 +28,7 @@ func (m *member) look(ctx context.Context) error {
 		m.show("%v", err)
 		return nil
 	}
-	if m.session != nil && !m.begun { // the session first reports what it knows; then there is another look
+	if m.session != nil && !m.started { // the session first reports what it knows; then there is another look
 		return nil
 	}
 	waiting, err := m.o.Team.Waiting(ctx, m.o.Name)

@@ -83,7 +83,7 @@ type member struct {
 	session agent.Session
 	updates *queue
 	resume  string         // the agent's own id of its session
-	begun   bool           // the session has started, and reported what its history has
+	started bool           // the session has started, and reported what its history has
 	seen    map[int64]bool // numbers of entries in its history; 0 is the prompt that the member was spawned with
 	cut     bool           // the previous process was killed in the middle of a turn
 
@@ -314,7 +314,7 @@ func (m *member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.session, m.updates, m.begun, m.seen = session, pump(session), false, nil
+	m.session, m.updates, m.started, m.seen = session, pump(session), false, nil
 	return nil
 }
 
@@ -324,7 +324,7 @@ func (m *member) begin(ctx context.Context, u agent.Started) {
 	if u.Session != "" {
 		m.resume = u.Session
 	}
-	m.begun, m.seen = true, map[int64]bool{}
+	m.started, m.seen = true, map[int64]bool{}
 	for _, n := range u.Seen {
 		m.seen[n] = true
 	}

@@ -24,7 +24,7 @@ func TestModeThatTakesANewSession(t *testing.T) {
 			sessions := modelled(s)
 			ann := next(t, sessions)
 			ann.refuses = refusal
-			ann.begun <- agent.Started{Session: "s-1"}
+			ann.started <- agent.Started{Session: "s-1"}
 			ann.given(t)
 			ann.updates <- agent.TurnStarted{}
 			s.do(team.User, &team.SetMode{Member: "ann", Mode: "bypassPermissions"})
@@ -51,7 +51,7 @@ func TestModeThatTakesANewSession(t *testing.T) {
 			if again.Resume != "s-1" || again.Access.Mode != "bypassPermissions" {
 				t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
 			}
-			again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+			again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 			p := again.turn(t, "Looked.", func() {
 				again.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`)
 			})
@@ -71,7 +71,7 @@ func TestModeAfterAFailedTurn(t *testing.T) {
 	sessions := modelled(s)
 	ann := next(t, sessions)
 	ann.refuses = agent.ErrNewSession
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	s.do(team.User, &team.SetMode{Member: "ann", Mode: "bypassPermissions"})
@@ -93,7 +93,7 @@ func TestModeAfterAFailedTurn(t *testing.T) {
 	if again.Resume != "s-1" || again.Access.Mode != "bypassPermissions" {
 		t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
 	}
-	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+	again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 	if p := again.turn(t, "Looked.", func() {
 		again.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`)
 	}); !strings.Contains(p.Text, "Look") {
@@ -110,7 +110,7 @@ func TestModeChangedBack(t *testing.T) {
 	sessions := modelled(s)
 	ann := next(t, sessions)
 	ann.refuses = agent.ErrNewSession
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	s.do(team.User, &team.SetMode{Member: "ann", Mode: "bypassPermissions"})
@@ -128,7 +128,7 @@ func TestModeChangedBack(t *testing.T) {
 	if again.Resume != "s-1" || again.Access.Mode != "bypassPermissions" {
 		t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
 	}
-	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+	again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 }
 
 // TestSessionsLookWithoutLocks: git takes no locks for commands of a session that only read, unless
@@ -144,7 +144,7 @@ func TestSessionsLookWithoutLocks(t *testing.T) {
 		if got := agent.Variable(one.Env, "GIT_OPTIONAL_LOCKS"); got != want {
 			t.Errorf("in the session of %s it is %q", one.Member, got)
 		}
-		one.begun <- agent.Started{Session: "s-" + one.Member}
+		one.started <- agent.Started{Session: "s-" + one.Member}
 	}
 }
 

@@ -38,13 +38,13 @@ func newTimedStage(t *testing.T, timing team.Timing, bodies ...team.Body) (*stag
 }
 
 // working is a session that claims a task and works on it until it must end.
-func working(begun chan<- struct{}) scripted {
+func working(started chan<- struct{}) scripted {
 	return func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}
 		s.updates <- agent.TurnStarted{}
 		if _, err := s.Do(context.Background(), &team.ClaimTask{Member: s.Member}); err == nil {
 			s.updates <- agent.Text{Text: "half of it is done"}
-			begun <- struct{}{}
+			started <- struct{}{}
 		}
 		<-s.stop
 		return nil
@@ -56,9 +56,9 @@ func working(begun chan<- struct{}) scripted {
 func TestWorkIsSavedWithoutALead(t *testing.T) {
 	t.Parallel()
 	s, dir := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
-	begun := make(chan struct{}, 1)
-	s.start("h1", working(begun))
-	<-begun
+	started := make(chan struct{}, 1)
+	s.start("h1", working(started))
+	<-started
 	if err := os.WriteFile(filepath.Join(dir, "new.txt"), []byte("a new line\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +104,9 @@ func TestZombieRests(t *testing.T) {
 	timing := quick
 	timing.Zombie = 200 * time.Millisecond
 	s, dir := newTimedStage(t, timing, spawn("ann"), &team.CreateTask{Subject: "one"})
-	begun := make(chan struct{}, 4)
-	s.start("h1", working(begun))
-	<-begun
+	started := make(chan struct{}, 4)
+	s.start("h1", working(started))
+	<-started
 	if err := os.WriteFile(filepath.Join(dir, "new.txt"), []byte("a new line\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestZombieRests(t *testing.T) {
 	})
 	// the user is never lost
 	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince})
-	<-begun
+	<-started
 	s.until("ann goes on", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
 

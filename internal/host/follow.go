@@ -267,7 +267,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	}
 	s.giveReport(text)
 	if !u.Interrupted && !replaced {
-		s.giveUp()
+		s.failHeldTasks()
 	}
 	report := ""
 	if s.member != s.lead && !s.reported() {
@@ -430,10 +430,10 @@ func (s *seat) knew(t team.Task) (knows bool) {
 	return knows
 }
 
-// giveUp fails the tasks that the member still holds after a reminder, if the member waits for
-// nothing and no agent leads that could handle them. Otherwise they would stay in progress for
-// ever.
-func (s *seat) giveUp() {
+// failHeldTasks fails the tasks that the member still holds after a reminder, if the member waits
+// for nothing and no agent leads that could handle them. Otherwise they would stay in progress
+// forever.
+func (s *seat) failHeldTasks() {
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
 		lead, _ := st.Member(s.lead)

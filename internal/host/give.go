@@ -31,9 +31,9 @@ const wantTask team.WantKind = "task"
 // deliver gives the session what it should have, one thing after the other.
 func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Access, started <-chan agent.Started) {
 	select {
-	case begun := <-started:
+	case start := <-started:
 		if s.told {
-			s.open(ctx, session, begun)
+			s.open(ctx, session, start)
 		}
 	case <-ctx.Done():
 		return
@@ -71,7 +71,7 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 		case team.WantSave:
 			s.saving.Go(func() { s.saveAlone(ctx) })
 		case team.WantYield:
-			if !s.putDown(ctx, w.Reason) {
+			if !s.requeueTasks(ctx, w.Reason) {
 				s.wantSoon(w.Kind)
 			}
 		case wantTask:
@@ -259,14 +259,14 @@ func (s *seat) working() bool {
 }
 
 // open gives the session its first prompt. A session without one is idle.
-func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Started) {
+func (s *seat) open(ctx context.Context, session agent.Session, start agent.Started) {
 	var text string
 	merged := MergedDir(filepath.Dir(s.host.Hosts))
 	if _, err := os.Stat(merged); err != nil {
 		merged = ""
 	}
 	s.host.Replica.View(func(st *team.State) {
-		text = prompts.Opening(st, s.member, begun.Resumed, slices.Contains(begun.Seen, 0))
+		text = prompts.Opening(st, s.member, start.Resumed, slices.Contains(start.Seen, 0))
 		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" &&
 			!slices.ContainsFunc(st.Inbox(s.member), asksReport) {
 			text = strings.TrimSpace(text + "\n\n" + prompts.AskReport(merged))

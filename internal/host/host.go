@@ -188,14 +188,14 @@ func Clear(ctx context.Context, hosts string, log func(string)) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		errs = append(errs, bury(ctx, filepath.Join(hosts, e.Name()), log))
+		errs = append(errs, reap(ctx, filepath.Join(hosts, e.Name()), log))
 	}
 	return errors.Join(errs...)
 }
 
-// bury ends the processes that the host of that folder left, and removes the folder. It does
+// reap ends the processes that the host of that folder left, and removes the folder. It does
 // nothing if the host is running.
-func bury(ctx context.Context, dir string, log func(string)) error {
+func reap(ctx context.Context, dir string, log func(string)) error {
 	if proc.HostAlive(dir) {
 		return nil
 	}

@@ -271,7 +271,7 @@ func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 func TestAClaimAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	// A task out of retries can be claimed only by its id.
-	givenUp := []team.Body{spawn("ann"), &team.CreateTask{Subject: "look there"},
+	outOfRetries := []team.Body{spawn("ann"), &team.CreateTask{Subject: "look there"},
 		&team.ClaimTask{Task: "1", Member: "ann"}, &team.FailTask{Task: "1", Member: "ann"}}
 	late := func(s *stage, a *session) {
 		if _, err := a.Do(t.Context(), &team.ClaimTask{Task: "1"}); err != nil {
@@ -281,9 +281,9 @@ func TestAClaimAfterTheTurn(t *testing.T) {
 	lead := func(s *stage, a *session) { s.do("lead", &team.ClaimTask{Task: "1", Member: "ann"}) }
 	for name, claim := range map[string]func(*stage, *session){"by the lead": lead, "late": late} {
 		t.Run("a model, "+name, func(t *testing.T) {
-			s := newStage(t, givenUp...)
+			s := newStage(t, outOfRetries...)
 			ann := next(t, modelled(s))
-			ann.begun <- agent.Started{Session: "s-1"}
+			ann.started <- agent.Started{Session: "s-1"}
 			s.untilStatus("ann", team.Idle)
 			claim(s, ann)
 			p := ann.turn(t, "", func() {
@@ -296,7 +296,7 @@ func TestAClaimAfterTheTurn(t *testing.T) {
 			s.untilStatus("ann", team.Idle)
 		})
 		t.Run("a worker, "+name, func(t *testing.T) {
-			s := newStage(t, givenUp...)
+			s := newStage(t, outOfRetries...)
 			sessions := make(chan *session, 1)
 			s.start("h1", scripted(func(a *session) error {
 				a.updates <- agent.Started{Session: "s"}
@@ -348,7 +348,7 @@ func TestAClaimOfBoth(t *testing.T) {
 		t.Cleanup(func() { rep.Close() })
 		o.Replica = rep
 	}))
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	s.untilStatus("ann", team.Idle)
 	j.holds.Store(true)
 	s.do("lead", &team.CreateTask{Subject: "look there"})
@@ -414,7 +414,7 @@ func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 				t.Cleanup(func() { rep.Close() })
 				o.Replica = rep
 			}))
-			ann.begun <- agent.Started{Session: "s-1"}
+			ann.started <- agent.Started{Session: "s-1"}
 			s.untilStatus("ann", team.Idle)
 			s.do("lead", &team.CreateTask{Subject: "look there"})
 			<-over
@@ -512,7 +512,7 @@ func TestAReplacedSessionGetsNoMail(t *testing.T) {
 		t.Cleanup(func() { rep.Close() })
 		o.Replica = rep
 	}))
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	s.untilStatus("ann", team.Idle)
 	deaf.Store(true)
 	s.do("lead", &team.SendMessage{To: "ann", Body: "the first", Priority: "normal"})
@@ -539,7 +539,7 @@ func TestAClaimAfterATrouble(t *testing.T) {
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"},
 		&team.FailTask{Task: "1", Member: "ann"})
 	ann := next(t, modelled(s))
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	s.untilStatus("ann", team.Idle)
 	s.do("lead", &team.SendMessage{To: "ann", Body: "hello"})
 	ann.given(t)

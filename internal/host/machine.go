@@ -81,7 +81,7 @@ type enrolled struct {
 func (e enrolled) Alive(id string) bool { return proc.HostAlive(filepath.Join(e.dir, id)) }
 
 func (e enrolled) Clear(ctx context.Context, id string) error {
-	return bury(ctx, filepath.Join(e.dir, id), e.log)
+	return reap(ctx, filepath.Join(e.dir, id), e.log)
 }
 
 // missing says what is missing that members' sessions need.

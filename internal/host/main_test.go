@@ -84,7 +84,7 @@ type session struct {
 	taken   chan string         // ids of the prompts that the script has
 	may     chan agent.Access   // access that it was granted
 	refuses error               // its answer to that; nil for ErrUnsupported
-	begun   chan agent.Started  // of a model: how it starts
+	started chan agent.Started  // of a model: how it starts
 	end     chan error          // of a model: it ends by itself
 	stop    chan struct{}       // closed by Stop
 	done    chan struct{}

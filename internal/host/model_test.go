@@ -19,10 +19,10 @@ import (
 func modelled(s *stage, change ...func(*host.Options)) <-chan *session {
 	sessions := make(chan *session, 8)
 	s.start("h1", model(func(m *session) error {
-		m.begun = make(chan agent.Started)
+		m.started = make(chan agent.Started)
 		m.end = make(chan error)
 		sessions <- m
-		m.updates <- <-m.begun
+		m.updates <- <-m.started
 		select {
 		case <-m.stop:
 			return nil
@@ -115,7 +115,7 @@ func TestAModelWorks(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
 		&team.CreateTask{Subject: "Look", Description: "everywhere"})
 	ann := next(t, modelled(s))
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	p := ann.turn(t, "Looked.", func() {
 		ann.call(t, "TaskUpdate",
 			`{"taskId":"1","status":"completed","result":"nothing there"}`)
@@ -158,7 +158,7 @@ func TestTheLastText(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
 	ann := next(t, modelled(s))
-	ann.begun <- agent.Started{}
+	ann.started <- agent.Started{}
 	ann.turn(t, "It is done, I think.")
 	s.untilStatus("ann", team.Idle)
 	if got := s.inbox("lead", team.TypeIdle); len(got) != 1 || got[0] != "It is done, I think." {
@@ -183,7 +183,7 @@ func TestNudge(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	ann := next(t, modelled(s))
-	ann.begun <- agent.Started{}
+	ann.started <- agent.Started{}
 	ann.turn(t, "I looked.")
 	if p := ann.turn(t, ""); !strings.Contains(p.Text, "Task 1 (Look) is still yours") {
 		t.Errorf("it was told %q", p.Text)
@@ -204,7 +204,7 @@ func TestReceipts(t *testing.T) {
 	s := newStage(t, spawn("ann"))
 	sessions := modelled(s)
 	ann := next(t, sessions)
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	s.untilStatus("ann", team.Idle)
 	s.do("lead", &team.SendMessage{To: "ann", Body: "one"})
 	first := ann.peek(t)
@@ -222,7 +222,7 @@ func TestReceipts(t *testing.T) {
 	if again.Resume != "s-1" || again.Incarnation != 2 {
 		t.Errorf("it goes on with %q as session %d", again.Resume, again.Incarnation)
 	}
-	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{2}}
+	again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{2}}
 	p := again.given(t)
 	if got := envelope.Carries("demo-1", "ann", p.Text); len(got) != 1 || got[0] != 3 {
 		t.Errorf("it was given %v:\n%s", got, p.Text)
@@ -236,7 +236,7 @@ func TestMailWithATool(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
 	sessions := modelled(s)
 	ann := next(t, sessions)
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	s.do("lead", &team.Broadcast{Body: "one"})
@@ -249,7 +249,7 @@ func TestMailWithATool(t *testing.T) {
 	ann.end <- errors.New("killed")
 
 	again := next(t, sessions)
-	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+	again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 	p := again.peek(t) // it comes with the mail that did not arrive
 	if got := envelope.Carries("demo-1", "ann", p.Text); !slices.Equal(got, []int64{0, 1, 2}) ||
 		!strings.Contains(p.Text, "Continue where you stopped") || len(p.Mail) != 2 {
@@ -269,7 +269,7 @@ func TestReceiptOfATool(t *testing.T) {
 		Agent: team.External})
 	ann := next(t, modelled(s))
 	s.do("eve", &team.SendMessage{To: "ann", Body: "before she starts"})
-	ann.begun <- agent.Started{}
+	ann.started <- agent.Started{}
 	var text string
 	for text == "" || !strings.Contains(text, "before she starts") {
 		p := ann.peek(t) // the opening, with the mail
@@ -290,7 +290,7 @@ func TestTrouble(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	ann := next(t, modelled(s))
-	ann.begun <- agent.Started{}
+	ann.started <- agent.Started{}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemLimit, Text: "429: too many requests"}}
@@ -326,12 +326,12 @@ func TestCutOff(t *testing.T) {
 		&team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	ann.end <- errors.New("signal: killed")
 	again := next(t, sessions)
-	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+	again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 	p := again.given(t)
 	if strings.Contains(p.Text, "You test.") || !strings.Contains(p.Text, "signal: killed") ||
 		!strings.Contains(p.Text, "Task 1 is yours now") {
@@ -353,7 +353,7 @@ func TestPlans(t *testing.T) {
 	if ann.Access.Writes || ann.Gate("Edit", "{}") == nil || ann.Gate("Read", "{}") != nil {
 		t.Error("it could write before it began")
 	}
-	ann.begun <- agent.Started{}
+	ann.started <- agent.Started{}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	answers := make(chan string, 1)
@@ -400,7 +400,7 @@ func TestHandover(t *testing.T) {
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	ann.turn(t, "Half of it is done.", func() {
 		ann.updates <- agent.Used{Usage: team.Usage{InputTokens: 10}, Context: 91}
 	})
@@ -408,7 +408,7 @@ func TestHandover(t *testing.T) {
 	if again.Resume != "" || again.Incarnation != 2 {
 		t.Errorf("it goes on with %q as session %d", again.Resume, again.Incarnation)
 	}
-	again.begun <- agent.Started{Session: "s-2"}
+	again.started <- agent.Started{Session: "s-2"}
 	p := again.given(t)
 	for _, part := range []string{"You continue for an earlier session", "Half of it is done.", "Task 1 is yours now"} {
 		if !strings.Contains(p.Text, part) {
@@ -428,7 +428,7 @@ func TestPromptTooLong(t *testing.T) {
 		Agent: team.External}, &team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	ann.updates <- agent.TurnEnded{Text: "I have looked at half of it."}
@@ -442,7 +442,7 @@ func TestPromptTooLong(t *testing.T) {
 	if again.Resume != "" || again.Incarnation != 2 {
 		t.Errorf("it goes on with %q as session %d", again.Resume, again.Incarnation)
 	}
-	again.begun <- agent.Started{Session: "s-2"}
+	again.started <- agent.Started{Session: "s-2"}
 	p := again.given(t)
 	for _, part := range []string{"Why it was ended:\n> prompt is too long", "It was at task 1",
 		"> I have looked at half of it.", "the port is 4711", "Task 1 is yours now"} {
@@ -462,7 +462,7 @@ func TestTheReport(t *testing.T) {
 	s := ledStage(t)
 	sessions := modelled(s)
 	lead := next(t, sessions)
-	lead.begun <- agent.Started{Session: "s-1"}
+	lead.started <- agent.Started{Session: "s-1"}
 	if p := lead.turn(t, "There is nothing to do."); !strings.Contains(p.Text, "find the bug") {
 		t.Errorf("the lead was told %q", p.Text)
 	}
@@ -491,7 +491,7 @@ func TestIdleNoticesCostNothing(t *testing.T) {
 	t.Parallel()
 	s := ledStage(t)
 	lead := next(t, modelled(s))
-	lead.begun <- agent.Started{}
+	lead.started <- agent.Started{}
 	lead.turn(t, "")
 	s.untilStatus("lead", team.Idle)
 	s.do(team.User, &team.SpawnMember{Name: "eve", Agent: team.External})
@@ -523,7 +523,7 @@ func TestMailIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Listen."})
 	ann := next(t, modelled(s))
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	const messages = 300

@@ -15,7 +15,7 @@ func TestWhatASessionGivesBack(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
 		&team.CreateTask{Subject: "Look", Description: "everywhere"})
 	ann := next(t, modelled(s))
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	first := ann.peek(t)
 	if !strings.Contains(first.Text, "You test.") {
 		t.Fatalf("it begins with:\n%s", first.Text)
@@ -59,7 +59,7 @@ func TestDelegateReachesTheSession(t *testing.T) {
 	if lead.Access.Gated {
 		t.Error("it is gated from the start")
 	}
-	lead.begun <- agent.Started{Session: "s-1"}
+	lead.started <- agent.Started{Session: "s-1"}
 	for _, on := range []bool{true, false} {
 		s.do(team.User, &team.SetDelegate{On: on})
 		if a := lead.allowed(t); a.Gated != on || a.Mode != "bypassPermissions" || !a.Writes {

@@ -381,7 +381,7 @@ func (s *seat) lastSave(how ending, why string) bool {
 	defer cancel()
 	switch how {
 	case stopRest:
-		return s.putDown(ctx, why)
+		return s.requeueTasks(ctx, why)
 	case stopQuietly:
 		return true
 	}
@@ -397,10 +397,10 @@ func (s *seat) keepLast(ctx context.Context) bool {
 	return s.saveAndKeep(ctx)
 }
 
-// putDown returns the tasks that the member holds to the queue, with its work, and reports whether
-// that is recorded. A task whose work could not be kept stays with the member: another owner would
-// start without that work.
-func (s *seat) putDown(ctx context.Context, reason string) bool {
+// requeueTasks returns the tasks that the member holds to the queue, with its work. It reports
+// whether that is recorded. A task whose work could not be kept stays with the member: another
+// owner would start without that work.
+func (s *seat) requeueTasks(ctx context.Context, reason string) bool {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
 	w, err := s.save(ctx)

@@ -64,7 +64,7 @@ func TestWhatCouldNotBeRecorded(t *testing.T) {
 	j.left.Store(1)
 	sessions := modelled(s, s.on(j))
 	ann := next(t, sessions)
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	s.untilStatus("ann", team.Idle)
 	first := s.do("lead", &team.SendMessage{To: "ann", Body: "one"}).Events[0].(*team.MessageSent).Message.Seq
 	ann.given(t)
@@ -72,7 +72,7 @@ func TestWhatCouldNotBeRecorded(t *testing.T) {
 	if again.Resume != "s-1" || again.Incarnation != 2 {
 		t.Errorf("the next session is %d and resumes %q", again.Incarnation, again.Resume)
 	}
-	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0, first}}
+	again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0, first}}
 	s.until("it is known that ann has the message", func(st *team.State) bool { return len(st.Inbox("ann")) == 0 })
 	s.do("lead", &team.SendMessage{To: "ann", Body: "two"})
 	for {
@@ -96,9 +96,9 @@ func TestAReportThatCouldNotBeRecorded(t *testing.T) {
 	j := &failing{kind: []byte(`"status":"idle"`)}
 	j.left.Store(1)
 	sessions := modelled(s, s.on(j))
-	next(t, sessions).begun <- agent.Started{Session: "s-1"}
+	next(t, sessions).started <- agent.Started{Session: "s-1"}
 	again := next(t, sessions)
-	again.begun <- agent.Started{Session: "s-1", Resumed: true}
+	again.started <- agent.Started{Session: "s-1", Resumed: true}
 	again.turn(t, "I go on.")
 	s.untilStatus("ann", team.Idle)
 }
@@ -109,7 +109,7 @@ func TestOneTaskAtATime(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	ann := next(t, modelled(s))
-	ann.begun <- agent.Started{Session: "s-1"}
+	ann.started <- agent.Started{Session: "s-1"}
 	s.untilStatus("ann", team.Idle)
 	s.do("lead", &team.CreateTask{Subject: "first"})
 	s.do("lead", &team.CreateTask{Subject: "second"})

@@ -19,13 +19,13 @@ func TestErrorsAreText(t *testing.T) {
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"}, &team.CreateTask{Subject: "Look again"})
 	sessions := modelled(s)
 	ann := next(t, sessions)
-	ann.begun <- agent.Started{}
+	ann.started <- agent.Started{}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
 	ann.updates <- agent.Retrying{Problem: agent.Problem{Kind: agent.ProblemModel, Text: red}}
 	ann.end <- errors.New("claude ended: " + red)
 	again := next(t, sessions)
-	again.begun <- agent.Started{}
+	again.started <- agent.Started{}
 	if p := again.given(t); !strings.Contains(p.Text, plain) || strings.Contains(p.Text, "\x1b") {
 		t.Errorf("the next session was told %q", p.Text)
 	}

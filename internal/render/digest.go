@@ -13,15 +13,15 @@ import (
 const (
 	// soon is how long a task may take so that only its end is shown.
 	soon = 2 * time.Second
-	// mostBegun is how many members and tasks are shown one by one when a team begins.
-	mostBegun = 8
+	// mostStartup is how many members and tasks are shown one by one when a team begins.
+	mostStartup = 8
 )
 
 // Digest makes the lines that a person reads while a team runs, about one per task. A large team
 // begins with one line. The start of a short task has no line. A shell member's message to the lead
 // at the end of a task is left out, because the end has a line.
 type Digest struct {
-	begun   []News // the start of the team, until its first work
+	startup []News // the start of the team, until its first work
 	members []team.Member
 	tasks   int
 	working bool
@@ -111,23 +111,23 @@ func (d *Digest) begins(e team.Event, news News) bool {
 	default:
 		return false
 	}
-	d.begun = append(d.begun, news)
+	d.startup = append(d.startup, news)
 	return true
 }
 
 // beginning returns the lines for the start of the team, or one line for a large team.
 func (d *Digest) beginning() []News {
-	begun := d.begun
-	d.begun, d.working = nil, true
-	if len(begun) <= mostBegun {
-		return begun
+	startup := d.startup
+	d.startup, d.working = nil, true
+	if len(startup) <= mostStartup {
+		return startup
 	}
 	var parts []string
 	if d.tasks > 0 {
 		parts = append(parts, fmt.Sprintf("%d tasks", d.tasks))
 	}
 	switch {
-	case len(d.members) > mostBegun:
+	case len(d.members) > mostStartup:
 		parts = append(parts, fmt.Sprintf("%d members (%s)", len(d.members), d.agents()))
 	case len(d.members) > 0:
 		names := make([]string, len(d.members))
@@ -136,7 +136,7 @@ func (d *Digest) beginning() []News {
 		}
 		parts = append(parts, strings.Join(names, ", "))
 	}
-	return []News{{begun[len(begun)-1].At, Clean("+ " + strings.Join(parts, " for "))}}
+	return []News{{startup[len(startup)-1].At, Clean("+ " + strings.Join(parts, " for "))}}
 }
 
 // agents says how many members have each agent: 8 claude, 2 shell.

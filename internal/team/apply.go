@@ -99,13 +99,12 @@ func (e *ReportAsked) apply(s *State, _ *Record) { s.team.ReportAsked = true }
 
 func (e *ReportGiven) apply(s *State, _ *Record) { s.team.LastWords = e.Text }
 
-// begun records that there is new work: the report that the lead was asked for, or gave, was not
-// the last one.
-func (s *State) begun() { s.team.ReportAsked, s.team.LastWords = false, "" }
+// reopenReport forgets the request for the lead's report, and the report: there is new work.
+func (s *State) reopenReport() { s.team.ReportAsked, s.team.LastWords = false, "" }
 
 func (e *MemberSpawned) apply(s *State, r *Record) {
 	s.join(e.Member, r)
-	s.begun()
+	s.reopenReport()
 	if s.team.Status == TeamPending {
 		s.team.Status = TeamActive
 	}
@@ -299,7 +298,7 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	default:
 		return
 	}
-	s.begun()
+	s.reopenReport()
 	t.CreatedAt, t.UpdatedAt = r.At, r.At
 	blockedBy := t.BlockedBy
 	t.BlockedBy, t.Blocks, t.blockage = nil, s.tasks[i].Blocks, blockage{} // others may wait for a skipped task
@@ -423,7 +422,7 @@ func without(ids []string, gone string) []string {
 
 func (e *TaskClaimed) apply(s *State, r *Record) {
 	if t := s.task(e.Task); t != nil && t.OutOfRetries() {
-		s.begun()
+		s.reopenReport()
 	}
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.Owner, t.Fence, t.StartedAt = InProgress, e.Member, e.Fence, r.At
@@ -437,7 +436,7 @@ func (e *TaskClaimed) apply(s *State, r *Record) {
 
 func (e *TaskReleased) apply(s *State, r *Record) {
 	if t := s.task(e.Task); t != nil && (t.OutOfRetries() || t.Status == Completed) {
-		s.begun()
+		s.reopenReport()
 	}
 	s.change(e.Task, r, func(t *Task) {
 		if t.Status == Completed { // a result that no longer stands

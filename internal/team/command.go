@@ -275,9 +275,9 @@ func splitLines(s string) []string { return strings.Split(lineBreaks.Replace(s),
 // changed notifies a member that something is different for it from now on. While it works it reads
 // that at its next step, else with its next prompt.
 func (d *decision) changed(m *Member, words string) {
-	begun := m.Session != "" || m.Status != Spawning // else it starts with the new setting
+	started := m.Session != "" || m.Status != Spawning // else it starts with the new setting
 	// nothing is enforced on an external session
-	if begun && m.Agent != External && m.Status.Running() && !d.ending[m.Name] {
+	if started && m.Agent != External && m.Status.Running() && !d.ending[m.Name] {
 		d.post(Message{To: m.Name, Type: TypeSystem, Body: words, Priority: "normal", Quiet: m.Status != Active})
 	}
 }

@@ -364,7 +364,7 @@ func (e *CheckPassed) apply(s *State, _ *Record) {
 func (e *CheckFailed) apply(s *State, _ *Record) {
 	if c := s.attempt(e.Attempt); c != nil {
 		if c.Failed = e.Check; !c.Ended {
-			s.begun() // the lead's report was not the last one
+			s.reopenReport() // the lead's report was not the last one
 		}
 	}
 }

@@ -357,14 +357,14 @@ func (d *decision) complete(t *Task, by, result string) error {
 // session asks for the report. A lead is notified when the queue is empty while others work: it may
 // have more work for free members.
 func (d *decision) continues(t *Task, by string, free []string) bool {
-	pending, begun := d.counts[statusIndex(Pending)], d.counts[statusIndex(InProgress)]
+	pending, inProgress := d.counts[statusIndex(Pending)], d.counts[statusIndex(InProgress)]
 	if t.Status == InProgress {
-		begun--
+		inProgress--
 	} else {
 		pending--
 	}
 	switch {
-	case pending == 0 && begun == 0:
+	case pending == 0 && inProgress == 0:
 		return d.reportFollows()
 	case pending == 0:
 		return false

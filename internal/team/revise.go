@@ -167,7 +167,7 @@ func (e *TaskRevised) apply(s *State, r *Record) {
 	if t := s.task(e.Task.ID); t == nil || t.Status == Deleted {
 		return
 	} else if t.OutOfRetries() {
-		s.begun()
+		s.reopenReport()
 	}
 	s.change(e.Task.ID, r, func(t *Task) {
 		for _, field := range e.Fields {

@@ -124,7 +124,7 @@ func (e *TaskRolledBack) apply(s *State, r *Record) {
 	if t := s.task(e.Task); t == nil || t.Status == Deleted {
 		return
 	}
-	s.begun()
+	s.reopenReport()
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.StartedAt, t.CompletedAt, t.CompletedBy, t.Result = Pending, 0, 0, "", ""
 		t.Owner, t.Assigned = e.Owner, e.Owner != ""

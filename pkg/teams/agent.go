@@ -139,8 +139,8 @@ func (s *plugged) Give(ctx context.Context, p agent.Prompt) error {
 // SetAccess is for agents that have permission modes of their own.
 func (s *plugged) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
-// givenUp is how long after the friendly part of its end a session is waited for.
-const givenUp = time.Second
+// endWait is how long after the friendly part of its end a session is waited for.
+const endWait = time.Second
 
 // Stop returns when the session is over, or given up: what a Go function does cannot be killed, and
 // shall not hold up its team.
@@ -152,7 +152,7 @@ func (s *plugged) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	last := time.NewTimer(givenUp)
+	last := time.NewTimer(endWait)
 	defer last.Stop()
 	select {
 	case <-s.seat.over:

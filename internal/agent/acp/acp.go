@@ -71,25 +71,25 @@ func Command(line string) Agent {
 func words(line string) (all []string) {
 	var word strings.Builder
 	var quote rune
-	begun := false
+	inWord := false
 	for _, r := range line {
 		switch {
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote == 0 && (r == '"' || r == '\''):
-			quote, begun = r, true
+			quote, inWord = r, true
 		case quote == 0 && (r == ' ' || r == '\t'):
-			if begun {
+			if inWord {
 				all = append(all, word.String())
 				word.Reset()
-				begun = false
+				inWord = false
 			}
 		default:
 			word.WriteRune(r)
-			begun = true
+			inWord = true
 		}
 	}
-	if begun {
+	if inWord {
 		all = append(all, word.String())
 	}
 	return all

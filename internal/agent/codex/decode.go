@@ -118,9 +118,9 @@ type decoder struct {
 
 // seen is the reported state of an item.
 type seen struct {
-	Begun bool   `json:"begun"`
-	Ended bool   `json:"ended"`
-	Edit  string `json:"edit,omitempty"` // its input, when it is an edit
+	Started bool   `json:"begun"`
+	Ended   bool   `json:"ended"`
+	Edit    string `json:"edit,omitempty"` // its input, when it is an edit
 }
 
 // resume gives the decoder the thread's history before this session, which is not reported again.
@@ -256,10 +256,10 @@ func (d *decoder) of(i *item) *seen {
 func (d *decoder) started(i *item) []any {
 	name, input := toolOf(i)
 	s := d.of(i)
-	if name == "" || s.Begun {
+	if name == "" || s.Started {
 		return nil
 	}
-	s.Begun = true
+	s.Started = true
 	if i.Type == "fileChange" {
 		s.Edit = input
 	}

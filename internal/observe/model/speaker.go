@@ -180,8 +180,8 @@ func (c *cast) session(id string) *session {
 	return one
 }
 
-// begun reports whether a session has sent its init.
-func (c *cast) begun(id string) bool {
+// initialized reports whether a session has sent its init.
+func (c *cast) initialized(id string) bool {
 	one := c.sessions[id]
 	return one != nil && one.Init
 }

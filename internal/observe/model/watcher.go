@@ -85,7 +85,7 @@ func New(options Options, recorded Recorded) *Watcher {
 	c := newCorrelation(options.TTL)
 	who := newCast(&c.done)
 	return &Watcher{maxLine: options.MaxLine, team: newSubject(options, who, recorded), cast: who, correlation: c,
-		sieve: protocol.NewSieve(who.begun)}
+		sieve: protocol.NewSieve(who.initialized)}
 }
 
 // Introduce tells who writes the lines of a source, if the lines do not say so: the stream of a

@@ -9,13 +9,13 @@ import (
 // stream. It looks at some bytes of a line and decodes no JSON, so skipping a line costs about as
 // much as finding its end. In doubt, a line is worth decoding.
 type Sieve struct {
-	// begun reports whether a session has already sent its init, which is repeated with every turn.
-	begun   func(session string) bool
-	foreign [1 << 10]uint64 // hashes of tool uses that do not belong to a team, indexed by hash
+	// initialized reports whether a session has already sent its init, which is repeated with every turn.
+	initialized func(session string) bool
+	foreign     [1 << 10]uint64 // hashes of tool uses that do not belong to a team, indexed by hash
 }
 
 // NewSieve returns a sieve that has seen no lines.
-func NewSieve(begun func(session string) bool) *Sieve { return &Sieve{begun: begun} }
+func NewSieve(initialized func(session string) bool) *Sieve { return &Sieve{initialized: initialized} }
 
 // Worth reports whether a line may concern a team. next says that the source's next message
 // matters, whatever its content.
@@ -154,5 +154,5 @@ func (s *Sieve) repeats(line []byte) bool {
 		return false
 	}
 	id, _ := text(line[at+len(sessionID):], nil)
-	return s.begun(string(id))
+	return s.initialized(string(id))
 }

@@ -18,7 +18,7 @@ import (
 const AliveFile = "alive"
 
 // HostAlive reports whether the host with this folder is running. A killed host keeps its lock
-// its last thread has ended. It is a zombie by then and does not count as running.
+// until its last thread has ended. It is a zombie by then and does not count as running.
 func HostAlive(dir string) bool {
 	path := filepath.Join(dir, AliveFile)
 	return filelock.Held(path) && !dying(path)

@@ -95,8 +95,8 @@ func (s *State) Letters(member string) (mail []Message) {
 					continue
 				}
 				s.wantAgain(w.Kind)`}},
-	"never-yields": {{"host/give.go", `			if !s.putDown(ctx, w.Reason) {`,
-		`			if !mutated("never-yields") && !s.putDown(ctx, w.Reason) && !mutated("yields-once") {`}},
+	"never-yields": {{"host/give.go", `			if !s.requeueTasks(ctx, w.Reason) {`,
+		`			if !mutated("never-yields") && !s.requeueTasks(ctx, w.Reason) && !mutated("yields-once") {`}},
 	"receipts-ignored": {{"host/follow.go", `			if slices.Contains(u.Seen, m.Seq) {`,
 		`			if slices.Contains(u.Seen, m.Seq) && !mutated("receipts-ignored") {`}},
 	"report-dropped": {{"host/follow.go", `	if s.ctx.Err() == nil {

@@ -93,14 +93,14 @@ type process struct {
 
 // thread runs until it waits for something. Only one thread runs at a time.
 type thread struct {
-	of     *process
-	name   string
-	rng    rand.Rand
-	source rand.PCG // the source of rng
-	hand   *hand
-	ticket int // of its entry in the agenda; older entries are void
-	begun  bool
-	over   bool
+	of      *process
+	name    string
+	rng     rand.Rand
+	source  rand.PCG // the source of rng
+	hand    *hand
+	ticket  int // of its entry in the agenda; older entries are void
+	started bool
+	over    bool
 }
 
 // killed unwinds a thread that stops for good.
@@ -179,7 +179,7 @@ func (p *process) kill() {
 func (t *thread) end() {
 	if !t.over {
 		t.over = true
-		if t.begun {
+		if t.started {
 			t.resume() // the thread finds that it is over
 		} else {
 			t.of.w.crew.dismiss(t.hand)
@@ -190,7 +190,7 @@ func (t *thread) end() {
 
 // resume lets the thread run until it next waits. It reports whether the thread continues.
 func (t *thread) resume() (more bool) {
-	t.begun = true
+	t.started = true
 	if done := t.hand.work(); done {
 		t.of.w.crew.dismiss(t.hand)
 		return false
