@@ -42,8 +42,8 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 	p.count++
 	h.Replica.View(func(s *team.State) {
 		t, p.all = s.Team(), s.AppendMembers(p.all[:0])
-		for name, seat := range h.inOrder() {
-			if m, ok := s.Member(name); ok && m.Incarnation == seat.incarnation {
+		for name, slot := range h.inOrder() {
+			if m, ok := s.Member(name); ok && m.Incarnation == slot.incarnation {
 				beats = append(beats, h.sign(s, m))
 			}
 		}
@@ -55,7 +55,7 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 		}
 	}
 	p.next = now.Add(every)
-	p.others.Look(ctx, t, p.all, func(member string) bool { return h.seats[member] != nil })
+	p.others.Look(ctx, t, p.all, func(member string) bool { return h.slots[member] != nil })
 	return every
 }
 

@@ -28,7 +28,7 @@ const mostClaims = 20
 // takeTask claims a task for the member, once the work that the task builds on is where the member
 // works: in its worktree, or in the merged one. send sends a command as the claimer. A task whose
 // blockers conflict waits for the lead, and the next task is tried.
-func (s *seat) takeTask(ctx context.Context, c *team.ClaimTask,
+func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 	send func(team.Body) (replica.Receipt, error)) (replica.Receipt, error) {
 	if !s.places() {
 		return send(c)
@@ -72,7 +72,7 @@ func (s *seat) takeTask(ctx context.Context, c *team.ClaimTask,
 }
 
 // places reports whether it matters in this team where tasks are done.
-func (s *seat) places() (so bool) {
+func (s *slot) places() (so bool) {
 	s.host.Replica.View(func(st *team.State) {
 		for _, m := range st.Members() {
 			so = so || m.Isolation == team.Worktree
@@ -82,7 +82,7 @@ func (s *seat) places() (so bool) {
 }
 
 // wouldTake returns the task that the claim would take, if there is one.
-func (s *seat) wouldTake(c *team.ClaimTask) (task team.Task, ok bool) {
+func (s *slot) wouldTake(c *team.ClaimTask) (task team.Task, ok bool) {
 	s.host.Replica.View(func(st *team.State) {
 		if task, ok = st.Next(s.member); c.Task != "" {
 			task, ok = st.Task(c.Task)
@@ -94,7 +94,7 @@ func (s *seat) wouldTake(c *team.ClaimTask) (task team.Task, ok bool) {
 
 // ready brings the work that the task builds on to where the task is done. why names an obstacle
 // that the lead must remove. After an error it is worth trying again.
-func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error) {
+func (s *slot) ready(ctx context.Context, task team.Task) (why string, err error) {
 	var m team.Member
 	var builds []team.Task
 	var held []team.Task
@@ -157,7 +157,7 @@ func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error
 }
 
 // workOf returns the commit of the task's work, and its branch; "" for no work.
-func (s *seat) workOf(ctx context.Context, t team.Team, id string) (branch, commit string, err error) {
+func (s *slot) workOf(ctx context.Context, t team.Team, id string) (branch, commit string, err error) {
 	var task team.Task
 	s.host.Replica.View(func(st *team.State) { task, _ = st.Task(id) })
 	w := task.Work
@@ -173,7 +173,7 @@ func (s *seat) workOf(ctx context.Context, t team.Team, id string) (branch, comm
 }
 
 // readyMerged checks that the merged worktree has the work that the task builds on.
-func (s *seat) readyMerged(ctx context.Context, task team.Task, builds []team.Task) (why string, err error) {
+func (s *slot) readyMerged(ctx context.Context, task team.Task, builds []team.Task) (why string, err error) {
 	merged, release, err := s.merge(ctx, builds)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -195,7 +195,7 @@ func (s *seat) readyMerged(ctx context.Context, task team.Task, builds []team.Ta
 
 // merge makes the merged worktree for a task that builds on these tasks, and locks it until release
 // is called.
-func (s *seat) merge(ctx context.Context, builds []team.Task) (m Merged, release func(), err error) {
+func (s *slot) merge(ctx context.Context, builds []team.Task) (m Merged, release func(), err error) {
 	if s.host.Merge == nil {
 		return m, nil, errors.New("this host has no merged worktree")
 	}
@@ -211,7 +211,7 @@ func (s *seat) merge(ctx context.Context, builds []team.Task) (m Merged, release
 
 // waitFor makes the task wait until the lead has merged that branch. If the lead was asked before
 // and has not merged it, the task cannot be done.
-func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch,
+func (s *slot) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch,
 	conflict string) (why string, err error) {
 	ask.Once, ask.Blocks = true, []string{task.ID}
 	if _, err := s.host.send(ctx, team.Command{Actor: team.User, Body: &ask}); err != nil {
@@ -224,7 +224,7 @@ func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch
 
 // where returns the directory in which the task is done, and locks it until done is called. It
 // implements [agent.Spec.Where].
-func (s *seat) where(ctx context.Context, task team.Task) (dir string, done func(), err error) {
+func (s *slot) where(ctx context.Context, task team.Task) (dir string, done func(), err error) {
 	if task.In != team.InMerged {
 		return s.dir, func() {}, nil
 	}

@@ -17,7 +17,7 @@ import (
 	"cadre/internal/team"
 )
 
-// turn is what a seat knows of the current turn, and of the session's state that affects turns.
+// turn is what a slot knows of the current turn, and of the session's state that affects turns.
 type turn struct {
 	since    int64           // seq of the record at which the previous turn ended
 	last     string          // the agent's last text
@@ -39,27 +39,27 @@ type turn struct {
 	openedBy string          // id of the prompt that carries or carried the opening; "" for none
 }
 
-func (s *seat) asked() {
+func (s *slot) asked() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn.asked = true
 }
 
 // restates reports whether the next prompt must repeat what a shortened context may have lost.
-func (s *seat) restates() bool {
+func (s *slot) restates() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn.restate
 }
 
-func (s *seat) update(change func(*turn)) {
+func (s *slot) update(change func(*turn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.turn)
 }
 
 // follow turns the session's updates into commands, until the last update.
-func (s *seat) follow(session agent.Session, started chan<- agent.Started) error {
+func (s *slot) follow(session agent.Session, started chan<- agent.Started) error {
 	ctx, stop := context.WithCancel(s.ctx) // a session that has ended asks for nothing
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -125,7 +125,7 @@ func firstLine(text string) string {
 }
 
 // occupation returns what the member is doing: what its agent says, else its task.
-func (s *seat) occupation(summary string) string {
+func (s *slot) occupation(summary string) string {
 	if held := s.held(); summary == "" && len(held) > 0 {
 		summary = "task " + held[0].Called() + ": " + held[0].Subject
 	}
@@ -133,14 +133,14 @@ func (s *seat) occupation(summary string) string {
 }
 
 // held returns the tasks that the member has in progress.
-func (s *seat) held() (tasks []team.Task) {
+func (s *slot) held() (tasks []team.Task) {
 	s.host.Replica.View(func(st *team.State) { tasks = st.Held(s.member) })
 	return tasks
 }
 
 // works records which task the turn is for, and returns it: the task that the member holds, else
 // the last one that it held. Usage may be reported after the task is done.
-func (s *seat) works() (task string) {
+func (s *slot) works() (task string) {
 	held := s.held()
 	s.update(func(t *turn) {
 		if len(held) > 0 {
@@ -152,7 +152,7 @@ func (s *seat) works() (task string) {
 }
 
 // begin records that the session is running, and which mail its history has already.
-func (s *seat) begin(u agent.Started) {
+func (s *slot) begin(u agent.Started) {
 	s.record(&team.ReportStarted{Member: s.member, Session: u.Session})
 	var there []team.Message
 	s.host.Replica.View(func(st *team.State) {
@@ -166,7 +166,7 @@ func (s *seat) begin(u agent.Started) {
 }
 
 // record sends a report to the team.
-func (s *seat) record(body team.Body) {
+func (s *slot) record(body team.Body) {
 	if err := s.report(body); err != nil {
 		s.unrecorded(err)
 	}
@@ -174,7 +174,7 @@ func (s *seat) record(body team.Body) {
 
 // unrecorded ends a session after a report that could not be recorded: nobody could tell any more
 // what the session has and did. The next session looks into its transcript.
-func (s *seat) unrecorded(err error) {
+func (s *slot) unrecorded(err error) {
 	if s.ctx.Err() == nil {
 		s.host.Log("not recorded for " + s.member + ": " + err.Error())
 		s.stop(stopDetach, "it could not be recorded what it did: "+err.Error(), s.host.StopGrace)
@@ -182,7 +182,7 @@ func (s *seat) unrecorded(err error) {
 }
 
 // report records what the session did.
-func (s *seat) report(body team.Body) error {
+func (s *slot) report(body team.Body) error {
 	if status, ok := body.(*team.ReportStatus); ok && status.Status == team.Idle {
 		s.calmDown()
 	}
@@ -204,7 +204,7 @@ func (s *seat) report(body team.Body) error {
 
 // calmDown waits after a hook rejected that the member goes idle. A session that can do nothing
 // with the feedback would otherwise ask again at once.
-func (s *seat) calmDown() {
+func (s *slot) calmDown() {
 	s.mu.Lock()
 	calm := s.calm
 	s.calm = nil
@@ -219,7 +219,7 @@ func (s *seat) calmDown() {
 }
 
 // endTurn records the end of a turn. After that a new session may replace this one.
-func (s *seat) endTurn(u agent.TurnEnded) {
+func (s *slot) endTurn(u agent.TurnEnded) {
 	full := false
 	defer func() {
 		seq, renew := s.host.Replica.Seq(), ""
@@ -287,7 +287,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 
 // settleMail records that the turn has ended, and which messages that were on their way in it have
 // arrived.
-func (s *seat) settleMail(u agent.TurnEnded) {
+func (s *slot) settleMail(u agent.TurnEnded) {
 	shows, good := false, u.Problem == nil && !u.Interrupted
 	s.update(func(t *turn) { // before anybody learns that it is idle
 		t.working, shows, t.ended, t.closes = false, t.shows, !u.Continues, true
@@ -301,7 +301,7 @@ func (s *seat) settleMail(u agent.TurnEnded) {
 }
 
 // nearlyFull reports whether the context is so full that a fresh session should replace this one.
-func (s *seat) nearlyFull() (full bool) {
+func (s *slot) nearlyFull() (full bool) {
 	s.host.Replica.View(func(st *team.State) {
 		m, _ := st.Member(s.member)
 		full = m.Context >= cmp.Or(st.Team().HandoverAt, team.DefaultHandoverAt) && m.Shutdown.Request == ""
@@ -311,7 +311,7 @@ func (s *seat) nearlyFull() (full bool) {
 
 // retrying reports a trouble that the agent handles itself, once per turn. If it retries in vain
 // for minutes, its session ends.
-func (s *seat) retrying(p agent.Problem) {
+func (s *slot) retrying(p agent.Problem) {
 	told := false
 	s.update(func(t *turn) { told, t.retries = t.retries, true })
 	hopeless := team.Hopeless(string(p.Kind))
@@ -327,7 +327,7 @@ func (s *seat) retrying(p agent.Problem) {
 }
 
 // wordsOf describes a problem for people: the agent's own words, and what to do.
-func (s *seat) wordsOf(p agent.Problem) string {
+func (s *slot) wordsOf(p agent.Problem) string {
 	const most = team.MaxSubject / 2 // leave room for the remedy
 	words := excerpt.Bytes(p.Text, most, " …")
 	if a, ok := s.agent.(agent.Remedier); ok {
@@ -339,7 +339,7 @@ func (s *seat) wordsOf(p agent.Problem) string {
 }
 
 // trouble records a turn that failed. A full context is nobody's fault: a fresh session continues.
-func (s *seat) trouble(p agent.Problem) {
+func (s *slot) trouble(p agent.Problem) {
 	if p.Kind == agent.ProblemContext {
 		s.stop(stopFull, firstLine(p.Text), s.host.StopGrace)
 		return
@@ -350,7 +350,7 @@ func (s *seat) trouble(p agent.Problem) {
 
 // nudge reminds a session that ended its turn of the task that it holds, once per claim. It reports
 // whether it did.
-func (s *seat) nudge(text string) bool {
+func (s *slot) nudge(text string) bool {
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
 		m, _ := st.Member(s.member)
@@ -387,7 +387,7 @@ func (s *seat) nudge(text string) bool {
 // remind tells an idle session of a task that its member holds and that it does not know of.
 // Somebody else claimed it for the member, or a call of the session was carried out after its turn
 // had ended. Otherwise nobody would work on the task.
-func (s *seat) remind() {
+func (s *slot) remind() {
 	var rests bool
 	if s.update(func(t *turn) { rests = t.ended }); !rests || s.post.awaits() {
 		return
@@ -414,7 +414,7 @@ func (s *seat) remind() {
 func claimOf(t team.Task) string { return fmt.Sprintf("%s/%d", t.ID, t.Fence) }
 
 // know records claims that the session knows of.
-func (s *seat) know(tasks ...team.Task) {
+func (s *slot) know(tasks ...team.Task) {
 	s.update(func(turn *turn) {
 		if turn.knows == nil {
 			turn.knows = map[string]bool{}
@@ -425,7 +425,7 @@ func (s *seat) know(tasks ...team.Task) {
 	})
 }
 
-func (s *seat) knew(t team.Task) (knows bool) {
+func (s *slot) knew(t team.Task) (knows bool) {
 	s.update(func(turn *turn) { knows = turn.knows[claimOf(t)] })
 	return knows
 }
@@ -433,7 +433,7 @@ func (s *seat) knew(t team.Task) (knows bool) {
 // failHeldTasks fails the tasks that the member still holds after a reminder, if the member waits
 // for nothing and no agent leads that could handle them. Otherwise they would stay in progress
 // forever.
-func (s *seat) failHeldTasks() {
+func (s *slot) failHeldTasks() {
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
 		lead, _ := st.Member(s.lead)
@@ -450,7 +450,7 @@ func (s *seat) failHeldTasks() {
 }
 
 // giveReport records the lead's report, if it was asked for one and began nothing new.
-func (s *seat) giveReport(text string) {
+func (s *slot) giveReport(text string) {
 	asked := false
 	s.update(func(t *turn) { asked, t.asked = t.asked, false })
 	if !asked || s.member != s.lead {
@@ -465,7 +465,7 @@ func (s *seat) giveReport(text string) {
 
 // reported says whether the member itself reported to the lead in this turn: with a message, a
 // broadcast, a plan, or the result of a task.
-func (s *seat) reported() bool {
+func (s *slot) reported() bool {
 	s.mu.Lock()
 	since := s.turn.since
 	s.mu.Unlock()
@@ -494,7 +494,7 @@ func clip(s string) string { return strings.ToValidUTF8(excerpt.Bytes(s, team.Ma
 
 // ask sends the session's permission request to the team. It returns the answer to the session,
 // however the request ends.
-func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
+func (s *slot) ask(ctx context.Context, u agent.PermissionAsked) {
 	allow, reason := false, "the session is ending"
 	defer func() { u.Answer(allow, reason) }()
 	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
@@ -524,7 +524,7 @@ func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
 	}
 }
 
-func (s *seat) patience() (d time.Duration) {
+func (s *slot) patience() (d time.Duration) {
 	s.host.Replica.View(func(st *team.State) {
 		p := st.Team().Permissions
 		d = p.Patience()
@@ -533,7 +533,7 @@ func (s *seat) patience() (d time.Duration) {
 }
 
 // propose submits the session's plan to the lead, and returns the answer to the session.
-func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
+func (s *slot) propose(ctx context.Context, u agent.PlanProposed) {
 	approved, feedback := false, "the session is ending"
 	defer func() { u.Answer(approved, feedback) }()
 	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
@@ -568,7 +568,7 @@ func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
 
 // hasAnswer records that the message with the answer to its plan was delivered: the session gets
 // the answer directly.
-func (s *seat) hasAnswer(r *team.Record) {
+func (s *slot) hasAnswer(r *team.Record) {
 	for _, e := range r.Events {
 		if m, ok := e.(*team.MessageSent); ok && m.Message.Type == team.TypePlanResponse && m.Message.To == s.member {
 			s.arrived([]team.Message{m.Message})
@@ -578,7 +578,7 @@ func (s *seat) hasAnswer(r *team.Record) {
 
 // inbox returns the mail for the session. The answer to a plan that it proposed itself is not part
 // of that.
-func (s *seat) inbox() (mail []team.Message) {
+func (s *slot) inbox() (mail []team.Message) {
 	s.mu.Lock()
 	proposal := s.turn.proposal
 	s.mu.Unlock()

@@ -20,16 +20,16 @@ import (
 // opening is the id of a session's first prompt.
 const opening = "opening"
 
-// wantNudge reminds the session of the task Request, which it still holds. The seat itself creates
+// wantNudge reminds the session of the task Request, which it still holds. The slot itself creates
 // it.
 const wantNudge team.WantKind = "nudge"
 
 // wantTask tells the session of the task Request, which its member holds and it does not know of.
-// The seat itself creates it.
+// The slot itself creates it.
 const wantTask team.WantKind = "task"
 
 // deliver gives the session what it should have, one thing after the other.
-func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Access, started <-chan agent.Started) {
+func (s *slot) deliver(ctx context.Context, session agent.Session, now agent.Access, started <-chan agent.Started) {
 	select {
 	case start := <-started:
 		if s.told {
@@ -96,7 +96,7 @@ type granted struct {
 }
 
 // grant gives the session the access that is wanted now.
-func (s *seat) grant(ctx context.Context, session agent.Session, has *granted) {
+func (s *slot) grant(ctx context.Context, session agent.Session, has *granted) {
 	var wanted agent.Access
 	s.host.Replica.View(func(st *team.State) { wanted = s.access(st) })
 	if has.refused != nil && same(wanted, *has.refused) { // an earlier want saw the same state
@@ -120,7 +120,7 @@ func (s *seat) grant(ctx context.Context, session agent.Session, has *granted) {
 
 // renewFor replaces this session by a new one as soon as no turn runs. The present session cannot
 // get that permission mode, and trying again would not help.
-func (s *seat) renewFor(mode string, err error) {
+func (s *slot) renewFor(mode string, err error) {
 	var rests bool
 	why := fmt.Sprintf("its permission mode is now %s, and that takes a new session", mode)
 	if !errors.Is(err, agent.ErrNewSession) {
@@ -144,7 +144,7 @@ func same(a, b agent.Access) bool {
 }
 
 // renews reports whether a new session is about to replace this one.
-func (s *seat) renews() bool {
+func (s *slot) renews() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn.renew != ""
@@ -152,7 +152,7 @@ func (s *seat) renews() bool {
 
 // deliverTask tells the session of a task that its member holds. A worker finds its tasks by
 // itself.
-func (s *seat) deliverTask(ctx context.Context, session agent.Session, id, task string) {
+func (s *slot) deliverTask(ctx context.Context, session agent.Session, id, task string) {
 	var t team.Task
 	p := agent.Prompt{ID: id}
 	s.host.Replica.View(func(st *team.State) {
@@ -171,7 +171,7 @@ func (s *seat) deliverTask(ctx context.Context, session agent.Session, id, task 
 
 // hand gives the session a prompt, with the mail that waits for it. Mail that the session does not
 // take stays wanted.
-func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
+func (s *slot) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
 	restates := p.Text != "" && s.restates()
 	if p.Text != "" && p.Mail == nil { // the waiting mail comes in the same prompt
 		mail, err := s.take(ctx, p.ID)
@@ -212,7 +212,7 @@ func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, 
 }
 
 // wantAgain makes the host's next look give the wants of that kind again.
-func (s *seat) wantAgain(kind team.WantKind) {
+func (s *slot) wantAgain(kind team.WantKind) {
 	select {
 	case s.again <- kind:
 	default:
@@ -220,7 +220,7 @@ func (s *seat) wantAgain(kind team.WantKind) {
 }
 
 // wantSoon is wantAgain, and makes the host look after a moment, even if the team does not change.
-func (s *seat) wantSoon(kind team.WantKind) {
+func (s *slot) wantSoon(kind team.WantKind) {
 	s.wantAgain(kind)
 	time.AfterFunc(lookPause, s.host.lookSoon)
 }
@@ -228,7 +228,7 @@ func (s *seat) wantSoon(kind team.WantKind) {
 // notTaken drops a prompt that, as the session says, will not arrive. Its mail is delivered again.
 // The opening text comes before the next prompt. Tasks that it announced return to the queue with
 // the turn that failed, and are announced again.
-func (s *seat) notTaken(id string) {
+func (s *slot) notTaken(id string) {
 	if s.post.back(id) {
 		s.wantSoon(team.WantDelivery)
 	}
@@ -241,7 +241,7 @@ func (s *seat) notTaken(id string) {
 
 // unopened returns the opening text if it has not arrived. From now on the prompt with that id
 // carries it.
-func (s *seat) unopened(id string) (text string) {
+func (s *slot) unopened(id string) (text string) {
 	s.update(func(t *turn) {
 		if t.opening != "" && t.openedBy == "" {
 			text, t.openedBy = t.opening, id
@@ -252,14 +252,14 @@ func (s *seat) unopened(id string) (text string) {
 
 // working reports whether the session works on a task that it was told of, even if it has not
 // reported to be active yet. It gets no other task meanwhile.
-func (s *seat) working() bool {
+func (s *slot) working() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn.working
 }
 
 // open gives the session its first prompt. A session without one is idle.
-func (s *seat) open(ctx context.Context, session agent.Session, start agent.Started) {
+func (s *slot) open(ctx context.Context, session agent.Session, start agent.Started) {
 	var text string
 	merged := MergedDir(filepath.Dir(s.host.Hosts))
 	if _, err := os.Stat(merged); err != nil {
@@ -285,7 +285,7 @@ func (s *seat) open(ctx context.Context, session agent.Session, start agent.Star
 
 // deliverWork claims the next task for the member and tells it, after any other waiting news. It
 // reports whether it sent anything.
-func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
+func (s *slot) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
 	var rested bool
 	s.update(func(t *turn) { rested, t.ended = t.ended, false }) // it is told of the task that is claimed here
 	task, fence := s.claim(ctx)
@@ -331,7 +331,7 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 }
 
 // assignments returns the notices in the inbox that assign this task to the member.
-func (s *seat) assignments(task string) []team.Message {
+func (s *slot) assignments(task string) []team.Message {
 	return slices.DeleteFunc(s.inbox(), func(m team.Message) bool {
 		return m.Type != team.TypeTaskAssignment ||
 			m.Ref != task
@@ -339,7 +339,7 @@ func (s *seat) assignments(task string) []team.Message {
 }
 
 // claim takes the next task for the member; "" when no task can be claimed now.
-func (s *seat) claim(ctx context.Context) (task string, fence int64) {
+func (s *slot) claim(ctx context.Context) (task string, fence int64) {
 	receipt, err := s.takeTask(ctx, &team.ClaimTask{Member: s.member}, func(body team.Body) (replica.Receipt, error) {
 		return s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: body})
 	})
@@ -360,7 +360,7 @@ func (s *seat) claim(ctx context.Context) (task string, fence int64) {
 }
 
 // deliverMail gives the session the mail that is not on its way already.
-func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string, w team.Want) {
+func (s *slot) deliverMail(ctx context.Context, session agent.Session, id string, w team.Want) {
 	mail, err := s.take(ctx, id)
 	if err != nil {
 		s.unrecorded(err)
@@ -389,7 +389,7 @@ func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref
 
 // take takes the mail that is neither in the session nor on its way, once it is durable. Otherwise,
 // after a power loss, a message in a transcript could be taken for another one that got its number.
-func (s *seat) take(ctx context.Context, carrier string) ([]team.Message, error) {
+func (s *slot) take(ctx context.Context, carrier string) ([]team.Message, error) {
 	mail := s.inbox()
 	if len(mail) == 0 {
 		return nil, nil
@@ -401,7 +401,7 @@ func (s *seat) take(ctx context.Context, carrier string) ([]team.Message, error)
 }
 
 // arrived records that these messages were delivered to the session.
-func (s *seat) arrived(mail []team.Message) {
+func (s *slot) arrived(mail []team.Message) {
 	if len(mail) == 0 {
 		return
 	}
@@ -414,7 +414,7 @@ func (s *seat) arrived(mail []team.Message) {
 }
 
 // recordAtLast records a fact even while the session is being ended.
-func (s *seat) recordAtLast(body team.Body) {
+func (s *slot) recordAtLast(body team.Body) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), giveBack)
 	defer cancel()
 	if err := s.host.do(ctx, body, s.lease); err != nil {

@@ -3,10 +3,10 @@
 // # Authority
 //
 // A host decides nothing about the team. It asks the state what is wanted, does it, and reports
-// what happened as commands. One goroutine, [Host.Run], owns the seats. Each seat has a goroutine
+// what happened as commands. One goroutine, [Host.Run], owns the slots. Each slot has a goroutine
 // that reads its session's updates, and at most one that gives it mail.
 //
-// # A seat
+// # A slot
 //
 //	want session ──lease taken──▶ starting ──Started──▶ running ──Ended──▶ reported as failed
 //	                                                       │ want stop ─────▶ stopped, reported as stopped
@@ -32,7 +32,7 @@
 //
 // # Files
 //
-//	host.go, seat.go       the loop, and one session from its lease to its last report; the loop's steps
+//	host.go, slot.go       the loop, and one session from its lease to its last report; the loop's steps
 //	                       share its state, so host.go is longer than other files
 //	claim.go, dismiss.go   how a session begins, and how it ends
 //	give.go, post.go       the mail that a session is given, and what carries it
@@ -222,10 +222,10 @@ type Host struct {
 	covered atomic.Int64 // number of the team's records that the last checkpoint covers
 	kept    func()       // stops the making of checkpoints, with a last one
 	tracer  *tracer
-	round   round            // the present look at the team; only Run uses it, and seats
-	seats   map[string]*seat // by member
-	ended   chan *seat
-	look    chan struct{} // a seat has room again for an earlier want
+	round   round            // the present look at the team; only Run uses it, and slots
+	slots   map[string]*slot // by member
+	ended   chan *slot
+	look    chan struct{} // a slot has room again for an earlier want
 	broken  chan error    // why nothing can be recorded any more
 	over    chan struct{} // closed when Run returns
 }
@@ -242,9 +242,9 @@ func New(o Options) *Host {
 		o.Said = func(member, text string) { o.Log(member + ": " + firstLine(text)) }
 	}
 	o.Machine = o.Machine.fill(o.Hosts, o.Log)
-	h := &Host{Options: o, kept: func() {}, pulse: newPulse(o), seats: map[string]*seat{},
+	h := &Host{Options: o, kept: func() {}, pulse: newPulse(o), slots: map[string]*slot{},
 		round: round{wanted: map[string]bool{}},
-		ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
+		ended: make(chan *slot), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
 	h.tracer = newTracer(h.Replica, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)
 	h.tracer.again, h.tracer.broken, h.tracer.project = h.lookSoon, h.fail, h.Machine.Project
 	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
@@ -340,8 +340,8 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 			s.remind()
 		}
 	}
-	idle := h.UntilIdle && len(r.wanted) == 0 && len(h.seats) == 0
-	return r.next, !idle && !(r.over && len(h.seats) == 0), nil
+	idle := h.UntilIdle && len(r.wanted) == 0 && len(h.slots) == 0
+	return r.next, !idle && !(r.over && len(h.slots) == 0), nil
 }
 
 // round is one look at the team, and its results.
@@ -421,15 +421,15 @@ func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 	case team.WantStop:
 		return h.retire(ctx, r, m, w)
 	case team.WantHandover:
-		if s := h.seats[m.Name]; s != nil && s.incarnation == w.Incarnation {
+		if s := h.slots[m.Name]; s != nil && s.incarnation == w.Incarnation {
 			s.stop(stopFresh, w.Reason, h.StopGrace)
 		}
 	case team.WantInterrupt:
-		if s := h.seats[m.Name]; s != nil && s.incarnation == w.Incarnation {
+		if s := h.slots[m.Name]; s != nil && s.incarnation == w.Incarnation {
 			s.interrupt(w.Key)
 		}
 	case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess, team.WantSave, team.WantYield:
-		if s := h.seats[m.Name]; s != nil && s.incarnation == w.Incarnation {
+		if s := h.slots[m.Name]; s != nil && s.incarnation == w.Incarnation {
 			s.give(w)
 		}
 	}
@@ -439,7 +439,7 @@ func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 // rest ends the member's session until a session leads again.
 func (h *Host) rest(ctx context.Context, r *round, m team.Member, w team.Want) error {
 	r.wanted[m.Name] = true
-	switch s := h.seats[m.Name]; {
+	switch s := h.slots[m.Name]; {
 	case s != nil && s.incarnation == w.Incarnation:
 		s.stop(stopRest, w.Reason, h.StopGrace)
 		return nil
@@ -453,7 +453,7 @@ func (h *Host) rest(ctx context.Context, r *round, m team.Member, w team.Want) e
 // retire ends the member, whose shutdown is due.
 func (h *Host) retire(ctx context.Context, r *round, m team.Member, w team.Want) error {
 	r.wanted[m.Name] = true
-	switch s := h.seats[m.Name]; {
+	switch s := h.slots[m.Name]; {
 	case s != nil:
 		grace := h.StopGrace
 		if m.Shutdown.Answer != "approved" {
@@ -473,14 +473,14 @@ func (h *Host) retire(ctx context.Context, r *round, m team.Member, w team.Want)
 	return nil
 }
 
-// inOrder yields the seats by the names of their members, so that a host always handles them in the
+// inOrder yields the slots by the names of their members, so that a host always handles them in the
 // same order.
-func (h *Host) inOrder() iter.Seq2[string, *seat] {
-	return func(yield func(string, *seat) bool) {
-		names := slices.AppendSeq(make([]string, 0, len(h.seats)), maps.Keys(h.seats))
+func (h *Host) inOrder() iter.Seq2[string, *slot] {
+	return func(yield func(string, *slot) bool) {
+		names := slices.AppendSeq(make([]string, 0, len(h.slots)), maps.Keys(h.slots))
 		slices.Sort(names)
 		for _, name := range names {
-			if !yield(name, h.seats[name]) {
+			if !yield(name, h.slots[name]) {
 				return
 			}
 		}
@@ -493,16 +493,16 @@ func ended(s *team.State) bool {
 		t.Released != (team.Released{})
 }
 
-// session gives the member a seat here, if its lease can be had.
+// session gives the member a slot here, if its lease can be had.
 func (h *Host) session(ctx context.Context, m team.Member) error {
-	switch s := h.seats[m.Name]; {
+	switch s := h.slots[m.Name]; {
 	case s != nil:
 		return nil
 	case m.Host == h.ID && m.Status == team.Spawning:
-		h.seat(m, h.Agent(m.Agent))
+		h.slot(m, h.Agent(m.Agent))
 		return nil
 	case m.Host == h.ID:
-		// Its seat is gone, and the report of that was refused or is on its way.
+		// Its slot is gone, and the report of that was refused or is on its way.
 		return h.detach(ctx, m, team.SessionGone)
 	}
 	return h.takeOver(ctx, m)
@@ -577,8 +577,8 @@ func (h *Host) lookSoon() {
 	}
 }
 
-func (h *Host) vacate(s *seat) {
-	delete(h.seats, s.member)
+func (h *Host) vacate(s *slot) {
+	delete(h.slots, s.member)
 	if err := h.Machine.Beats.Forget(s.member); err != nil {
 		h.Log(err.Error())
 	}
@@ -616,14 +616,14 @@ func (h *Host) leave(ctx context.Context, why string) error {
 	for _, s := range h.inOrder() {
 		s.stop(how, why, h.StopGrace)
 	}
-	for len(h.seats) > 0 {
+	for len(h.slots) > 0 {
 		select {
 		case s := <-h.ended:
 			h.vacate(s)
 		case <-ctx.Done():
 			h.tracer.close(ctx)
 			h.kept()
-			return errors.Join(fmt.Errorf("%d sessions did not end in time and were killed", len(h.seats)),
+			return errors.Join(fmt.Errorf("%d sessions did not end in time and were killed", len(h.slots)),
 				h.Procs.Close(context.WithoutCancel(ctx)))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // reads reports whether a call only reads, in the project, the member's worktree or, for the lead,
 // the merged work.
-func (s *seat) reads(tool, input string) bool {
+func (s *slot) reads(tool, input string) bool {
 	var t team.Team
 	s.host.Replica.View(func(st *team.State) { t = st.Team() })
 	roots := []string{t.Dir, s.dir}

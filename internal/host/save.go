@@ -164,7 +164,7 @@ const digested = 256 << 20
 // save writes a file with the member's unfinished work. If the file has work on another task, that
 // is kept with its task first. An earlier session may have saved it, on a host that died, or this
 // session before it got its present task.
-func (s *seat) save(ctx context.Context) (SavedWork, error) {
+func (s *slot) save(ctx context.Context) (SavedWork, error) {
 	s.savedFile.Lock()
 	defer s.savedFile.Unlock()
 	w := SavedWork{Member: s.member, At: s.host.Replica.Now()}
@@ -194,7 +194,7 @@ func (s *seat) save(ctx context.Context) (SavedWork, error) {
 }
 
 // changes collects what the member changed where it works.
-func (s *seat) changes(ctx context.Context, t team.Team, w *SavedWork) error {
+func (s *slot) changes(ctx context.Context, t team.Team, w *SavedWork) error {
 	if p := s.host.Machine.Project; p != nil {
 		return p.Changes(ctx, s.dir, w)
 	}
@@ -269,7 +269,7 @@ func (h *Host) sends(lease int64) sender {
 }
 
 // leased reports whether this host still has the member.
-func (s *seat) leased() (leased bool) {
+func (s *slot) leased() (leased bool) {
 	s.host.Replica.View(func(st *team.State) {
 		m, _ := st.Member(s.member)
 		leased = m.Host == s.host.ID && m.Lease == s.lease
@@ -297,7 +297,7 @@ func (w SavedWork) record(ctx context.Context, do sender, rep *replica.Replica) 
 
 // saveAlone saves the member's work at intervals while no session leads. Once one does, the work is
 // kept with the task.
-func (s *seat) saveAlone(ctx context.Context) {
+func (s *slot) saveAlone(ctx context.Context) {
 	for ctx.Err() == nil {
 		var alone bool
 		var every time.Duration
@@ -319,7 +319,7 @@ func (s *seat) saveAlone(ctx context.Context) {
 // saveAndKeep saves the member's work and keeps it with its tasks. It reports whether nothing is
 // left to keep. Only one goroutine does so at a time: otherwise older work could be recorded after
 // newer work, and replace it.
-func (s *seat) saveAndKeep(ctx context.Context) bool {
+func (s *slot) saveAndKeep(ctx context.Context) bool {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
 	w, err := s.save(ctx)
@@ -333,7 +333,7 @@ func (s *seat) saveAndKeep(ctx context.Context) bool {
 }
 
 // whileAlone waits that long, or until a session leads.
-func (s *seat) whileAlone(ctx context.Context, long time.Duration) {
+func (s *slot) whileAlone(ctx context.Context, long time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
 	for {
@@ -348,7 +348,7 @@ func (s *seat) whileAlone(ctx context.Context, long time.Duration) {
 
 // keep records the saved work with the tasks that the member holds, and reports whether all of them
 // have it. A host that lost the member leaves the file to the host that took it over.
-func (s *seat) keep(ctx context.Context, w SavedWork) bool {
+func (s *slot) keep(ctx context.Context, w SavedWork) bool {
 	kept := true
 	for _, t := range s.held() {
 		err := s.host.do(ctx, &team.SaveWork{Task: t.ID, Saved: w.Saved()}, s.lease)
@@ -376,7 +376,7 @@ func (s *seat) keep(ctx context.Context, w SavedWork) bool {
 
 // lastSave keeps the session's saved work after it has ended. It reports whether nothing is left to
 // keep.
-func (s *seat) lastSave(how ending, why string) bool {
+func (s *slot) lastSave(how ending, why string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
 	switch how {
@@ -390,7 +390,7 @@ func (s *seat) lastSave(how ending, why string) bool {
 
 // keepLast keeps the saved work, because the tasks return to the queue. It reports whether nothing
 // is left to keep.
-func (s *seat) keepLast(ctx context.Context) bool {
+func (s *slot) keepLast(ctx context.Context) bool {
 	if _, there, err := s.host.Machine.Saved.Read(s.member); err != nil || !there {
 		return true // an unreadable file is reported where it would be overwritten
 	}
@@ -400,7 +400,7 @@ func (s *seat) keepLast(ctx context.Context) bool {
 // requeueTasks returns the tasks that the member holds to the queue, with its work. It reports
 // whether that is recorded. A task whose work could not be kept stays with the member: another
 // owner would start without that work.
-func (s *seat) requeueTasks(ctx context.Context, reason string) bool {
+func (s *slot) requeueTasks(ctx context.Context, reason string) bool {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
 	w, err := s.save(ctx)

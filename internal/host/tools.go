@@ -24,7 +24,7 @@ type served struct {
 	relay    []string
 }
 
-func (s *seat) serveTools(gate func(tool, input string) error) (*served, error) {
+func (s *slot) serveTools(gate func(tool, input string) error) (*served, error) {
 	t := &served{gate: gate, called: func() { s.works() }}
 	t.Set = tools.New(tools.Options{Team: memberTeam{s}, Member: s.member, Now: s.host.Replica.Now,
 		Refresh: s.host.Replica.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
@@ -50,7 +50,7 @@ func (s *seat) serveTools(gate func(tool, input string) error) (*served, error) 
 }
 
 // admits refuses the member's tools to the processes of other sessions.
-func (s *seat) admits(c syscall.Conn) error { return s.host.Procs.Admits(c, s.member) }
+func (s *slot) admits(c syscall.Conn) error { return s.host.Procs.Admits(c, s.member) }
 
 // offers returns the agents that a lead may spawn.
 func (h *Host) offers() []string { return h.Offers }
@@ -73,7 +73,7 @@ func (t *served) Call(ctx context.Context, name string, input json.RawMessage) (
 }
 
 // mailForTool returns the mail to append to a tool's result.
-func (s *seat) mailForTool(ctx context.Context) (string, error) {
+func (s *slot) mailForTool(ctx context.Context) (string, error) {
 	mail, err := s.take(ctx, byTool)
 	if err != nil {
 		return "", err

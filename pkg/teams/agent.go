@@ -13,10 +13,10 @@ import (
 // Agent starts sessions of one kind: it is how your own agents work in a team. A simple one is a
 // [Worker]. It may be used from any goroutine.
 type Agent interface {
-	// Start starts a session for the member whose seat it is given. ctx is for the start alone, and
+	// Start starts a session for the member whose slot it is given. ctx is for the start alone, and
 	// does not end with it: the session continues until it ends or is stopped. An error says why
 	// the agent cannot work here; the member has failed then.
-	Start(ctx context.Context, seat *Slot) (Session, error)
+	Start(ctx context.Context, slot *Slot) (Session, error)
 }
 
 // Session is one running session of a member. Its methods are called by the manager, from any
@@ -32,7 +32,7 @@ type Session interface {
 	// Wake tells a session that said that it is idle that there is a task for it now.
 	Wake(ctx context.Context) error
 	// Stop ends the session and returns when it is over. ctx bounds the friendly part. A session
-	// that is still there a second after ctx is given up: for the team it is over, and its seat is
+	// that is still there a second after ctx is given up: for the team it is over, and its slot is
 	// refused everything from then on.
 	Stop(ctx context.Context) error
 	// Wait returns when the session is over and nothing of it is left running. It is called once.
@@ -84,15 +84,15 @@ type plug struct {
 }
 
 func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
-	seat := &Slot{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
+	slot := &Slot{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
 		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Program: spec.Program,
 		Args: spec.Args, Resume: spec.Resume,
 		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update),
 		over: make(chan struct{})}
-	s := &plugged{seat: seat, updates: make(chan agent.Update), started: make(chan struct{}),
+	s := &plugged{slot: slot, updates: make(chan agent.Update), started: make(chan struct{}),
 		ended: make(chan error, 2)}
 	go s.pump()
-	session, err := p.Agent.Start(ctx, seat)
+	session, err := p.Agent.Start(ctx, slot)
 	if err == nil && session == nil {
 		err = errors.New("the agent gave no session")
 	}
@@ -112,7 +112,7 @@ func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.S
 // says that it is over.
 type plugged struct {
 	Session
-	seat    *Slot
+	slot    *Slot
 	updates chan agent.Update
 	started chan struct{} // closed when Start has returned
 	ended   chan error    // what Wait returned, or that it was not waited for any more
@@ -131,7 +131,7 @@ func (s *plugged) Give(ctx context.Context, p agent.Prompt) error {
 		err = s.Session.Wake(ctx)
 	}
 	if err == nil {
-		s.seat.report(agent.Received{ID: p.ID})
+		s.slot.report(agent.Received{ID: p.ID})
 	}
 	return err
 }
@@ -148,18 +148,18 @@ func (s *plugged) Stop(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Session.Stop(ctx) }()
 	select {
-	case <-s.seat.over:
+	case <-s.slot.over:
 		return nil
 	case <-ctx.Done():
 	}
 	last := time.NewTimer(endWait)
 	defer last.Stop()
 	select {
-	case <-s.seat.over:
+	case <-s.slot.over:
 		return nil
 	case <-last.C:
 	}
-	err := fmt.Errorf("the session of %s does not end and is given up", s.seat.name)
+	err := fmt.Errorf("the session of %s does not end and is given up", s.slot.name)
 	select {
 	case cause := <-stopped:
 		err = errors.Join(err, cause)
@@ -178,7 +178,7 @@ func (s *plugged) pump() {
 	defer close(s.updates)
 	var queue []agent.Update
 	said := false // that it runs
-	reports, started, ended := s.seat.reports, s.started, s.ended
+	reports, started, ended := s.slot.reports, s.started, s.ended
 	for ended != nil || len(queue) > 0 {
 		var out chan<- agent.Update
 		var next agent.Update
@@ -199,7 +199,7 @@ func (s *plugged) pump() {
 			queue = queue[1:]
 		case err := <-ended:
 			reports, started, ended = nil, nil, nil
-			close(s.seat.over)
+			close(s.slot.over)
 			queue = append(queue, agent.Ended{Err: err})
 		}
 	}

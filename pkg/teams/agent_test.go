@@ -27,8 +27,8 @@ func TestLeadHistoryIsolation(t *testing.T) {
 	ok(t, broadcast(ctx, m, "lead", "to all who are here"))
 	_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "bob", Agent: "listener", Prompt: "begin"})
 	ok(t, err)
-	seat := next(t, agent.seats)
-	equal(t, "what bob begins with", seat.Prompt+seat.Resume, "begin")
+	slot := next(t, agent.slots)
+	equal(t, "what bob begins with", slot.Prompt+slot.Resume, "begin")
 	ok(t, send(ctx, m, "lead", "bob", "hello"))
 	equal(t, "the first that bob hears", next(t, agent.mail).Body, "hello")
 }
@@ -42,9 +42,9 @@ func TestSessionEndsByItself(t *testing.T) {
 		team := create(t, m, "core")
 		_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: "listener"})
 		ok(t, err)
-		seat := next(t, agent.seats)
+		slot := next(t, agent.slots)
 		add(t, team.Tasks(), "look")
-		_, err = seat.Tasks().ClaimNext(limited(t))
+		_, err = slot.Tasks().ClaimNext(limited(t))
 		ok(t, err)
 		agent.crash("ann", cause)
 		is, err := team.AwaitEnd(limited(t), "ann")
@@ -60,8 +60,8 @@ func TestSessionEndsByItself(t *testing.T) {
 		task, err := team.Tasks().Get(limited(t), "1")
 		ok(t, err)
 		equal(t, "task", task.Status, teams.TaskStatusPending)
-		want(t, seat.Busy(limited(t), "alive"), teams.ErrFinished)
-		seat.Used("", teams.Usage{InputTokens: 1}) // nobody receives it, and nobody waits
+		want(t, slot.Busy(limited(t), "alive"), teams.ErrFinished)
+		slot.Used("", teams.Usage{InputTokens: 1}) // nobody receives it, and nobody waits
 	}
 }
 
@@ -71,7 +71,7 @@ func TestLeadAgent(t *testing.T) {
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.MemberConfig{Agent: "listener"}})
 	ok(t, err)
-	equal(t, "seat", next(t, agent.seats).Name(), "lead")
+	equal(t, "slot", next(t, agent.slots).Name(), "lead")
 	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: teams.External})
 	ok(t, err)
 	ok(t, as(t, team, "ann").Idle(limited(t), "done"))
@@ -90,17 +90,17 @@ func testWorker(t *testing.T) {
 	var heard []string
 	var tries atomic.Int32
 	worker := teams.Worker{
-		Task: func(_ context.Context, seat *teams.Slot, job teams.Job) (string, error) {
+		Task: func(_ context.Context, slot *teams.Slot, job teams.Job) (string, error) {
 			if job.Task.Subject == "impossible" {
 				return "half", errors.New("cannot")
 			}
-			return fmt.Sprint(seat.Name(), " did it", job.Feedback), nil
+			return fmt.Sprint(slot.Name(), " did it", job.Feedback), nil
 		},
-		Mail: func(ctx context.Context, seat *teams.Slot, m teams.Message) error {
+		Mail: func(ctx context.Context, slot *teams.Slot, m teams.Message) error {
 			mu.Lock()
 			defer mu.Unlock()
 			heard = append(heard, m.Body)
-			_, err := seat.Mail().Send(ctx, teams.Message{To: m.From, Body: "heard: " + m.Body})
+			_, err := slot.Mail().Send(ctx, teams.Message{To: m.From, Body: "heard: " + m.Body})
 			return err
 		},
 	}
@@ -179,9 +179,9 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 		ctx := t.Context()
 		release := make(chan struct{})
 		defer close(release)
-		worker := teams.Worker{Task: func(_ context.Context, seat *teams.Slot, job teams.Job) (string, error) {
+		worker := teams.Worker{Task: func(_ context.Context, slot *teams.Slot, job teams.Job) (string, error) {
 			<-release
-			_, err := seat.Tasks().Complete(ctx, job.Claim, "nobody waited for it")
+			_, err := slot.Tasks().Complete(ctx, job.Claim, "nobody waited for it")
 			if !errors.Is(err, teams.ErrConflict) && !errors.Is(err, teams.ErrFinished) {
 				t.Errorf("an abandoned session gets %v", err)
 			}

@@ -101,7 +101,7 @@ func received(t testing.TB, m *teams.Teammate) chan teams.Message {
 }
 
 // TestSpawn checks that the spawn options reach the session: an agent of the program gets them in
-// its seat, and a shell's command in its environment.
+// its slot, and a shell's command in its environment.
 func TestSpawn(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Env: []string{"A=1", "B=1"}, Agents: map[string]teams.Agent{"listener": agent}})
@@ -109,11 +109,11 @@ func TestSpawn(t *testing.T) {
 	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "ann", Agent: "listener", Program: "/bin/listen",
 		Args: []string{"-v"}, Env: []string{"B=2"}})
 	ok(t, err)
-	seat := next(t, agent.seats)
-	equal(t, "program", strings.Join(append([]string{seat.Program}, seat.Args...), " "), "/bin/listen -v")
-	equal(t, "its own environment", strings.Join(seat.Env[:4], " "), "GIT_OPTIONAL_LOCKS=0 A=1 B=1 B=2")
+	slot := next(t, agent.slots)
+	equal(t, "program", strings.Join(append([]string{slot.Program}, slot.Args...), " "), "/bin/listen -v")
+	equal(t, "its own environment", strings.Join(slot.Env[:4], " "), "GIT_OPTIONAL_LOCKS=0 A=1 B=1 B=2")
 	for _, v := range []string{"CADRE_TEAM=core", "CADRE_TEAM_ID=" + team.ID(), "CADRE_MEMBER_NAME=ann"} {
-		equal(t, v, slices.Contains(seat.Env[4:], v), true)
+		equal(t, v, slices.Contains(slot.Env[4:], v), true)
 	}
 	_, err = m.Team().Spawn(limited(t), teams.MemberConfig{Name: "bob", Agent: teams.Shell, Env: []string{"B=3"}})
 	ok(t, err)

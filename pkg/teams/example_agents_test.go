@@ -124,8 +124,8 @@ func ExampleTeam_Run() {
 // reach the program.
 func ExampleTeam_Questions() {
 	ctx := context.Background()
-	builder := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
-		answer, err := seat.AskPermission(ctx, "Bash", fmt.Sprintf(`{"command":%q}`, job.Task.Subject), time.Minute)
+	builder := teams.Worker{Task: func(ctx context.Context, slot *teams.Slot, job teams.Job) (string, error) {
+		answer, err := slot.AskPermission(ctx, "Bash", fmt.Sprintf(`{"command":%q}`, job.Task.Subject), time.Minute)
 		return string(answer.Outcome) + ": " + answer.Reason, err
 	}}
 	m, err := teams.New(teams.Options{Memory: new(teams.Memory), Agents: map[string]teams.Agent{"builder": builder}})

@@ -15,13 +15,13 @@ import (
 // the other two, and finds their results on the list.
 func Example() {
 	ctx := context.Background()
-	counter := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
+	counter := teams.Worker{Task: func(ctx context.Context, slot *teams.Slot, job teams.Job) (string, error) {
 		if len(job.Task.BlockedBy) == 0 {
 			return fmt.Sprintf("%d words", len(strings.Fields(job.Task.Description))), nil
 		}
 		var parts []string
 		for _, id := range job.Task.BlockedBy {
-			part, err := seat.Tasks().Get(ctx, id)
+			part, err := slot.Tasks().Get(ctx, id)
 			if err != nil {
 				return "", err
 			}

@@ -18,7 +18,7 @@ func TestMessaging(t *testing.T) {
 	team := create(t, m, "core", "ann", "bob")
 	_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "cat", Agent: "listener"})
 	ok(t, err)
-	next(t, agent.seats)
+	next(t, agent.slots)
 
 	ok(t, send(ctx, m, "ann", "bob", "one"))
 	ok(t, broadcast(ctx, m, "ann", "two"))
@@ -99,7 +99,7 @@ func TestIdleNotification(t *testing.T) {
 	equal(t, "notice", await(t, team.Mail(), teams.MessageIdle).Body, "ann is idle: there is no task for it now.")
 	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "bob", Agent: "listener"})
 	ok(t, err)
-	bob := next(t, agent.seats)
+	bob := next(t, agent.slots)
 	ok(t, bob.Idle(limited(t), "I looked at everything"))
 	notice := await(t, team.Mail(), teams.MessageIdle)
 	equal(t, "notice", notice.From+": "+notice.Body, "bob: I looked at everything")

@@ -205,7 +205,7 @@ func await(t testing.TB, box *teams.Mailbox, kind teams.MessageType) teams.Messa
 
 // listener is an agent whose sessions pass on what they receive.
 type listener struct {
-	seats chan *teams.Slot
+	slots chan *teams.Slot
 	mail  chan teams.Message
 	woken chan string // names of members
 
@@ -214,17 +214,17 @@ type listener struct {
 }
 
 func newListener() *listener {
-	return &listener{seats: make(chan *teams.Slot, 16), mail: make(chan teams.Message, 16),
+	return &listener{slots: make(chan *teams.Slot, 16), mail: make(chan teams.Message, 16),
 		woken: make(chan string, 16), sessions: map[string]*listening{}}
 }
 
-func (l *listener) Start(_ context.Context, seat *teams.Slot) (teams.Session, error) {
-	s := &listening{listener: l, seat: seat, over: make(chan struct{})}
+func (l *listener) Start(_ context.Context, slot *teams.Slot) (teams.Session, error) {
+	s := &listening{listener: l, slot: slot, over: make(chan struct{})}
 	l.mu.Lock()
-	l.sessions[seat.Name()] = s
+	l.sessions[slot.Name()] = s
 	l.mu.Unlock()
-	seat.Started("session-of-" + seat.Name())
-	l.seats <- seat
+	slot.Started("session-of-" + slot.Name())
+	l.slots <- slot
 	return s, nil
 }
 
@@ -237,7 +237,7 @@ func (l *listener) crash(member string, err error) {
 
 type listening struct {
 	*listener
-	seat *teams.Slot
+	slot *teams.Slot
 	once sync.Once
 	over chan struct{}
 	err  error
@@ -250,7 +250,7 @@ func (s *listening) Deliver(_ context.Context, mail []teams.Message) error {
 	return nil
 }
 
-func (s *listening) Wake(context.Context) error { s.woken <- s.seat.Name(); return nil }
+func (s *listening) Wake(context.Context) error { s.woken <- s.slot.Name(); return nil }
 func (s *listening) Stop(context.Context) error { s.end(nil); return nil }
 func (s *listening) Wait() error                { <-s.over; return s.err }
 

@@ -97,7 +97,7 @@ func TestPolicies(t *testing.T) {
 		team := found(t, m, teams.TeamConfig{Name: "core", Permissions: teams.PermissionRules{Policy: policy},
 			Lead:    teams.MemberConfig{Agent: "listener"},
 			Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External}}})
-		seat := next(t, agent.seats)
+		slot := next(t, agent.slots)
 		asked := questions(t, team)
 		answer := ask(t, as(t, team, "ann"), "Bash")
 		outcome := teams.OutcomeAllowed
@@ -116,7 +116,7 @@ func TestPolicies(t *testing.T) {
 		if policy == teams.PolicyAllow || policy == teams.PolicyDeny {
 			continue
 		}
-		answer = ask(t, seat.Teammate, "Bash")
+		answer = ask(t, slot.Teammate, "Bash")
 		q := next(t, asked)
 		equal(t, "who asks", q.Member, "lead")
 		ok(t, team.Approve(limited(t), q, ""))

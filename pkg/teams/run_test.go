@@ -213,12 +213,12 @@ func TestWhoRuns(t *testing.T) {
 // TestRunOnABudget checks that a spent budget ends the sessions, and that a new one lets the team
 // continue.
 func TestRunOnABudget(t *testing.T) {
-	worker := teams.Worker{Task: func(ctx context.Context, seat *teams.Slot, job teams.Job) (string, error) {
-		info, err := seat.Member(ctx)
+	worker := teams.Worker{Task: func(ctx context.Context, slot *teams.Slot, job teams.Job) (string, error) {
+		info, err := slot.Member(ctx)
 		if err != nil || info.Usage.InputTokens > 0 {
 			return "cheap", err
 		}
-		seat.Used(job.Task.ID, teams.Usage{InputTokens: 1000})
+		slot.Used(job.Task.ID, teams.Usage{InputTokens: 1000})
 		<-ctx.Done()
 		return "", ctx.Err()
 	}}
@@ -238,13 +238,13 @@ func TestRunOnABudget(t *testing.T) {
 // creates another task.
 type chief struct{}
 
-func (c chief) Start(_ context.Context, seat *teams.Slot) (teams.Session, error) {
-	return &chiefSession{chief: c, seat: seat, over: make(chan struct{})}, nil
+func (c chief) Start(_ context.Context, slot *teams.Slot) (teams.Session, error) {
+	return &chiefSession{chief: c, slot: slot, over: make(chan struct{})}, nil
 }
 
 type chiefSession struct {
 	chief
-	seat  *teams.Slot
+	slot  *teams.Slot
 	mu    sync.Mutex
 	asked int
 	once  sync.Once
@@ -261,18 +261,18 @@ func (s *chiefSession) Deliver(ctx context.Context, mail []teams.Message) error 
 		first := s.asked == 1
 		s.mu.Unlock()
 		if first {
-			if _, err := s.seat.Tasks().Create(ctx, teams.TaskConfig{Subject: "what was missing",
+			if _, err := s.slot.Tasks().Create(ctx, teams.TaskConfig{Subject: "what was missing",
 				Run: "echo found"}); err != nil {
 				return err
 			}
-		} else if err := s.seat.GiveReport(ctx, "All is done, says "+s.seat.Name()); err != nil {
+		} else if err := s.slot.GiveReport(ctx, "All is done, says "+s.slot.Name()); err != nil {
 			return err
 		}
 	}
-	return s.seat.Idle(ctx, "")
+	return s.slot.Idle(ctx, "")
 }
 
-func (s *chiefSession) Wake(ctx context.Context) error { return s.seat.Idle(ctx, "") }
+func (s *chiefSession) Wake(ctx context.Context) error { return s.slot.Idle(ctx, "") }
 func (s *chiefSession) Stop(context.Context) error     { s.once.Do(func() { close(s.over) }); return nil }
 func (s *chiefSession) Wait() error                    { <-s.over; return nil }
 
@@ -302,7 +302,7 @@ func TestUserWhereAnAgentLeads(t *testing.T) {
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 	team := found(t, m, teams.TeamConfig{Name: "core", Lead: teams.MemberConfig{Agent: "listener",
 		PermissionMode: teams.ModePlan}, Members: []teams.MemberConfig{{Name: "ann", Agent: teams.External}}})
-	next(t, agent.seats)
+	next(t, agent.slots)
 	ok(t, send(limited(t), m, "", "lead", "go on"))
 	equal(t, "who says so", next(t, agent.mail).From, teams.User)
 	_, err := team.Mail().Wait(limited(t))

@@ -250,15 +250,15 @@ func TestBudget(t *testing.T) {
 	_, err = m.Team().Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: "listener"})
 	ok(t, err)
 	add(t, team.Tasks(), "look")
-	seat := next(t, agent.seats)
-	seat.Used("1", teams.Usage{InputTokens: 60, OutputTokens: 41})
+	slot := next(t, agent.slots)
+	slot.Used("1", teams.Usage{InputTokens: 60, OutputTokens: 41})
 	equal(t, "spent", first(t, team, any1[teams.BudgetExhausted]).What, "tokens")
 	info, err := team.Info(ctx)
 	ok(t, err)
 	equal(t, "usage", info.Usage, teams.Usage{InputTokens: 60, OutputTokens: 41})
 	first(t, team, func(d teams.MemberDetached) bool { return d.Member == "ann" }) // its session is ended
 	ok(t, team.SetBudget(ctx, teams.Budget{Tokens: 1000}))
-	equal(t, "incarnation that goes on", next(t, agent.seats).Incarnation, 2)
+	equal(t, "incarnation that goes on", next(t, agent.slots).Incarnation, 2)
 }
 
 // TestBudgetOfAMember checks that a member's budget ends the work of that member only, and that the
@@ -272,11 +272,11 @@ func TestBudgetOfAMember(t *testing.T) {
 			Budget: teams.Budget{Tokens: 100}}}})
 	ok(t, err)
 	add(t, team.Tasks(), "look")
-	seat := next(t, agent.seats)
-	seat.Used("1", teams.Usage{InputTokens: 60})
+	slot := next(t, agent.slots)
+	slot.Used("1", teams.Usage{InputTokens: 60})
 	equal(t, "alert", first(t, team, any1[teams.BudgetAlerted]),
 		teams.BudgetAlerted{Member: "ann", What: teams.BudgetTokens, Percent: 50})
-	seat.Used("1", teams.Usage{InputTokens: 41})
+	slot.Used("1", teams.Usage{InputTokens: 41})
 	equal(t, "spent", first(t, team, any1[teams.MemberBudgetExhausted]),
 		teams.MemberBudgetExhausted{Member: "ann", What: teams.BudgetTokens})
 	first(t, team, func(d teams.MemberDetached) bool { return d.Member == "ann" })
@@ -287,7 +287,7 @@ func TestBudgetOfAMember(t *testing.T) {
 	want(t, team.SetMemberBudget(ctx, "", teams.Budget{}), teams.ErrInvalid)
 	want(t, team.SetMemberBudget(ctx, "lead", teams.Budget{Tokens: 50}), teams.ErrInvalid)
 	ok(t, team.SetMemberBudget(ctx, "ann", teams.Budget{Tokens: 1000}))
-	equal(t, "incarnation that goes on", next(t, agent.seats).Incarnation, 2)
+	equal(t, "incarnation that goes on", next(t, agent.slots).Incarnation, 2)
 }
 
 func TestEvents(t *testing.T) {

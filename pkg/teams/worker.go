@@ -15,11 +15,11 @@ type Worker struct {
 	// Task does one task. Its result completes the task and its error fails it. ctx ends when the
 	// session is to end; the task is back on the list then, whatever is returned, and who does not
 	// return soon is given up.
-	Task func(ctx context.Context, seat *Slot, job Job) (result string, err error)
+	Task func(ctx context.Context, slot *Slot, job Job) (result string, err error)
 	// Mail is given the messages to the member, one at a time and never while Task runs; nil to
 	// ignore them. Requests to shut down are answered by the Worker. An error ends the session: the
 	// member has failed.
-	Mail func(ctx context.Context, seat *Slot, m Message) error
+	Mail func(ctx context.Context, slot *Slot, m Message) error
 }
 
 // Job is a task that a [Worker] is to do.
@@ -30,17 +30,17 @@ type Job struct {
 }
 
 // Start starts a session.
-func (w Worker) Start(ctx context.Context, seat *Slot) (Session, error) {
+func (w Worker) Start(ctx context.Context, slot *Slot) (Session, error) {
 	if w.Task == nil {
 		return nil, errors.New("the worker has no function for tasks")
 	}
-	if may, err := seat.Writes(ctx); err != nil {
+	if may, err := slot.Writes(ctx); err != nil {
 		return nil, err
 	} else if !may {
 		return nil, errors.New("a worker makes no plans; spawn it without plan approval")
 	}
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &workerSession{Worker: w, seat: seat, cancel: cancel, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	s := &workerSession{Worker: w, slot: slot, cancel: cancel, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	go func() {
 		defer close(s.over)
 		if s.err = s.work(working); working.Err() != nil {
@@ -52,7 +52,7 @@ func (w Worker) Start(ctx context.Context, seat *Slot) (Session, error) {
 
 type workerSession struct {
 	Worker
-	seat   *Slot
+	slot   *Slot
 	cancel context.CancelFunc
 	wake   chan struct{} // holds one wake-up
 	over   chan struct{} // closed when the session is over, with the reason in err
@@ -128,7 +128,7 @@ func (s *workerSession) idle(ctx context.Context) error {
 		return err
 	}
 	s.calm = 0
-	err := s.seat.Idle(ctx, "")
+	err := s.slot.Idle(ctx, "")
 	if rejected, ok := errors.AsType[*Error](err); ok && rejected.Code == ErrRejected {
 		s.calm = rejected.Pause
 		return nil
@@ -159,7 +159,7 @@ func (s *workerSession) read(ctx context.Context) (leaving bool, err error) {
 	s.mu.Unlock()
 	for _, m := range mail {
 		if m.Type == MessageShutdownRequest {
-			err := s.seat.ApproveShutdown(ctx, m.Ref)
+			err := s.slot.ApproveShutdown(ctx, m.Ref)
 			leaving = leaving || err == nil
 			if err != nil && !errors.Is(err, ErrConflict) { // it was withdrawn
 				return false, err
@@ -167,7 +167,7 @@ func (s *workerSession) read(ctx context.Context) (leaving bool, err error) {
 			continue
 		}
 		if s.Mail != nil {
-			if err := s.Mail(ctx, s.seat, m); err != nil {
+			if err := s.Mail(ctx, s.slot, m); err != nil {
 				return false, fmt.Errorf("message %d: %w", m.Seq, err)
 			}
 		}
@@ -177,14 +177,14 @@ func (s *workerSession) read(ctx context.Context) (leaving bool, err error) {
 
 // next does one task, if there is one.
 func (s *workerSession) next(ctx context.Context) (worked bool, err error) {
-	claim, err := s.seat.Tasks().ClaimNext(ctx)
+	claim, err := s.slot.Tasks().ClaimNext(ctx)
 	for _, none := range []Code{ErrNoTask, ErrNotReady, ErrBudgetExhausted, ErrFinished, ErrDenied} {
 		if errors.Is(err, none) {
 			return false, nil
 		}
 	}
 	if err == nil {
-		err = s.seat.Busy(ctx, "task "+claim.Task.called()+": "+claim.Task.Subject)
+		err = s.slot.Busy(ctx, "task "+claim.Task.called()+": "+claim.Task.Subject)
 	}
 	if err == nil {
 		err = s.do(ctx, claim)
@@ -196,14 +196,14 @@ func (s *workerSession) next(ctx context.Context) (worked bool, err error) {
 func (s *workerSession) do(ctx context.Context, claim Claim) error {
 	job := Job{Task: claim.Task, Claim: claim}
 	for {
-		result, failure := s.Task(ctx, s.seat, job)
+		result, failure := s.Task(ctx, s.slot, job)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if failure != nil {
-			return gone(s.seat.Tasks().Fail(ctx, claim, failure.Error(), result))
+			return gone(s.slot.Tasks().Fail(ctx, claim, failure.Error(), result))
 		}
-		_, err := s.seat.Tasks().Complete(ctx, claim, result)
+		_, err := s.slot.Tasks().Complete(ctx, claim, result)
 		rejected, refused := errors.AsType[*Error](err)
 		switch {
 		case refused && rejected.Code == ErrRejected && !rejected.Final:
@@ -212,7 +212,7 @@ func (s *workerSession) do(ctx context.Context, claim Claim) error {
 				return err
 			}
 		case refused && (rejected.Code == ErrRejected || rejected.Code == ErrNotReady || rejected.Code == ErrTooLarge):
-			return gone(s.seat.Tasks().Fail(ctx, claim, rejected.Text, ""))
+			return gone(s.slot.Tasks().Fail(ctx, claim, rejected.Text, ""))
 		default:
 			return gone(err)
 		}

@@ -28,11 +28,11 @@ func (m model) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.
 	its.View(func(st *team.State) { member, _ = st.Member(spec.Member) })
 	member.Incarnation, member.Session = spec.Incarnation, spec.Resume
 	killed := m.on.of.ask("start "+spec.Member, func(t *thread) {
-		s.seat = &seat{host: m.on, member: member.Name, incarnation: member.Incarnation, lease: member.Lease,
+		s.slot = &slot{host: m.on, member: member.Name, incarnation: member.Incarnation, lease: member.Lease,
 			worker: member.Agent == team.Shell, service: s}
-		m.on.seats = append(m.on.seats, s.seat)
+		m.on.slots = append(m.on.slots, s.slot)
 		m.on.of.services = append(m.on.of.services, s)
-		s.seat.session = m.on.of.w.startSession(s.seat, member)
+		s.slot.session = m.on.of.w.startSession(s.slot, member)
 	})
 	return s, killed
 }
@@ -42,7 +42,7 @@ type service struct {
 	on      *host
 	spec    agent.Spec
 	its     agent.Team
-	seat    *seat
+	slot    *slot
 	updates chan agent.Update
 	closed  bool
 }
@@ -56,13 +56,13 @@ var errOver = errors.New("the session is over")
 func (s *service) Give(_ context.Context, p agent.Prompt) (err error) {
 	killed := s.on.of.ask("give "+s.spec.Member, func(t *thread) {
 		t.step()
-		if !s.seat.session.of.alive {
+		if !s.slot.session.of.alive {
 			err = errOver
 			return
 		}
-		s.seat.session.prompts = append(s.seat.session.prompts, prompt{id: p.ID, mail: p.Mail, tasks: s.told(p.Text),
+		s.slot.session.prompts = append(s.slot.session.prompts, prompt{id: p.ID, mail: p.Mail, tasks: s.told(p.Text),
 			opens: slices.Contains(s.spec.Carries(p.Text), 0)})
-		s.seat.session.news.ring()
+		s.slot.session.news.ring()
 	})
 	return first(killed, err)
 }
@@ -90,7 +90,7 @@ func (s *service) told(text string) (tasks []team.Task) {
 func (s *service) Stop(context.Context) error {
 	s.on.of.ask("stop "+s.spec.Member, func(t *thread) {
 		t.step()
-		s.seat.session.kill()
+		s.slot.session.kill()
 	})
 	return nil
 }
@@ -105,7 +105,7 @@ func (s *service) end(err error) {
 		})
 	}
 	if s.on.of.alive { // otherwise its leash ends the session
-		s.on.seats = slices.DeleteFunc(slices.Clone(s.on.seats), func(other *seat) bool { return other == s.seat })
+		s.on.slots = slices.DeleteFunc(slices.Clone(s.on.slots), func(other *slot) bool { return other == s.slot })
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *service) act(t *thread, body team.Body) (record *team.Record, mail []te
 		var r *team.Record
 		var failed error
 		var result string
-		if name == "" || s.seat.worker {
+		if name == "" || s.slot.worker {
 			r, failed = s.its.Do(context.Background(), body)
 		} else {
 			data, _ := json.Marshal(input)

@@ -23,12 +23,12 @@ var bugs = map[string][]patch{
 	"unleased": {{"host/host.go", `	case m.Host == h.ID && m.Status == team.Spawning:`,
 		`	case m.Host == "" && mutated("unleased"):
 		m.Host, m.Lease = h.ID, m.Lease+1
-		h.seat(m, h.Agent(m.Agent))
+		h.slot(m, h.Agent(m.Agent))
 		m.Host, m.Lease = "", m.Lease-1
 		return h.takeOver(ctx, m)
 	case m.Host == h.ID && m.Status == team.Spawning:`}},
-	"old-seat-stays": {{"host/host.go", `m.Host != h.ID || m.Lease != s.lease || r.over:`,
-		`!mutated("old-seat-stays") && (m.Host != h.ID || m.Lease != s.lease) || r.over:`}},
+	"old-slot-stays": {{"host/host.go", `m.Host != h.ID || m.Lease != s.lease || r.over:`,
+		`!mutated("old-slot-stays") && (m.Host != h.ID || m.Lease != s.lease) || r.over:`}},
 	"aborted-stays": {{"host/host.go", `		switch {
 		case m == nil ||`, `		switch {
 		case r.over && mutated("aborted-stays"):
@@ -135,11 +135,11 @@ func (s *State) Letters(member string) (mail []Message) {
 			delete(t.refused, key)
 		}
 `}},
-	"no-gate": {{"host/seat.go", `		if gate(false); err != nil`, `		if mutated("no-gate") {
+	"no-gate": {{"host/slot.go", `		if gate(false); err != nil`, `		if mutated("no-gate") {
 			return nil
 		}
 		if gate(false); err != nil`}},
-	"again-anew": {{"host/seat.go", `	if s.given[w.Kind] == w.Key {
+	"again-anew": {{"host/slot.go", `	if s.given[w.Kind] == w.Key {
 		return
 	}
 `, `	if s.given[w.Kind] == w.Key {
@@ -150,11 +150,11 @@ func (s *State) Letters(member string) (mail []Message) {
 		clear(s.post.way)
 		s.post.mu.Unlock()
 	}
-`}, {"host/seat.go", `	"slices"
+`}, {"host/slot.go", `	"slices"
 `, `	"slices"
 	"strings"
 `}},
-	"keeps-mixed": {{"host/seat.go", `keeping: newLock()}`, `keeping: newLock()}
+	"keeps-mixed": {{"host/slot.go", `keeping: newLock()}`, `keeping: newLock()}
 	if mutated("keeps-mixed") {
 		s.keeping = make(lock, 100)
 	}`}},
@@ -235,9 +235,9 @@ func (s *State) Letters(member string) (mail []Message) {
 `, `own commands are changes too
 	}
 `}},
-	"seat-kept": {{"host/host.go", `	delete(h.seats, s.member)
-`, `	if !mutated("seat-kept") {
-		delete(h.seats, s.member)
+	"slot-kept": {{"host/host.go", `	delete(h.slots, s.member)
+`, `	if !mutated("slot-kept") {
+		delete(h.slots, s.member)
 	}
 `}},
 	"lead-stays-lost": {{"liveness/leader/leader.go", `		case t.LeadLost != 0:

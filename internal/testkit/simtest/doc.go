@@ -53,7 +53,7 @@
 //
 //   - plan.go, moves.go, moves_lead.go: what happens. What people ask of a team, and what goes wrong,
 //     is a row in requests or faults.
-//   - world.go, crew.go, gate.go: processes, threads and time, and where real code meets them.
+//   - world.go, pool.go, gate.go: processes, threads and time, and where real code meets them.
 //   - host.go, lead.go, office.go: processes with real code in them.
 //   - seams.go, agent.go, disk.go: what real code touches. Another thing that it touches is a type here.
 //   - session.go, people.go: what agents and people do. What an agent does with a message is a case

@@ -23,7 +23,7 @@ type gate struct {
 	news  chan struct{}
 	out   []exit        // what wakes others at the end of the world's turn
 	over  chan struct{} // closed when the history is over
-	lent  errands
+	lent  goroutinePool
 	began time.Time
 	timer *time.Timer
 }

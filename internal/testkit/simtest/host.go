@@ -15,14 +15,14 @@ import (
 type host struct {
 	office
 	place    int
-	seats    []*seat
+	slots    []*slot
 	unlocked time.Duration // until then others find its lock free, although it is alive
 	taken    string        // the last host that it found dead
 	retired  bool          // it ended with its team
 }
 
-// seat is a session that a host runs, as the world sees it.
-type seat struct {
+// slot is a session that a host runs, as the world sees it.
+type slot struct {
 	host               *host
 	member             string
 	incarnation, lease int64
@@ -67,7 +67,7 @@ func (w *world) gone(h *host, again time.Duration) {
 }
 
 func (h *host) endSessions() {
-	for _, s := range h.seats {
+	for _, s := range h.slots {
 		if s.session != nil {
 			s.session.kill()
 		}
@@ -127,8 +127,8 @@ func (h *host) live(ctx context.Context) {
 	})
 }
 
-func (h *host) seat(member string) *seat {
-	for _, s := range h.seats {
+func (h *host) slot(member string) *slot {
+	for _, s := range h.slots {
 		if s.member == member {
 			return s
 		}
@@ -137,22 +137,22 @@ func (h *host) seat(member string) *seat {
 }
 
 // zombie reports whether the member has no lead, as far as its host knows.
-func (s *seat) zombie() (alone bool) {
+func (s *slot) zombie() (alone bool) {
 	s.host.view(func(st *team.State) { alone = st.Zombie(s.member) })
 	return alone
 }
 
 // held returns the tasks that the member has in progress, as far as its host knows.
-func (s *seat) held() (tasks []team.Task) {
+func (s *slot) held() (tasks []team.Task) {
 	s.host.view(func(st *team.State) { tasks = st.Held(s.member) })
 	return tasks
 }
 
-// leftOn returns the seat of the member on the host with that process, or nil.
-func (w *world) leftOn(p *process, member string) *seat {
+// leftOn returns the slot of the member on the host with that process, or nil.
+func (w *world) leftOn(p *process, member string) *slot {
 	i := slices.IndexFunc(w.hosts, func(h *host) bool { return h.of == p })
 	if i < 0 {
 		return nil
 	}
-	return w.hosts[i].seat(member)
+	return w.hosts[i].slot(member)
 }

@@ -51,7 +51,7 @@ type judge struct {
 	seen       map[seenKey]bool
 	live       []*session
 	again      bool // the record was written before, and is only checked again
-	vigil
+	heartbeatBook
 
 	books
 }
@@ -110,7 +110,7 @@ type seenKey struct {
 func newJudge(w *world) *judge {
 	return &judge{w: w, intentions: map[string]intention{}, at: map[string]team.Time{}, acks: map[int64]string{}, seen: map[seenKey]bool{},
 		reassigned: map[string]time.Duration{}, books: newBooks(),
-		vigil: vigil{given: map[string]time.Duration{}, seen: map[*process]sight{}, losing: map[string]int64{},
+		heartbeatBook: heartbeatBook{given: map[string]time.Duration{}, seen: map[*process]sight{}, losing: map[string]int64{},
 			taking: map[string]look{}}}
 }
 
@@ -536,11 +536,11 @@ func (j *judge) starts(a *session) {
 	for _, b := range j.live {
 		if b.member.Name == a.member.Name && b.member.Incarnation == a.member.Incarnation {
 			j.fail(leases, "session %d of %s runs twice, on %s and on %s", a.member.Incarnation, a.member.Name,
-				b.seat.host.id(), a.seat.host.id())
+				b.slot.host.id(), a.slot.host.id())
 		}
 	}
 	j.live = append(j.live, a)
-	j.w.logf("%s starts for %s, in %s with %v", a.of.name, a.seat.host.id(), a.context.id, a.context.seqs)
+	j.w.logf("%s starts for %s, in %s with %v", a.of.name, a.slot.host.id(), a.context.id, a.context.seqs)
 }
 
 // reads checks a message that enters a context.

@@ -28,8 +28,8 @@ type sight struct {
 	at   time.Duration // when the process saw it first
 }
 
-// vigil is what the judge knows of heartbeats.
-type vigil struct {
+// heartbeatBook is what the judge knows of heartbeats.
+type heartbeatBook struct {
 	given  map[string]time.Duration // the last one, by the session that led
 	seen   map[*process]sight
 	losing map[string]int64 // by host: the last record that it knew when it found the lead lost
@@ -54,14 +54,14 @@ type leadBook struct {
 func (j *judge) lives(b heartbeat.Beat) { j.given[b.Session] = j.w.now }
 
 func (j *judge) looks(p *process, b heartbeat.Beat) {
-	if s, ok := j.vigil.seen[p]; !ok || s.beat != b {
-		j.vigil.seen[p] = sight{b, j.w.now}
+	if s, ok := j.heartbeatBook.seen[p]; !ok || s.beat != b {
+		j.heartbeatBook.seen[p] = sight{b, j.w.now}
 	}
 }
 
 // silence returns for how long no new heartbeat has arrived at the process.
 func (j *judge) silence(p *process) time.Duration {
-	s, ok := j.vigil.seen[p]
+	s, ok := j.heartbeatBook.seen[p]
 	if !ok {
 		return 0
 	}
@@ -194,8 +194,8 @@ func (j *judge) newer(e *team.WorkSaved) {
 	}
 }
 
-// outdated reports whether the seat has yet to learn that it lost its member or the task.
-func (j *judge) outdated(s *seat, task string) bool {
+// outdated reports whether the slot has yet to learn that it lost its member or the task.
+func (j *judge) outdated(s *slot, task string) bool {
 	m, _ := j.truth.Member(s.member)
 	t := j.tasks[task]
 	return m.Lease != s.lease || t == nil || t.status != team.InProgress || t.holder != s.member
@@ -260,7 +260,7 @@ func (j *judge) alone() {
 		}
 		if overdue(t.LeadLost.Add(timing.Zombie)) {
 			for _, h := range j.w.hosts {
-				if s := h.seat(m.Name); s != nil && s.incarnation == m.Incarnation && s.session != nil &&
+				if s := h.slot(m.Name); s != nil && s.incarnation == m.Incarnation && s.session != nil &&
 					s.session.of.alive {
 					j.fail(rests, "%s still runs, but there has been no lead since %d", m.Name, t.LeadLost)
 				}

@@ -208,7 +208,7 @@ func (w *world) hostOf(n int) func() *process {
 
 func (w *world) sessions() (all []*process) {
 	for _, h := range w.hosts {
-		for _, s := range h.seats {
+		for _, s := range h.slots {
 			if s.session != nil && s.session.of.alive {
 				all = append(all, s.session.of)
 			}
@@ -228,7 +228,7 @@ func (w *world) sessionOf(n int) func() *process {
 
 func (w *world) endSession(p *process) {
 	for _, h := range w.hosts {
-		for _, s := range h.seats {
+		for _, s := range h.slots {
 			if s.session != nil && s.session.of == p {
 				s.session.kill()
 			}
@@ -261,7 +261,7 @@ func (w *world) losePower(m Move) {
 	w.armed = nil
 	w.at(w.now+100*time.Millisecond, w.hireUser)
 	for i := range w.hosts {
-		w.hosts[i].seats = nil
+		w.hosts[i].slots = nil
 		h := w.hosts[i]
 		w.at(w.now+time.Duration(100+m.C/(i+1))*time.Millisecond, func() {
 			if w.hosts[i] == h {

@@ -162,7 +162,7 @@ var ofTeams = []Mutant{
 	// The host.
 	{Name: "take-living", What: "a host takes members over without checking whether their host is alive"},
 	{Name: "unleased", What: "a session is started before its lease is recorded"},
-	{Name: "old-seat-stays", What: "a host that lost a lease leaves its session running"},
+	{Name: "old-slot-stays", What: "a host that lost a lease leaves its session running"},
 	{Name: "no-deadline", What: "the deadline of a shutdown is forgotten"},
 	{Name: "no-timer", What: "a host ignores its timers and reacts only to changes"},
 	{Name: "given-is-received", What: "a message counts as delivered when it is sent to the session"},
@@ -187,7 +187,7 @@ var ofTeams = []Mutant{
 	{Name: "answer-lost", What: "a session never gets the answer to its request"},
 	{Name: "change-unseen", What: "a host ignores changes until its next deadline"},
 	{Name: "looked-early", What: "a heartbeat counts as seen from the start of the check"},
-	{Name: "seat-kept", What: "a session that is over blocks the next one"},
+	{Name: "slot-kept", What: "a session that is over blocks the next one"},
 	{Name: "lead-stays-lost", What: "a lead that was recorded as lost, but is alive, does not come back"},
 	{Name: "mail-behind-lost", What: "mail counts as sent behind a tool's result, but the result lacks it"},
 

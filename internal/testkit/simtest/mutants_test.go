@@ -128,7 +128,7 @@ var hints = map[string]hint{
 	"looked-early":          {4099, nil},
 	"never-yields":          {2, ofZombies},
 	"old-owner":             {106, nil},
-	"old-seat-stays":        {184, nil},
+	"old-slot-stays":        {184, nil},
 	"other-overwritten":     {17, ofZombies},
 	"overdue-left":          {3022, nil},
 	"refused-kept":          {1974, ofZombies},

@@ -79,10 +79,10 @@ func (j *judge) unrest() (why []string) {
 		switch {
 		case h == nil:
 			add("%s is on the host %q, which is dead", m.Name, m.Host)
-		case h.seat(m.Name) == nil || h.seat(m.Name).incarnation != m.Incarnation || h.seat(m.Name).session == nil ||
-			!h.seat(m.Name).session.of.alive:
+		case h.slot(m.Name) == nil || h.slot(m.Name).incarnation != m.Incarnation || h.slot(m.Name).session == nil ||
+			!h.slot(m.Name).session.of.alive:
 			add("%s has no session on %s", m.Name, m.Host)
-		case h.seat(m.Name).session.works:
+		case h.slot(m.Name).session.works:
 			add("%s works", m.Name)
 		}
 	}
@@ -91,10 +91,10 @@ func (j *judge) unrest() (why []string) {
 			add("%s has not seen everything", h.id())
 			continue
 		}
-		for _, seat := range h.seats {
-			if m, _ := s.Member(seat.member); m.Host != h.id() || m.Incarnation != seat.incarnation ||
+		for _, slot := range h.slots {
+			if m, _ := s.Member(slot.member); m.Host != h.id() || m.Incarnation != slot.incarnation ||
 				!m.Status.Running() {
-				add("a session of %s runs on %s, which nothing wants", seat.member, h.id())
+				add("a session of %s runs on %s, which nothing wants", slot.member, h.id())
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func (j *judge) unrestOfTheEnd() (why []string) {
 			why = append(why, h.id()+" has not seen that the team has ended")
 			continue
 		}
-		for _, s := range h.seats {
+		for _, s := range h.slots {
 			why = append(why, fmt.Sprintf("a session of %s runs on %s, and the team has ended", s.member, h.id()))
 		}
 	}

@@ -244,8 +244,8 @@ func (s saved) Write(work realhost.SavedWork) error {
 		t.step()
 		w := s.of.w
 		f := savedWork{Task: work.Task, At: work.At, Done: changesOf(work.FileEdits), when: w.now, stale: true}
-		if seat := w.leftOn(s.of, work.Member); seat != nil {
-			f.stale = w.judge.outdated(seat, f.Task)
+		if slot := w.leftOn(s.of, work.Member); slot != nil {
+			f.stale = w.judge.outdated(slot, f.Task)
 		}
 		w.logf("%s: %s saves %d changes for task %q", s.of.name, work.Member, f.Done, f.Task)
 		w.judge.overwrites(work.Member, w.saved[work.Member], f)

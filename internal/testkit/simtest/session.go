@@ -13,7 +13,7 @@ import (
 // killed.
 type session struct {
 	of      *process
-	seat    *seat
+	slot    *slot
 	member  team.Member // as it was when the session was started
 	context *transcript
 	prompts []prompt
@@ -43,7 +43,7 @@ type transcript struct {
 	seqs []int64 // of the messages, in the order in which they came
 }
 
-// update is an update of the session for its seat.
+// update is an update of the session for its slot.
 type update struct {
 	kind    updateKind
 	session string
@@ -75,23 +75,23 @@ type answer struct {
 	bell         bell
 }
 
-// startSession starts the session of a seat. It continues the transcript of the last session if
+// startSession starts the session of a slot. It continues the transcript of the last session if
 // there is one.
-func (w *world) startSession(s *seat, m team.Member) *session {
-	a := &session{of: w.process(m.Name+"-session", s.host.of.on), seat: s, member: m, tried: map[string]int64{},
+func (w *world) startSession(s *slot, m team.Member) *session {
+	a := &session{of: w.process(m.Name+"-session", s.host.of.on), slot: s, member: m, tried: map[string]int64{},
 		behind: map[int64]bool{}}
 	a.of.spawn("agent", a.run)
 	return a
 }
 
 func (a *session) kill() {
-	a.seat.service.end(errKilled)
+	a.slot.service.end(errKilled)
 	a.of.kill()
 	a.end.ring()
 }
 
 func (a *session) emit(u update) {
-	a.seat.service.emit(u)
+	a.slot.service.emit(u)
 }
 
 func (a *session) run(t *thread) {
@@ -106,7 +106,7 @@ func (a *session) run(t *thread) {
 	w.transcripts[a.context.id] = a.context
 	w.judge.starts(a)
 	a.emit(update{kind: uStarted, session: a.context.id, seqs: slices.Clone(a.context.seqs)})
-	if a.seat.worker { // it looks for work by itself first
+	if a.slot.worker { // it looks for work by itself first
 		a.works = true
 		a.serve(t)
 		t.step()
@@ -155,10 +155,10 @@ func (a *session) turn(t *thread) {
 		trouble = "overloaded"
 	}
 	a.react(t, p.mail)
-	if trouble == "" && !a.seat.worker {
+	if trouble == "" && !a.slot.worker {
 		a.work(t, p)
 	}
-	if a.seat.worker {
+	if a.slot.worker {
 		a.serve(t)
 	}
 	// A prompt that arrives during the turn enters the context at the next tool boundary.
@@ -187,7 +187,7 @@ func (a *session) work(t *thread, p prompt) {
 			continue
 		}
 		a.edit(t)
-		if t.rng.IntN(8) == 0 || a.seat.zombie() && t.rng.IntN(2) == 0 {
+		if t.rng.IntN(8) == 0 || a.slot.zombie() && t.rng.IntN(2) == 0 {
 			a.stuck(t)
 		}
 		for range t.rng.IntN(3) {
@@ -240,7 +240,7 @@ func (a *session) serve(t *thread) {
 // session has not tried, then the next task of the list. It returns nil if there is none. The
 // worker ends if it cannot get the list.
 func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
-	a.seat.host.view(func(st *team.State) {
+	a.slot.host.view(func(st *team.State) {
 		for _, task := range st.Held(a.member.Name) {
 			if a.tried[task.ID] != task.Fence && claimed == nil {
 				claimed = &team.TaskClaimed{Task: task.ID, Member: a.member.Name, Fence: task.Fence}
@@ -268,8 +268,8 @@ func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
 
 // late calls a tool after a while, without waiting for the answer.
 func (a *session) late(body team.Body, after time.Duration) {
-	if a.seat.host.of.alive {
-		a.seat.service.late(body, after)
+	if a.slot.host.of.alive {
+		a.slot.service.late(body, after)
 	}
 }
 
@@ -277,7 +277,7 @@ func (a *session) late(body team.Body, after time.Duration) {
 // be over by then.
 func (a *session) claimLate(after time.Duration) {
 	c := team.Command{Actor: a.member.Name, Incarnation: a.member.Incarnation, Body: &team.ClaimTask{}}
-	if cli := a.of.w.cli; a.seat.host.of.alive && cli.of.alive && cli.replica != nil { // in a process of its own
+	if cli := a.of.w.cli; a.slot.host.of.alive && cli.of.alive && cli.replica != nil { // in a process of its own
 		cli.of.spawn(a.member.Name+"/late", func(t *thread) {
 			t.sleep(after)
 			cli.do(t, c)
@@ -289,7 +289,7 @@ func (a *session) claimLate(after time.Duration) {
 func (a *session) finish(t *thread, c *team.TaskClaimed) {
 	for {
 		mine := false
-		a.seat.host.view(func(st *team.State) {
+		a.slot.host.view(func(st *team.State) {
 			task, _ := st.Task(c.Task)
 			mine = task.Status == team.InProgress && task.Owner == a.member.Name && task.Fence == c.Fence
 		})
@@ -316,7 +316,7 @@ func (a *session) react(t *thread, mail []team.Message) {
 		case team.TypePlanRequest:
 			a.answerPlan(t, m)
 		case team.TypePlanResponse:
-			a.work(t, prompt{tasks: a.seat.held()})
+			a.work(t, prompt{tasks: a.slot.held()})
 		case team.TypePermissionRequest:
 			if t.rng.IntN(3) > 0 {
 				a.call(t, &team.AnswerPermission{Request: m.Ref, Allow: t.rng.IntN(2) == 0})
@@ -341,23 +341,23 @@ func (a *session) answerPlan(t *thread, m team.Message) {
 // plans reports whether the agent needs an approved plan first. If so, it has submitted one.
 func (a *session) plans(t *thread) bool {
 	writes := true
-	a.seat.host.view(func(st *team.State) { writes = st.Writes(a.member.Name) })
+	a.slot.host.view(func(st *team.State) { writes = st.Writes(a.member.Name) })
 	if writes {
 		return false
 	}
 	var patience time.Duration
-	a.seat.host.view(func(st *team.State) { p := st.Team().Permissions; patience = p.Patience() })
+	a.slot.host.view(func(st *team.State) { p := st.Team().Permissions; patience = p.Patience() })
 	if !a.of.w.calm && t.rng.IntN(6) == 0 { // it tries nevertheless
 		a.edit(t)
 	}
-	a.call(t, &team.SubmitPlan{Plan: "first this, then that", Deadline: a.seat.host.of.clock().Add(patience)})
+	a.call(t, &team.SubmitPlan{Plan: "first this, then that", Deadline: a.slot.host.of.clock().Add(patience)})
 	return true
 }
 
 // edit changes a file if the gate allows it.
 func (a *session) edit(t *thread) {
 	t.step()
-	if a.seat.service.spec.Gate("Edit", "{}") == nil {
+	if a.slot.service.spec.Gate("Edit", "{}") == nil {
 		a.of.w.judge.edits(a)
 		a.of.w.edited[a.member.Name]++
 	}
@@ -365,12 +365,12 @@ func (a *session) edit(t *thread) {
 
 // stuck simulates an agent that waits for an answer, and says so.
 func (a *session) stuck(t *thread) {
-	a.seat.service.act(t, &team.ReportStatus{Member: a.member.Name, Status: team.Blocked,
+	a.slot.service.act(t, &team.ReportStatus{Member: a.member.Name, Status: team.Blocked,
 		Summary: "waits for an answer"})
 	for patience := time.Duration(t.rng.IntN(1500)) * time.Millisecond; patience > 0 &&
 		len(a.prompts) == 0; patience -= 300 * time.Millisecond {
 		t.sleep(300 * time.Millisecond)
-		if a.seat.zombie() && t.rng.IntN(60) > 0 { // there is no lead to answer
+		if a.slot.zombie() && t.rng.IntN(60) > 0 { // there is no lead to answer
 			patience += 300 * time.Millisecond
 		}
 	}
@@ -398,7 +398,7 @@ func (a *session) chats(t *thread) bool {
 }
 
 func (a *session) somebody(t *thread) (name string) {
-	a.seat.host.view(func(st *team.State) {
+	a.slot.host.view(func(st *team.State) {
 		all := st.Recipients()
 		name = all[t.rng.IntN(len(all))]
 	})
@@ -414,10 +414,10 @@ func (a *session) call(t *thread, body team.Body) *team.Record {
 
 // use is call for an agent that handles errors.
 func (a *session) use(t *thread, body team.Body) (*team.Record, error) {
-	if !a.seat.host.of.alive {
+	if !a.slot.host.of.alive {
 		t.await(never) // nobody answers any more
 	}
-	record, mail, text, err := a.seat.service.act(t, body)
+	record, mail, text, err := a.slot.service.act(t, body)
 	if len(mail) > 0 {
 		t.step()
 		if a.of.w.plan.Slow {

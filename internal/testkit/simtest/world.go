@@ -23,16 +23,16 @@ type world struct {
 	mutant *Mutant
 	judge  *judge
 	disk   *disk
-	crew   *crew
+	pool   *coroutinePool
 	tell   func(string) // called for each thing that happens; nil if nobody listens
 
-	now     time.Duration // since the beginning, by no clock of the world
-	limit   time.Duration // until when it is played
-	agenda  agenda
-	entries int
-	running *thread
-	graves  []*process
-	names   map[string]int // how often a name was given
+	now           time.Duration // since the beginning, by no clock of the world
+	limit         time.Duration // until when it is played
+	agenda        agenda
+	entries       int
+	running       *thread
+	deadProcesses []*process
+	names         map[string]int // how often a name was given
 
 	machines  []*machine
 	processes []*process    // in the order of their start; dead ones are removed now and then
@@ -93,14 +93,14 @@ type process struct {
 
 // thread runs until it waits for something. Only one thread runs at a time.
 type thread struct {
-	of      *process
-	name    string
-	rng     rand.Rand
-	source  rand.PCG // the source of rng
-	hand    *hand
-	ticket  int // of its entry in the agenda; older entries are void
-	started bool
-	over    bool
+	of        *process
+	name      string
+	rng       rand.Rand
+	source    rand.PCG // the source of rng
+	coroutine *coroutine
+	ticket    int // of its entry in the agenda; older entries are void
+	started   bool
+	over      bool
 }
 
 // killed unwinds a thread that stops for good.
@@ -153,7 +153,7 @@ func (p *process) spawnAs(name string, do func(t *thread)) *thread {
 	t := &thread{of: p, name: name}
 	t.source.Seed(w.plan.Seed, sum(name))
 	t.rng = *rand.New(&t.source)
-	t.hand = w.crew.hire(func() {
+	t.coroutine = w.pool.get(func() {
 		defer func() {
 			t.over = true
 			if r := recover(); r != nil && r != (killed{}) {
@@ -171,7 +171,7 @@ func (p *process) spawnAs(name string, do func(t *thread)) *thread {
 func (p *process) kill() {
 	if p.alive {
 		p.alive = false
-		p.w.graves = append(p.w.graves, p)
+		p.w.deadProcesses = append(p.w.deadProcesses, p)
 	}
 }
 
@@ -182,7 +182,7 @@ func (t *thread) end() {
 		if t.started {
 			t.resume() // the thread finds that it is over
 		} else {
-			t.of.w.crew.dismiss(t.hand)
+			t.of.w.pool.put(t.coroutine)
 		}
 		t.of.w.disk.letGo(t)
 	}
@@ -191,18 +191,18 @@ func (t *thread) end() {
 // resume lets the thread run until it next waits. It reports whether the thread continues.
 func (t *thread) resume() (more bool) {
 	t.started = true
-	if done := t.hand.work(); done {
-		t.of.w.crew.dismiss(t.hand)
+	if done := t.coroutine.resume(); done {
+		t.of.w.pool.put(t.coroutine)
 		return false
 	}
 	return true
 }
 
-// bury ends the threads of the killed processes.
-func (w *world) bury() {
-	for len(w.graves) > 0 {
-		p := w.graves[0]
-		w.graves = w.graves[1:]
+// endKilled ends the threads of the killed processes.
+func (w *world) endKilled() {
+	for len(w.deadProcesses) > 0 {
+		p := w.deadProcesses[0]
+		w.deadProcesses = w.deadProcesses[1:]
 		for _, t := range p.threads {
 			t.end()
 		}
@@ -219,7 +219,7 @@ func (t *thread) pause() {
 	if t.of.w.continues(t) {
 		return
 	}
-	t.hand.rest()
+	t.coroutine.pause()
 	if t.over {
 		panic(killed{})
 	}
@@ -230,7 +230,7 @@ func (t *thread) pause() {
 // pauses.
 func (w *world) continues(t *thread) bool {
 	g := w.gate
-	if len(g.out) > 0 || len(g.jobs) > 0 || len(w.graves) > 0 || w.judge.broken != nil || len(w.agenda) == 0 {
+	if len(g.out) > 0 || len(g.jobs) > 0 || len(w.deadProcesses) > 0 || w.judge.broken != nil || len(w.agenda) == 0 {
 		return false
 	}
 	e := w.agenda[0]
@@ -381,7 +381,7 @@ func (w *world) run(until time.Duration) {
 				e.t.of.threads = slices.DeleteFunc(e.t.of.threads, func(t *thread) bool { return t == e.t })
 			}
 		}
-		w.bury()
+		w.endKilled()
 	}
 }
 
@@ -390,9 +390,9 @@ func (w *world) close() {
 	for _, p := range slices.Clone(w.processes) {
 		p.kill()
 	}
-	w.bury()
+	w.endKilled()
 	w.leave()
-	w.crew.close()
+	w.pool.close()
 }
 
 // strike triggers the faults that waited for a step of the process.

@@ -21,8 +21,8 @@ import (
 	"cadre/internal/team"
 )
 
-// seat is one session that this host runs, from taking its lease to its last report.
-type seat struct {
+// slot is one session that this host runs, from taking its lease to its last report.
+type slot struct {
 	host        *Host
 	member      string
 	incarnation int64
@@ -86,22 +86,22 @@ func newLock() lock { return make(lock, 1) }
 func (l lock) Lock()   { l <- struct{}{} }
 func (l lock) Unlock() { <-l }
 
-func (h *Host) seat(m team.Member, a agent.Agent) {
+func (h *Host) slot(m team.Member, a agent.Agent) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := h.Replica.Team()
 	_, worker := a.(agent.Worker)
-	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, teamID: t.ID, lead: t.Lead,
+	s := &slot{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, teamID: t.ID, lead: t.Lead,
 		ctx: ctx, leave: cancel, agent: a, dir: t.Dir, told: !worker,
 		gifts: make(chan team.Want, 12), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8),
 		savedFile: newLock(), keeping: newLock()}
 	s.turn.since = h.Replica.Seq()
-	h.seats[m.Name] = s
+	h.slots[m.Name] = s
 	h.pulse.next = time.Time{} // send the first heartbeat at once
 	go s.run(m)
 }
 
-// stop asks the seat to end its session. The first reason counts.
-func (s *seat) stop(how ending, why string, grace time.Duration) {
+// stop asks the slot to end its session. The first reason counts.
+func (s *slot) stop(how ending, why string, grace time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.how == running {
@@ -110,7 +110,7 @@ func (s *seat) stop(how ending, why string, grace time.Duration) {
 	}
 }
 
-func (s *seat) ending() ending {
+func (s *slot) ending() ending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.how
@@ -118,7 +118,7 @@ func (s *seat) ending() ending {
 
 // give passes on a want that the session was not given yet. It does not wait: a want that does not
 // fit comes again.
-func (s *seat) give(w team.Want) {
+func (s *slot) give(w team.Want) {
 	for more := true; more; {
 		select {
 		case kind := <-s.again:
@@ -137,7 +137,7 @@ func (s *seat) give(w team.Want) {
 	}
 }
 
-func (s *seat) run(m team.Member) {
+func (s *slot) run(m team.Member) {
 	defer func() {
 		select {
 		case s.host.ended <- s:
@@ -153,7 +153,7 @@ func (s *seat) run(m team.Member) {
 	s.mu.Lock()
 	how, why := s.how, s.why
 	s.mu.Unlock()
-	// The session has ended; the end of the seat must not cut its report short.
+	// The session has ended; the end of the slot must not cut its report short.
 	kept := s.lastSave(how, why)
 	if how == stopReport {
 		s.host.leaveWork(m)
@@ -174,7 +174,7 @@ func (s *seat) run(m team.Member) {
 }
 
 // epitaph returns the report about the session that has ended; nil for none.
-func (s *seat) epitaph(ctx context.Context, how ending, why string, failure error) team.Body {
+func (s *slot) epitaph(ctx context.Context, how ending, why string, failure error) team.Body {
 	switch how {
 	case stopReport:
 		return &team.ReportStopped{Member: s.member, Reason: why}
@@ -204,7 +204,7 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 }
 
 // note returns what a fresh session that replaces this one is told.
-func (s *seat) note(ctx context.Context, why string) (note string) {
+func (s *slot) note(ctx context.Context, why string) (note string) {
 	h := prompts.Handover{Reason: why}
 	s.mu.Lock()
 	h.Last = s.turn.last
@@ -220,7 +220,7 @@ func (s *seat) note(ctx context.Context, why string) (note string) {
 }
 
 // changed returns the files that differ where the member works; none if that is unknown.
-func (s *seat) changed(ctx context.Context) []string {
+func (s *slot) changed(ctx context.Context) []string {
 	if p := s.host.Machine.Project; p != nil {
 		w := SavedWork{Member: s.member}
 		_ = p.Changes(ctx, s.dir, &w)
@@ -231,7 +231,7 @@ func (s *seat) changed(ctx context.Context) []string {
 }
 
 // spec describes the session to start.
-func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.Spec, error) {
+func (s *slot) spec(ctx context.Context, m team.Member, scratch string) (agent.Spec, error) {
 	var t team.Team
 	var spec agent.Spec
 	s.host.Replica.View(func(st *team.State) {
@@ -279,7 +279,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 
 // worktree makes the member's worktree, or continues it. A record of one that a member without any
 // session cannot have lost was left by an earlier team, whose folder is gone.
-func (s *seat) worktree(ctx context.Context, t team.Team, m team.Member) (string, error) {
+func (s *slot) worktree(ctx context.Context, t team.Team, m team.Member) (string, error) {
 	place := Place(t, filepath.Dir(s.host.Hosts), m.Name)
 	dir, err := worktree.Add(ctx, s.host.Procs, place)
 	if _, broken := errors.AsType[*worktree.BrokenError](err); !broken || m.Lease > 1 || m.Incarnation > 1 {
@@ -294,7 +294,7 @@ func (s *seat) worktree(ctx context.Context, t team.Team, m team.Member) (string
 }
 
 // takeRole adds to the spec what the member's role defines, if there is a role of that name.
-func (s *seat) takeRole(spec *agent.Spec, m team.Member, dir string) error {
+func (s *slot) takeRole(spec *agent.Spec, m team.Member, dir string) error {
 	role, ok, err := s.host.Role(dir, m.Role)
 	if err != nil {
 		return &agent.Problem{Kind: agent.ProblemMissing,
@@ -320,7 +320,7 @@ func (s *seat) takeRole(spec *agent.Spec, m team.Member, dir string) error {
 }
 
 // access returns what the session may do without asking.
-func (s *seat) access(st *team.State) agent.Access {
+func (s *slot) access(st *team.State) agent.Access {
 	m, _ := st.Member(s.member)
 	allow := st.Team().Permissions.Allow
 	if s.member == s.lead { // the lead is asked to look at the merged work, and may do so without asking
@@ -332,7 +332,7 @@ func (s *seat) access(st *team.State) agent.Access {
 
 // live starts the session and follows it to its end. It returns when no process of it is left, with
 // the reason if it ended by itself.
-func (s *seat) live(m team.Member, scratch string) error {
+func (s *slot) live(m team.Member, scratch string) error {
 	spec, err := s.spec(s.ctx, m, scratch)
 	if err != nil {
 		return err
@@ -359,7 +359,7 @@ func (s *seat) live(m team.Member, scratch string) error {
 	giving.Go(func() { s.deliver(givers, session, spec.Access, started) })
 	stopped := make(chan struct{})
 	finished := make(chan struct{})
-	go func() { // ends the session when the seat must end
+	go func() { // ends the session when the slot must end
 		defer close(stopped)
 		select {
 		case <-finished:
@@ -387,14 +387,14 @@ func (s *seat) live(m team.Member, scratch string) error {
 }
 
 // hold sets the session whose turns can be interrupted; nil for none.
-func (s *seat) hold(session agent.Session) {
+func (s *slot) hold(session agent.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.session = session
 }
 
 // interrupt ends the turn of the session, once for the want with that key. It does not wait.
-func (s *seat) interrupt(key string) {
+func (s *slot) interrupt(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.session == nil || s.interrupted == key {
@@ -413,7 +413,7 @@ func (s *seat) interrupt(key string) {
 
 // show returns the session with a log of what it shows. A log that cannot be written is reported,
 // and the session works without it.
-func (s *seat) show(session agent.Session) agent.Session {
+func (s *slot) show(session agent.Session) agent.Session {
 	if s.host.Sessions == "" {
 		return session
 	}
@@ -428,24 +428,24 @@ func (s *seat) show(session agent.Session) agent.Session {
 
 // memberTeam is the replica as a session sees it: it acts as the session's member, in this
 // incarnation.
-type memberTeam struct{ seat *seat }
+type memberTeam struct{ slot *slot }
 
 func (d memberTeam) Do(ctx context.Context, body team.Body) (*team.Record, error) {
 	send := func(body team.Body) (replica.Receipt, error) {
-		return d.seat.host.send(ctx, team.Command{ID: replica.NewID(), Actor: d.seat.member,
-			Incarnation: d.seat.incarnation, Body: inWords(body)})
+		return d.slot.host.send(ctx, team.Command{ID: replica.NewID(), Actor: d.slot.member,
+			Incarnation: d.slot.incarnation, Body: inWords(body)})
 	}
 	var receipt replica.Receipt
 	var err error
-	if c, ok := body.(*team.ClaimTask); ok && (c.Member == "" || c.Member == d.seat.member) {
-		receipt, err = d.seat.takeTask(ctx, c, send)
+	if c, ok := body.(*team.ClaimTask); ok && (c.Member == "" || c.Member == d.slot.member) {
+		receipt, err = d.slot.takeTask(ctx, c, send)
 	} else {
 		receipt, err = send(body)
 	}
 	if err == nil && receipt.Record != nil {
-		d.seat.host.tracer.follow(ctx, receipt.Record.Events)
+		d.slot.host.tracer.follow(ctx, receipt.Record.Events)
 	}
 	return receipt.Record, err
 }
 
-func (d memberTeam) View(see func(*team.State)) { d.seat.host.Replica.View(see) }
+func (d memberTeam) View(see func(*team.State)) { d.slot.host.Replica.View(see) }
