@@ -57,8 +57,8 @@ func init() {
 	}
 }
 
-// told returns the file that says why the session at that seat was woken last. The file differs
-// each time.
+// told returns the file that says why the session at that membership was woken last. The file
+// differs each time.
 func (w *world) told(team, member string) os.FileInfo {
 	info, err := os.Stat(filepath.Join(w.home, "teams", team, "wake-"+member+".json"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -75,7 +75,7 @@ func (p *process) woken() {
 	}
 }
 
-// wakes starts cadre wake. It returns when the command waits at the lead's seat of each team.
+// wakes starts cadre wake. It returns when the command waits at the lead's membership in each team.
 func (w *world) wakes(teams ...string) *process {
 	w.t.Helper()
 	p := w.start("wake")
@@ -87,7 +87,7 @@ func (w *world) wakes(teams ...string) *process {
 }
 
 // TestWakesOnceForEachMessage checks that a message wakes a session once. A session that ignores it
-// is not woken after each turn. The waiting command finds its seats in teams by the session beside
+// is not woken after each turn. The waiting command finds its memberships by the session beside
 // it, for any name of the directory, and also if its environment names another team.
 func TestWakesOnceForEachMessage(t *testing.T) {
 	t.Parallel()
@@ -110,8 +110,8 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 		}
 	}
 	w.wakes().woken()
-	// A message does not wake it twice. The other seat proves that: each seat wakes the session for
-	// its own news, and only the first of them counts as told.
+	// A message does not wake it twice. The other membership proves that: each one wakes the
+	// session for its own news, and only the first of them counts as told.
 	p := w.wakes("elsewhere", "second")
 	before := w.told("elsewhere", "lead")
 	send("second", "two")

@@ -11,14 +11,14 @@ import (
 // there is any. It returns at once if the session is not a member of a team, or another process
 // waits for it. name and member restrict the session; "" for any.
 func (e *Engine) AwaitNews(ctx context.Context, name, member string) (bool, error) {
-	seats, err := wake.Search{Teams: e.Home.Names, Folder: e.Home.Folder, Team: name, Member: member}.Seats()
+	memberships, err := wake.Search{Teams: e.Home.Names, Folder: e.Home.Folder, Team: name, Member: member}.Memberships()
 	if err != nil && name == "" {
 		return false, fmt.Errorf("%w; with the name of the team only that is looked at", err)
 	}
 	if err != nil {
 		return false, err
 	}
-	return wake.Await(ctx, seats, func(ctx context.Context, name string) (wake.Replica, error) {
+	return wake.Await(ctx, memberships, func(ctx context.Context, name string) (wake.Replica, error) {
 		return e.Look(ctx, name)
 	})
 }

@@ -17,8 +17,8 @@ const (
 	look = 2 * time.Second
 	// grace is how long a tool in progress has to deliver the news itself.
 	grace = time.Second
-	// patience is how long a process waits for another one that waits at the same seat: that one
-	// may belong to a session that has just ended.
+	// patience is how long a process waits for another one that waits at the same membership: that
+	// one may belong to a session that has just ended.
 	patience = 3 * look
 )
 
@@ -30,20 +30,21 @@ type Replica interface {
 	Close() error
 }
 
-// Await waits until there is news at one of the seats of the session that runs this process. It
-// returns true once it has recorded that the session is woken for that news. It returns false if
+// Await waits until there is news at one of the memberships of the session that runs this process.
+// It returns true once it has recorded that the session is woken for that news. It returns false if
 // there is nothing to wait for: the session has ended, or another process waits at each of its
-// seats. open opens the replica of a team; its error has the code not_found if the team does not
-// exist any more. An error at one seat is returned when the waiting at the others has ended.
-func Await(ctx context.Context, seats []Seat, open func(ctx context.Context, team string) (Replica, error)) (woken bool,
+// memberships. open opens the replica of a team; its error has the code not_found if the team does
+// not exist any more. An error at one membership is returned when the waiting at the others has
+// ended.
+func Await(ctx context.Context, memberships []Membership, open func(ctx context.Context, team string) (Replica, error)) (woken bool,
 	err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &waiter{open: open, wake: cancel}
-	troubles := make([]error, len(seats))
+	troubles := make([]error, len(memberships))
 	var waiting sync.WaitGroup
-	for i, seat := range seats {
-		waiting.Go(func() { troubles[i] = w.await(ctx, seat) })
+	for i, membership := range memberships {
+		waiting.Go(func() { troubles[i] = w.await(ctx, membership) })
 	}
 	waiting.Wait()
 	if w.woken {
@@ -52,17 +53,18 @@ func Await(ctx context.Context, seats []Seat, open func(ctx context.Context, tea
 	return false, errors.Join(troubles...)
 }
 
-// waiter waits at the seats of one session.
+// waiter waits at the memberships of one session.
 type waiter struct {
 	open func(ctx context.Context, team string) (Replica, error)
-	wake context.CancelFunc // ends the waiting at all seats
+	wake context.CancelFunc // ends the waiting at all memberships
 
 	mu    sync.Mutex
 	woken bool
 }
 
-// await returns when the session is to be woken for the seat, or when there is nothing to wait for.
-func (w *waiter) await(ctx context.Context, at Seat) error {
+// await returns when the session is to be woken for the membership, or when there is nothing to
+// wait for.
+func (w *waiter) await(ctx context.Context, at Membership) error {
 	lock, err := claim(ctx, at)
 	if err != nil || lock == nil {
 		return err
@@ -108,10 +110,11 @@ func (w *waiter) await(ctx context.Context, at Seat) error {
 	}
 }
 
-// tell records that the session is woken for the seat's news, and ends the waiting. If the session
-// is already woken for another seat, this news waits for the next time. If the record fails, the
-// session is not woken, because it would be woken for the same news at the end of each turn.
-func (w *waiter) tell(at Seat, server proc.Holder, news News) error {
+// tell records that the session is woken for the membership's news, and ends the waiting. If the
+// session is already woken for another membership, this news waits for the next time. If the record
+// fails, the session is not woken, because it would be woken for the same news at the end of each
+// turn.
+func (w *waiter) tell(at Membership, server proc.Holder, news News) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.woken {
@@ -135,9 +138,9 @@ func follow(ctx context.Context, rep Replica, seq int64) error {
 	return ctx.Err()
 }
 
-// claim takes the lock of the seat: the end of each turn starts a process, and one of them waits.
-// It returns nil if another process waits, or the session has ended.
-func claim(ctx context.Context, at Seat) (*filelock.Lock, error) {
+// claim takes the lock of the membership: the end of each turn starts a process, and one of them
+// waits. It returns nil if another process waits, or the session has ended.
+func claim(ctx context.Context, at Membership) (*filelock.Lock, error) {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {

@@ -90,8 +90,8 @@ func (all *teams) send(name, from, text string) {
 	all.do(name, from, &team.SendMessage{To: "lead", Body: text})
 }
 
-func (all *teams) seat(name string) Seat {
-	return Seat{Team: name, Member: "lead", Dir: all.folder(name)}
+func (all *teams) membership(name string) Membership {
+	return Membership{Team: name, Member: "lead", Dir: all.folder(name)}
 }
 
 // result is what [Await] returned.
@@ -108,16 +108,16 @@ type waiting struct {
 	last   *result
 }
 
-// awaits begins to wait at the lead's seats in these teams.
+// awaits begins to wait at the lead's memberships in these teams.
 func (all *teams) awaits(names ...string) *waiting {
-	var seats []Seat
+	var memberships []Membership
 	for _, name := range names {
-		seats = append(seats, all.seat(name))
+		memberships = append(memberships, all.membership(name))
 	}
 	ctx, cancel := context.WithCancel(all.t.Context())
 	w := &waiting{t: all.t, cancel: cancel, done: make(chan result, 1)}
 	go func() {
-		woken, err := Await(ctx, seats, func(ctx context.Context, name string) (Replica, error) {
+		woken, err := Await(ctx, memberships, func(ctx context.Context, name string) (Replica, error) {
 			return all.replica(ctx, name)
 		})
 		w.done <- result{woken, err}
@@ -264,8 +264,8 @@ func (all *teams) lose(name string) {
 	all.do(name, team.User, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince, Seen: t.LeadSince})
 }
 
-// A session with several seats is woken for one of them, and the news of the others is left for the
-// next time. Where it cannot be kept that it was woken for one, another one wakes it.
+// A session with several memberships is woken for one of them, and the news of the others is left
+// for the next time. Where it cannot be kept that it was woken for one, another one wakes it.
 func TestAwaitSeveralSeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "one", "two", "three")
@@ -273,7 +273,7 @@ func TestAwaitSeveralSeats(t *testing.T) {
 		all.send("two", "ann", "x")
 		w.woke()
 		if all.told("one") != nil || all.told("two") == nil || all.told("three") != nil {
-			t.Error("it counts as woken for another seat")
+			t.Error("it counts as woken for another membership")
 		}
 		all.send("one", "ann", "x")
 		all.send("three", "ann", "x")
@@ -294,7 +294,8 @@ func TestAwaitSeveralSeats(t *testing.T) {
 				os.RemoveAll(path)
 			}
 		}
-		// Where nobody else wakes the session the trouble is told, once there is nothing to wait for.
+		// Where nobody else wakes the session the trouble is told, once there is nothing to wait
+		// for.
 		all.breaks("two")
 		w = all.awaits("one", "two", "three")
 		w.woke()
@@ -319,7 +320,7 @@ func (all *teams) breaks(name string) (path string) {
 	return path
 }
 
-// One process waits for a seat. Another one waits for that to end for a while only.
+// One process waits for a membership. Another one waits for that to end for a while only.
 func TestAwaitOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "demo")
@@ -341,7 +342,7 @@ func TestAwaitOnce(t *testing.T) {
 }
 
 // There is nothing to wait for in a team that is gone, for a member that acts no more, and at no
-// seat.
+// membership.
 func TestAwaitNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "gone", "demo")
@@ -355,15 +356,15 @@ func TestAwaitNothing(t *testing.T) {
 		all.send("demo", team.User, "x")
 		all.do("demo", team.User, &team.SendMessage{To: "ann", Body: "x"},
 			&team.RequestShutdown{Member: "ann", Deadline: 1}, &team.CreateTask{Subject: "x"}) // it has ended by then
-		if woken, err := Await(t.Context(), []Seat{{"demo", "ann", all.folder("demo")}},
+		if woken, err := Await(t.Context(), []Membership{{"demo", "ann", all.folder("demo")}},
 			func(ctx context.Context, name string) (Replica, error) { return all.replica(ctx, name) }); woken || err != nil {
 			t.Errorf("a member that has stopped: %t, %v", woken, err)
 		}
 	})
 }
 
-// The seats of a session are those whose servers the same program runs, and nobody else's. The name
-// of a team and of a member keep others out, and bring none in.
+// The memberships of a session are those whose servers the same program runs, and nobody else's.
+// The name of a team and of a member keep others out, and bring none in.
 func TestSeats(t *testing.T) {
 	all := newTeams(t, "one", "two", "three")
 	all.sits("one", "ann")
@@ -374,19 +375,19 @@ func TestSeats(t *testing.T) {
 			}
 			return all.folder(name), nil
 		}}
-	seats := func(name, member string) (names []string) {
+	memberships := func(name, member string) (names []string) {
 		t.Helper()
 		s := search
 		s.Team, s.Member = name, member
-		found, err := s.Seats()
+		found, err := s.Memberships()
 		if err != nil {
 			t.Error(err)
 		}
-		for _, seat := range found {
-			if seat.Dir != all.folder(seat.Team) {
-				t.Errorf("%+v", seat)
+		for _, membership := range found {
+			if membership.Dir != all.folder(membership.Team) {
+				t.Errorf("%+v", membership)
 			}
-			names = append(names, seat.Team+"/"+seat.Member)
+			names = append(names, membership.Team+"/"+membership.Member)
 		}
 		return names
 	}
@@ -409,16 +410,16 @@ func TestSeats(t *testing.T) {
 		parent), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	is(seats("", ""), "one/ann", "one/lead", "two/lead")
-	is(seats("one", ""), "one/ann", "one/lead")
-	is(seats("", "lead"), "one/lead", "two/lead")
-	is(seats("two", "lead"), "two/lead")
-	is(seats("two", "ann"))
-	is(seats("three", "lead"))
-	is(seats("nowhere", ""))
-	is(seats("../x", "../../x"))
+	is(memberships("", ""), "one/ann", "one/lead", "two/lead")
+	is(memberships("one", ""), "one/ann", "one/lead")
+	is(memberships("", "lead"), "one/lead", "two/lead")
+	is(memberships("two", "lead"), "two/lead")
+	is(memberships("two", "ann"))
+	is(memberships("three", "lead"))
+	is(memberships("nowhere", ""))
+	is(memberships("../x", "../../x"))
 
-	// Trouble with one seat is said only where there is no other.
+	// Trouble with one membership is said only where there is no other.
 	if err := os.Remove(detector.Presence(all.folder("one"), "ann")); err != nil {
 		t.Fatal(err)
 	}
@@ -432,14 +433,14 @@ func TestSeats(t *testing.T) {
 		}
 		return folder(name)
 	}
-	is(seats("", ""), "one/lead", "two/lead")
-	is(seats("two", ""), "two/lead")
-	is(seats("two", "ann"))
+	is(memberships("", ""), "one/lead", "two/lead")
+	is(memberships("two", ""), "two/lead")
+	is(memberships("two", "ann"))
 	all.lead["two"].Unlock()
-	is(seats("one", ""), "one/lead")
+	is(memberships("one", ""), "one/lead")
 	all.lead["one"].Unlock()
-	is(seats("two", ""))
-	if found, err := search.Seats(); err == nil || found != nil {
+	is(memberships("two", ""))
+	if found, err := search.Memberships(); err == nil || found != nil {
 		t.Errorf("trouble in two teams: %v", found)
 	} else {
 		t.Log(err)

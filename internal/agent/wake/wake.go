@@ -13,7 +13,7 @@
 //   - The words that wake a session are cadre's own, and say only that there is news. The news
 //     itself comes with the results of tools, as always, and counts as delivered there.
 //   - A session is woken once for each message, in whatever order messages become news.
-//   - A hook wakes only the session that runs it, and only for that session's seats: those whose
+//   - A hook wakes only the session that runs it, and only for that session's memberships: those whose
 //     server of tools the same program runs. A session inside a tool of another one gets none of
 //     that one's news.
 package wake
