@@ -77,7 +77,7 @@ var outside = map[string][][]string{
 	"reassign":            {{"reassign", "demo", "1", "y", "--force"}, {"reassign", "other", "1", "z"}},
 	"join":                {{"join", "theirs", "--name", "x", "--agent", "shell"}},
 	"claude-teammate":     {{"claude-teammate", "--agent-name", "x", "--team-name", "theirs"}},
-	"bury":                {{"bury", "theirs", "x", "again"}},
+	"report-killed":       {{"report-killed", "theirs", "x", "again"}},
 	"push":                {{"push", "demo", "--yes"}, {"push", "demo", "--release"}, {"push", "other", "--yes"}},
 	"pull":                {{"pull", "demo"}, {"pull", "third"}},
 	"task rollback":       {{"task", "rollback", "demo", "1"}, {"task", "rollback", "other", "1"}},

@@ -113,7 +113,7 @@ var withoutShape = map[string]string{
 	"permit list":     "it needs an agent that asks",
 	"abort":           "it prints the team",
 	"attach":          "it becomes a terminal",
-	"bury":            "hidden",
+	"report-killed":   "hidden",
 	"claude-teammate": "it shows an agent at work",
 	"doctor":          "what it prints depends on the machine",
 	"gemini-hook":     "hidden",

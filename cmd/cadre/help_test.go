@@ -39,7 +39,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 		if strings.Contains(short, "\n  "+e.name+" ") {
 			shown++
 		}
-		if e.group != "" && !strings.Contains(all, "\n  "+e.name+" ") && e.name != "bury" {
+		if e.group != "" && !strings.Contains(all, "\n  "+e.name+" ") && e.name != "report-killed" {
 			t.Errorf("cadre help --all lacks %s", e.name)
 		}
 	}

@@ -308,7 +308,7 @@ func TestSplitHistories(t *testing.T) {
 // TestAgain checks that the notice about a killed member has the exact shell command that continues
 // for it.
 func TestAgain(t *testing.T) {
-	for want, s := range map[string]seated{
+	for want, s := range map[string]guestMember{
 		"cadre join fx --name ann --agent codex --type general-purpose": {team: "fx", name: "ann", agent: "codex",
 			kind: "general-purpose", joins: true},
 		"cadre claude-teammate --agent-name ann --team-name fx --agent-type 'it'\\''s me' --model opus " +

@@ -91,7 +91,7 @@ var commands = []entry{
 	{"broadcast", "work", (*app).broadcastCommand}, {"inbox", "work", (*app).inboxCommand},
 	{"leave", "work", (*app).leaveCommand},
 	{"mcp", "work", (*app).mcpCommand}, {wakeName, "work", (*app).wakeCommand}, {"join", "work", (*app).joinCommand},
-	{"claude-teammate", "work", (*app).teammateCommand}, {"bury", "work", (*app).buryCommand},
+	{"claude-teammate", "work", (*app).teammateCommand}, {"report-killed", "work", (*app).reportKilledCommand},
 
 	{"fsck", "care", (*app).fsckCommand}, {"trust", "care", (*app).trustCommand},
 	{"hooks", "care", (*app).hooksCommand},

@@ -33,8 +33,8 @@ func asTeammate(args []string) []string {
 	return args
 }
 
-// seated is a member of a Claude Code team as the command line has it.
-type seated struct {
+// guestMember is a member of a Claude Code team as the command line has it.
+type guestMember struct {
 	team, name, kind, color string
 	agent, model, mode      string
 	key                     string
@@ -42,7 +42,7 @@ type seated struct {
 }
 
 func (a *app) teammateCommand() *cobra.Command {
-	var s seated
+	var s guestMember
 	c := &cobra.Command{
 		Use: "claude-teammate", Short: "Be a teammate that Claude Code starts, with any agent behind it",
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
@@ -70,7 +70,7 @@ The pane shows the agent at work. What is typed there goes to the agent; y or n 
 				return usage{errors.New("Claude Code starts this command, with --agent-name and --team-name; to join " +
 					"a team that runs: cadre join TEAM --name NAME")}
 			}
-			return a.sit(c.Context(), s)
+			return a.runGuest(c.Context(), s)
 		},
 	}
 	f := c.Flags()
@@ -89,7 +89,7 @@ The pane shows the agent at work. What is typed there goes to the agent; y or n 
 }
 
 func (a *app) joinCommand() *cobra.Command {
-	s := seated{joins: true}
+	s := guestMember{joins: true}
 	c := &cobra.Command{
 		Use: "join TEAM", Short: "Join a team that Claude Code runs, with any agent", Args: exactly(1),
 		Long: `Join a team that Claude Code runs, as one more teammate with any agent behind it. The lead and the teammates can write to it by its name, and it
@@ -101,7 +101,7 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 			if s.team = args[0]; s.name == "" {
 				return usage{errors.New("say by which name it joins: --name NAME")}
 			}
-			return a.sit(c.Context(), s)
+			return a.runGuest(c.Context(), s)
 		},
 	}
 	c.Flags().StringVar(&s.name, "name", "", "name on the team (needed)")
@@ -116,7 +116,7 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 
 // again is the command that goes on for the member when it was killed, for a person's shell: with
 // all that makes it the same agent under the same rules.
-func (s seated) again() string {
+func (s guestMember) again() string {
 	words, kind := []string{"cadre", "claude-teammate", "--agent-name", s.name, "--team-name", s.team}, "--agent-type"
 	if s.joins {
 		words, kind = []string{"cadre", "join", s.team, "--name", s.name}, "--type"
@@ -136,28 +136,28 @@ func (s seated) again() string {
 	return strings.Join(words, " ")
 }
 
-// buryCommand is what the leash runs when the process of a member was killed.
-func (a *app) buryCommand() *cobra.Command {
+// reportKilledCommand is what the leash runs when the process of a member was killed.
+func (a *app) reportKilledCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "bury TEAM NAME COMMAND", Hidden: true, Args: exactly(3), Short: "Tell the lead of a Claude Code team " +
-			"that a member was killed, and how to start it again",
+		Use: "report-killed TEAM NAME COMMAND", Hidden: true, Args: exactly(3),
+		Short: "Tell the lead of a Claude Code team that a member was killed, and how to start it again",
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(c.Context(), buryTime)
+			ctx, cancel := context.WithTimeout(c.Context(), reportKilledTime)
 			defer cancel()
-			return guest.ReportKilled(ctx, a.home.Claude, a.home.Seats(), args[0], args[1], args[2])
+			return guest.ReportKilled(ctx, a.home.Claude, a.home.Guests(), args[0], args[1], args[2])
 		},
 	}
 }
 
-// buryTime is longer than locks are respected that the member left behind, each for a minute: of the
-// team's configuration, of the lead's inbox and of its own.
-const buryTime = 5 * time.Minute
+// reportKilledTime is longer than the locks last that the member left: a minute each, for the team's
+// configuration, the lead's inbox and its own.
+const reportKilledTime = 5 * time.Minute
 
 // excuseTime is how long the lead's inbox may be in use.
 const excuseTime = 10 * time.Second
 
 // behind is the agent behind the name: the one that was named, else by the user's configuration.
-func (a *app) behind(s seated) (choice guest.Choice, driver agent.Agent, err error) {
+func (a *app) behind(s guestMember) (choice guest.Choice, driver agent.Agent, err error) {
 	choice.Agent = s.agent
 	if s.agent == "" {
 		if choice, err = guest.Choose(filepath.Join(a.home.Root, guest.ConfigFile), s.name, s.kind,
@@ -178,7 +178,7 @@ var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE
 	"CLAUDE_CODE_TEAMMATE_COMMAND", "CLAUDE_CODE_SSE_PORT"}
 
 // sit runs a member of a Claude Code team to its end.
-func (a *app) sit(ctx context.Context, s seated) (err error) {
+func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 	stays()
 	t, err := teamfiles.Open(a.home.Claude, s.team)
 	if err != nil {
@@ -215,10 +215,10 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	for _, name := range ofClaudeCode {
 		os.Unsetenv(name)
 	}
-	if err := guest.Sweep(ctx, a.home.Claude, a.home.Seats()); err != nil {
+	if err := guest.Sweep(ctx, a.home.Claude, a.home.Guests()); err != nil {
 		a.fail(err) // it is others' that stays
 	}
-	slot, err := guest.TakeSlot(ctx, a.home.Seats(), t, s.name, choice.Agent)
+	slot, err := guest.TakeSlot(ctx, a.home.Guests(), t, s.name, choice.Agent)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 		}
 	}
 	if err := slot.Procs.Bequeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(),
-		"bury", s.team, s.name, s.again()); err != nil {
+		"report-killed", s.team, s.name, s.again()); err != nil {
 		return err
 	}
 	if s.joins {
@@ -247,7 +247,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 			Access: agent.Access{Mode: mode}}})
 }
 
-func (s seated) permissions() (string, error) {
+func (s guestMember) permissions() (string, error) {
 	switch {
 	case s.skip:
 		return "bypassPermissions", nil
@@ -264,7 +264,7 @@ func (s seated) permissions() (string, error) {
 }
 
 // enroll adds the member to the roster.
-func (s seated) enroll(ctx context.Context, slot *guest.Slot, model, mode, dir string) error {
+func (s guestMember) enroll(ctx context.Context, slot *guest.Slot, model, mode, dir string) error {
 	prompt, pane := "", os.Getenv("TMUX_PANE")
 	active, backend := false, "tmux"
 	if pane == "" {

@@ -130,7 +130,7 @@ func TestGate(t *testing.T) {
 	ann := Caller{session: true, team: "demo", member: "ann"}
 	orphan := Caller{session: true, team: "demo", unknown: "it is an orphan"}
 	liar := Caller{session: true, team: "demo", member: "ann", unknown: "it says lead"}
-	seat := Caller{session: true, member: "ann"}
+	session := Caller{session: true, member: "ann"}
 	for _, test := range []struct {
 		path  string
 		flags []string
@@ -154,7 +154,7 @@ func TestGate(t *testing.T) {
 		{"trust", []string{"list"}, "u"},
 		{"no such command", nil, "u"},
 	} {
-		for letter, c := range map[string]Caller{"u": {}, "a": ann, "o": orphan, "l": liar, "s": seat} {
+		for letter, c := range map[string]Caller{"u": {}, "a": ann, "o": orphan, "l": liar, "s": session} {
 			err := c.Command(test.path, given(test.flags...))
 			if may := strings.Contains(test.may, letter); (err == nil) != may {
 				t.Errorf("%s calls cadre %s %v: %v", c, test.path, test.flags, err)

@@ -73,7 +73,7 @@ var (
 		"inbox":                 may,
 		"plan submit":           may,
 		"leave":                 may,
-		"bury":                  may,
+		"report-killed":         may,
 	}
 	entriesInChecks = map[string]string{
 		"Manager.CreateTeam":     "a team has hooks and checks of its own",

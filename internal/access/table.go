@@ -108,5 +108,5 @@ var commands = []Row{
 	{Name: "wake", Rule: Reads},         // it says only whether there is news
 	{Name: "join", Rule: User, Because: "it runs an agent outside of the session's permissions"},
 	{Name: "claude-teammate", Rule: User, Because: "it runs an agent outside of the session's permissions"},
-	{Name: "bury", Rule: User, Because: "it speaks for a member that was killed"},
+	{Name: "report-killed", Rule: User, Because: "it speaks for a member that was killed"},
 }

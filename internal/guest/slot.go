@@ -182,7 +182,7 @@ func (s *Slot) Leave(ctx context.Context) error {
 func (s *Slot) remove() error {
 	err := os.RemoveAll(s.dir)
 	all := filepath.Dir(s.dir)
-	if seats, _ := fs.Glob(os.DirFS(all), "*/*"); len(seats) == 0 {
+	if slots, _ := fs.Glob(os.DirFS(all), "*/*"); len(slots) == 0 {
 		err = errors.Join(err, os.RemoveAll(all))
 	}
 	return err

@@ -17,8 +17,8 @@
 //
 // A name is unique in a project, which package project defines. The teams of two projects may share
 // it. A team's id is unique in the home. In its own project a name stands for the project's team.
-// Elsewhere it stands for the only team of that name, and an [AmbiguousError] says if there are two.
-// An id stands for its team everywhere.
+// Elsewhere it stands for the only team of that name, and an [AmbiguousError] says if there are
+// two. An id stands for its team everywhere.
 //
 // # Guarantees
 //
@@ -105,8 +105,8 @@ func (h Home) teams() string { return filepath.Join(h.Root, "teams") }
 // Observation returns the folder with what is known of an observed team, beside its journal.
 func (h Home) Observation(name string) string { return filepath.Join(h.Root, "observed", name) }
 
-// Seats returns the folder of the members in teams that Claude Code runs.
-func (h Home) Seats() string { return filepath.Join(h.Root, "seats") }
+// Guests returns the folder of the members in teams that Claude Code runs.
+func (h Home) Guests() string { return filepath.Join(h.Root, "seats") }
 
 // Running returns the list of the hosts that run sessions of the home's teams. It is kept among the
 // teams, so a process that reaches them by another path finds the same list.
@@ -235,8 +235,8 @@ func (h Home) free(name string) string {
 	}
 }
 
-// PutInArchive moves the folder of a finished team to the archive under its id. Its name becomes free,
-// and its record is kept.
+// PutInArchive moves the folder of a finished team to the archive under its id. Its name becomes
+// free, and its record is kept.
 func (h Home) PutInArchive(folder, id string) error {
 	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
 		return fmt.Errorf("archive the team in %s: its id %q cannot be the name of a folder", folder, id)
@@ -290,9 +290,9 @@ func (h Home) KeepWorktrees(dir string) (string, error) {
 	return kept, err
 }
 
-// Belonged reports whether a directory is, or was, in the folder of a team of that name or of a team
-// that was being removed. It decides by the path, because the directory may not exist any more.
-// While the folder of teams itself does not exist, nothing is known to have been in it.
+// Belonged reports whether a directory is, or was, in the folder of a team of that name or of a
+// team that was being removed. It decides by the path, because the directory may not exist any
+// more. While the folder of teams itself does not exist, nothing is known to have been in it.
 func (h Home) Belonged(name, dir string) bool {
 	teams, err := filepath.EvalSymlinks(h.teams())
 	if err != nil {

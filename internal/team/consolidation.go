@@ -65,7 +65,8 @@ func (s *State) Consolidatable() error {
 	return (&Consolidate{NoCommit: true}).decide(d)
 }
 
-// ReadyToConsolidate reports whether the team winds down, nobody consolidates it, and it can be consolidated.
+// ReadyToConsolidate reports whether the team winds down, nobody consolidates it, and it can be
+// consolidated.
 func (s *State) ReadyToConsolidate() bool {
 	return s.team.Status == TeamConsolidating && !s.team.Consolidation.Open() && s.Consolidatable() == nil
 }

@@ -268,7 +268,8 @@ func spell(way []string) string {
 	return strings.Join(way, " → ")
 }
 
-// metadata checks an update of the metadata of a team, a task or a message, and the result, and brings each value to one line.
+// metadata checks an update of the metadata of a team, a task or a message, and the result, and
+// brings each value to one line.
 func metadata(old, set map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if len(set) == 0 {
 		return nil, nil

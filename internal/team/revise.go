@@ -27,8 +27,8 @@ type (
 		Member Member
 		Fields []string
 	}
-	// TaskRevised sets these fields of a pending task, and the digests of its team file. Failures of
-	// the task are forgotten.
+	// TaskRevised sets these fields of a pending task, and the digests of its team file. Failures
+	// of the task are forgotten.
 	TaskRevised struct {
 		Task   Task
 		Fields []string
@@ -238,8 +238,8 @@ func (b *ReviseTeam) decide(d *decision) error {
 	return nil
 }
 
-// ReviseMember sets Fields of the member To.Name as To has them. A running session keeps what it was
-// started with; the next one has the new values.
+// ReviseMember sets Fields of the member To.Name as To has them. A running session keeps what it
+// was started with; the next one has the new values.
 type ReviseMember struct {
 	To     Member // with FileDigests
 	Fields []string
@@ -281,8 +281,8 @@ func (b *ReviseMember) decide(d *decision) error {
 	return nil
 }
 
-// ReviseTask sets Fields of a pending task as To has them, or deletes the task. A task that a member
-// works on is refused, and so is a completed one.
+// ReviseTask sets Fields of a pending task as To has them, or deletes the task. A task that a
+// member works on is refused, and so is a completed one.
 type ReviseTask struct {
 	Task        string
 	To          CreateTask // Name and BlockedBy do not count

@@ -304,8 +304,8 @@ type Task struct {
 // Blocked returns the ids of the open tasks that this task waits for.
 func (t Task) Blocked() []string { return t.open }
 
-// OutOfRetries reports whether the task has failed after its last retry. It does not return to the queue
-// by itself: somebody must claim it by its id.
+// OutOfRetries reports whether the task has failed after its last retry. It does not return to the
+// queue by itself: somebody must claim it by its id.
 func (t Task) OutOfRetries() bool {
 	return t.Failures > t.Retries && t.Status == Pending && t.Failure != ""
 }

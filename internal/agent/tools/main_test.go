@@ -70,19 +70,19 @@ func (b *bench) do(actor string, body team.Body) *team.Record {
 	return r.Record
 }
 
-// seat is the replica of one member.
-type seat struct {
+// asMember is the replica of one member.
+type asMember struct {
 	*bench
 	name string
 }
 
-func (s seat) Do(ctx context.Context, body team.Body) (*team.Record, error) {
+func (s asMember) Do(ctx context.Context, body team.Body) (*team.Record, error) {
 	r, err := s.Replica.Do(ctx, team.Command{Actor: s.name, At: s.now, Body: body})
 	return r.Record, err
 }
 
 // mail takes the member's messages.
-func (s seat) mail(ctx context.Context) (string, error) {
+func (s asMember) mail(ctx context.Context) (string, error) {
 	var id string
 	var mail []team.Message
 	s.View(func(st *team.State) { id, mail = st.Team().ID, st.Inbox(s.name) })
@@ -94,8 +94,8 @@ func (s seat) mail(ctx context.Context) (string, error) {
 }
 
 func (b *bench) options(name string) tools.Options {
-	return tools.Options{Team: seat{b, name}, Member: name, Now: func() team.Time { return b.now },
-		Mail:    seat{b, name}.mail,
+	return tools.Options{Team: asMember{b, name}, Member: name, Now: func() team.Time { return b.now },
+		Mail:    asMember{b, name}.mail,
 		Agents:  func() []string { return []string{"claude", "codex", team.External} },
 		Cleanup: func(context.Context) error { return nil }}
 }

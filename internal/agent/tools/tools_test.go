@@ -337,7 +337,7 @@ func TestEveryHint(t *testing.T) {
 				{Action: a, Team: "demo", Member: "eve", Task: "3", Request: "perm-1"},
 			} {
 				o := b.options(name)
-				o.Team = refusing{seat{b, name}, team.Refuse(team.NotReady, "it is closed").With(h)}
+				o.Team = refusing{asMember{b, name}, team.Refuse(team.NotReady, "it is closed").With(h)}
 				set := tools.New(o)
 				text, failed := set.Call(b.ctx, "TaskCreate", json.RawMessage(`{"subject":"x","description":"y"}`))
 				text, ok := strings.CutPrefix(text, "Not done: it is closed.")
@@ -402,7 +402,7 @@ func inputOf(t *testing.T, set *tools.Set, name string) map[string]*jsonschema.S
 
 // refusing is a replica that refuses everything in the same way.
 type refusing struct {
-	seat
+	asMember
 	err error
 }
 
@@ -416,7 +416,7 @@ func TestWords(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	_, err := seat{b, "lead"}.Do(b.ctx, &team.SendMessage{To: "ann", Body: "x", Intent: "?"})
+	_, err := asMember{b, "lead"}.Do(b.ctx, &team.SendMessage{To: "ann", Body: "x", Intent: "?"})
 	if err == nil || !strings.HasSuffix(err.Error(), "it is one of: info, question, challenge, resolution") {
 		t.Errorf("the team has other intents: %v", err)
 	}

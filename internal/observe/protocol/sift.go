@@ -9,7 +9,8 @@ import (
 // stream. It looks at some bytes of a line and decodes no JSON, so skipping a line costs about as
 // much as finding its end. In doubt, a line is worth decoding.
 type Sieve struct {
-	// initialized reports whether a session has already sent its init, which is repeated with every turn.
+	// initialized reports whether a session has already sent its init, which is repeated with every
+	// turn.
 	initialized func(session string) bool
 	foreign     [1 << 10]uint64 // hashes of tool uses that do not belong to a team, indexed by hash
 }
