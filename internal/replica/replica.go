@@ -76,6 +76,8 @@ type Replica struct {
 
 	saving       sync.Mutex // held while a snapshot is made
 	snapshotSize int
+
+	past *recorded.Past
 }
 
 // Receipt says what became of a command.
@@ -98,6 +100,9 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error
 	}
 	rep := &Replica{opts: opts}
 	rep.journal.Store(&j)
+	rep.past = recorded.NewPast(rep.records, func(ctx context.Context) (journal.Snapshot, error) {
+		return rep.current().Snapshot(ctx)
+	})
 	var err error
 	if rep.state, rep.snapshotSize, err = rep.load(ctx, j); err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -197,6 +202,9 @@ func (rep *Replica) Wait(ctx context.Context, after int64) error {
 	}
 	return nil
 }
+
+// Past returns the states of the team after earlier records.
+func (rep *Replica) Past() *recorded.Past { return rep.past }
 
 // Read yields the records after seq after that exist now.
 func (rep *Replica) Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {

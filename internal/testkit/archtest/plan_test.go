@@ -222,6 +222,8 @@ var rooms = []room{
 		"it contains only tests"},
 	{"testkit/doctest", nil,
 		"the commands in a document are text; the caller runs them"},
+	{"testkit/historytest", []string{"team"},
+		"a history of a team is what the core decides; the tests say what they do with it"},
 	{"testkit/simtest", []string{"agent", "host", "journal", "journal/memjournal", "liveness/heartbeat",
 		"liveness/leader", "render", "replica", "sys/proc", "team"},
 		"it plays whole teams on the real core, replica, host and lead; the machines, sessions and people are " +

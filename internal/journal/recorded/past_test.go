@@ -1,0 +1,252 @@
+package recorded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/filejournal"
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/team"
+	"cadre/internal/testkit/historytest"
+
+	"pgregory.net/rapid"
+)
+
+// replay returns the encoded state after each record.
+func replay(t *historytest.Team) []string {
+	s, err := team.DecodeSnapshot(0, "")
+	if err != nil {
+		panic(err)
+	}
+	states := []string{""}
+	for _, r := range t.Records {
+		s.Apply(r)
+		states = append(states, string(team.AppendSnapshot(nil, s)))
+	}
+	return states
+}
+
+func pastOf(j journal.Journal) *Past { return NewPast(j.Read, j.Snapshot) }
+
+// TestAtIsTheReplayedState checks that any jumps in any order give what applying the records gives,
+// and that keyframes keep their bound, with and without a snapshot in the journal.
+func TestAtIsTheReplayedState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := historytest.Play(rapid.SliceOfN(rapid.Uint32(), 0, 120).Draw(t, "choices"))
+		want := replay(h)
+		j := memjournal.New("t1", h.Encoded()...).Open()
+		p := pastOf(j)
+		p.spacing = rapid.Int64Range(1, 20).Draw(t, "spacing")
+		p.most = rapid.IntRange(1, 20_000).Draw(t, "most")
+		if at := rapid.IntRange(0, len(h.Records)).Draw(t, "snapshot"); at > 0 {
+			snapshot := journal.Snapshot{Seq: int64(at), Data: want[at]}
+			if rapid.Bool().Draw(t, "damaged") {
+				snapshot.Data = `{"team":7}`
+			}
+			if err := j.SaveSnapshot(context.Background(), snapshot.Taken); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, seq := range rapid.SliceOfN(rapid.IntRange(1, len(h.Records)), 1, 12).Draw(t, "jumps") {
+			s, err := p.At(context.Background(), int64(seq))
+			if err != nil {
+				t.Fatalf("at %d: %v", seq, err)
+			}
+			if got := string(team.AppendSnapshot(nil, s)); s.Seq() != int64(seq) || got != want[seq] {
+				t.Fatalf("at %d it is %d:\n%s\nnot\n%s", seq, s.Seq(), got, want[seq])
+			}
+			// The state is the caller's: what it does with it changes no later answer.
+			s.Apply(&team.Record{Seq: s.Seq() + 1, Events: []team.Event{&team.TeamCleanedUp{}}})
+			held := 0
+			for i, frame := range p.frames {
+				held += len(frame.Data)
+				if i > 0 && frame.Seq <= p.frames[i-1].Seq {
+					t.Fatalf("keyframes %d and %d are in the wrong order", p.frames[i-1].Seq, frame.Seq)
+				}
+			}
+			if held != p.held || held > p.most && len(p.frames) > 1 {
+				t.Fatalf("%d keyframes hold %d bytes, counted as %d, of at most %d", len(p.frames), held, p.held, p.most)
+			}
+		}
+	})
+}
+
+func TestAtRefusesRecordsThatDoNotExist(t *testing.T) {
+	h := historytest.Play([]uint32{0, 2, 3})
+	p := pastOf(memjournal.New("t1", h.Encoded()...).Open())
+	for seq, want := range map[int64]team.Code{-1: team.Invalid, 0: team.Invalid,
+		int64(len(h.Records)) + 1: team.NotFound} {
+		if _, err := p.At(t.Context(), seq); team.CodeOf(err) != want {
+			t.Errorf("at %d: %v", seq, err)
+		}
+	}
+}
+
+// TestASecondJumpReadsOnlyWhatFollowsAKeyframe counts the records that a jump reads.
+func TestASecondJumpReadsOnlyWhatFollowsAKeyframe(t *testing.T) {
+	h := historytest.Long(20_000, 100)
+	j := memjournal.New("t1", h.Encoded()...).Open()
+	read := 0
+	p := NewPast(func(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+		return func(yield func(journal.Record, error) bool) {
+			for r, err := range j.Read(ctx, after) {
+				read++
+				if !yield(r, err) {
+					return
+				}
+			}
+		}
+	}, j.Snapshot)
+	if _, err := p.At(t.Context(), 20_000); err != nil {
+		t.Fatal(err)
+	}
+	most := 0
+	for seq := int64(1); seq <= 20_000; seq += 377 {
+		read = 0
+		if _, err := p.At(t.Context(), seq); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, read)
+	}
+	if most > 8*leastSpacing {
+		t.Errorf("a jump read %d records", most)
+	}
+}
+
+// onDisk returns the folder of a journal with that history and a snapshot after the record at.
+func onDisk(t *testing.T, h *historytest.Team, at int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "team")
+	if err := filejournal.Create(dir, "t1", h.Encoded(), filejournal.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	j := openFolder(t, dir)
+	if at > 0 {
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: int64(at), Data: replay(h)[at]}.Taken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func openFolder(t *testing.T, dir string) *filejournal.Journal {
+	t.Helper()
+	j, err := filejournal.Open(dir, filejournal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
+// damage changes a byte within the record seq.
+func damage(t *testing.T, dir string, seq int) {
+	t.Helper()
+	path := filepath.Join(dir, "journal", "00000000000000000001.jsonl")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := strings.Index(string(data), fmt.Sprintf(`{"seq":%d,`, seq))
+	data[i+len(fmt.Sprint(seq))+40] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamage checks what can be shown of a history that is damaged, and of one that was mended.
+func TestDamage(t *testing.T) {
+	h := historytest.Long(60, 5)
+	want := replay(h)
+	check := func(t *testing.T, p *Past, lost, next int) {
+		t.Helper()
+		for seq := 1; seq <= len(h.Records); seq++ {
+			s, err := p.At(t.Context(), int64(seq))
+			var gone *LostError
+			var cause *journal.DamageError
+			switch {
+			case seq < lost || next > 0 && seq >= next:
+				if err != nil || string(team.AppendSnapshot(nil, s)) != want[seq] {
+					t.Errorf("at %d: %v", seq, err)
+				}
+			case !errors.As(err, &gone) || !errors.As(err, &cause) || gone.Seq != int64(seq) ||
+				gone.Last != int64(lost-1) || gone.Next != int64(next):
+				t.Errorf("at %d: %v", seq, err)
+			}
+		}
+		var seen []int64
+		for r, err := range p.Records(t.Context(), 0) {
+			var gone *LostError
+			switch {
+			case err == nil:
+				seen = append(seen, r.Seq)
+			case !errors.As(err, &gone) || gone.Last != int64(lost-1) || gone.Next != int64(next):
+				t.Errorf("after %d: %v", len(seen), err)
+			default:
+				seen = append(seen, -1)
+			}
+		}
+		after := 0
+		if next > 0 {
+			after = len(h.Records) - next
+		}
+		if len(seen) != lost-1+1+after || seen[lost-1] != -1 || after > 0 && seen[lost] != int64(next+1) {
+			t.Errorf("read %d records: %v", len(seen), seen)
+		}
+	}
+	t.Run("with a snapshot beyond it", func(t *testing.T) {
+		dir := onDisk(t, h, 40)
+		damage(t, dir, 20)
+		check(t, pastOf(openFolder(t, dir)), 20, 40)
+	})
+	t.Run("mended", func(t *testing.T) {
+		dir := onDisk(t, h, 40)
+		damage(t, dir, 20)
+		if _, err := filejournal.Mend(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		check(t, pastOf(openFolder(t, dir)), 20, 40)
+	})
+	t.Run("without a snapshot", func(t *testing.T) {
+		dir := onDisk(t, h, 0)
+		j := openFolder(t, dir)
+		for range j.Read(t.Context(), 0) { // it knows that they were acknowledged
+		}
+		damage(t, dir, 20)
+		check(t, pastOf(j), 20, 0)
+	})
+	t.Run("known before", func(t *testing.T) {
+		dir := onDisk(t, h, 40)
+		p := pastOf(openFolder(t, dir))
+		p.spacing = 5
+		if _, err := p.At(t.Context(), 35); err != nil {
+			t.Fatal(err)
+		}
+		damage(t, dir, 20)
+		if _, err := p.At(t.Context(), p.frames[len(p.frames)-2].Seq); err != nil {
+			t.Errorf("a keyframe beyond the damage: %v", err)
+		}
+	})
+}
+
+func TestLostErrorSaysWhatCanBeShown(t *testing.T) {
+	cause := &journal.DamageError{Segment: "x", Reason: "bad"}
+	for want, e := range map[string]*LostError{
+		"the state after record 7 is lost; the states up to record 5 and from record 9 can be shown: ": {Seq: 7, Last: 5, Next: 9},
+		"part of the history is lost; the states up to record 5 can be shown: ":                        {Last: 5},
+		"the state after record 7 is lost; the states from record 9 can be shown: ":                    {Seq: 7, Next: 9},
+		"the state after record 7 is lost: ":                                                           {Seq: 7},
+	} {
+		e.Cause = cause
+		if got := e.Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("it is %q, not %q", got, want)
+		}
+	}
+}
