@@ -44,7 +44,7 @@ type Member struct {
 	Status   string    `json:"status"`
 	Life     Life      `json:"life"`
 	Why      string    `json:"why,omitempty"` // why its life is what it is
-	LastSeen team.Time `json:"lastSeen,omitempty"`
+	LastSeen team.Time `json:"lastSeenAt,omitempty"`
 	Task     string    `json:"task,omitempty"`
 	Context  int64     `json:"context,omitempty"` // percent
 	Saved    bool      `json:"saved,omitempty"`   // its work was saved while no session led
@@ -54,11 +54,11 @@ type Member struct {
 // Lead says who leads.
 type Lead struct {
 	Session  string    `json:"session,omitempty"`
-	LastSeen team.Time `json:"lastSeen,omitempty"`
-	Alive    bool      `json:"lives"`             // its process on this machine is running
+	LastSeen team.Time `json:"lastSeenAt,omitempty"`
+	Alive    bool      `json:"alive"`             // its process on this machine is running
 	Taking   bool      `json:"taking,omitempty"`  // that process has ended, and another one is about to lead
 	Machine  string    `json:"machine,omitempty"` // another machine, where its process may be running
-	Lost     team.Time `json:"lost,omitempty"`
+	Lost     team.Time `json:"lostAt,omitempty"`
 	Stale    bool      `json:"stale"` // another session may take the lead
 }
 
@@ -77,12 +77,15 @@ type Examination struct {
 	Late        int               `json:"late"`     // number of messages that the lead was notified of
 	Tasks       map[string]int    `json:"tasks"`
 	Percent     int               `json:"percent"`              // of the tasks, how many are done
-	Left        time.Duration     `json:"leftNanos,omitempty"`  // an estimate; 0 if there is no basis for one
+	LeftMillis  int64             `json:"leftMillis,omitempty"` // an estimate; 0 if there is no basis for one
 	Skew        []string          `json:"skew,omitempty"`       // how the clocks disagree
 	InProgress  []team.Task       `json:"inProgress,omitempty"` // the tasks that are under way
 	Permissions []team.Permission `json:"permissions,omitempty"`
 	Attention   []team.Item       `json:"attention"` // what waits for a person
 }
+
+// Left returns an estimate of how long the team still works, or 0 if there is no basis for one.
+func (e *Examination) Left() time.Duration { return time.Duration(e.LeftMillis) * time.Millisecond }
 
 // Count returns how many members have that life.
 func (e *Examination) Count(l Life) (n int) {
@@ -164,7 +167,9 @@ func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Tim
 	for _, m := range roster {
 		e.member(dir, m, held[m.Name], seen.outside.Sights[m.Name])
 	}
-	rep.View(func(s *team.State) { e.Attention = s.Attention(team.Time(now.UnixMilli()), &seen.outside) })
+	rep.View(func(s *team.State) {
+		e.Attention = append([]team.Item{}, s.Attention(team.Time(now.UnixMilli()), &seen.outside)...)
+	})
 	e.progress(past)
 	return e, e.mail(ctx, rep, mail)
 }
@@ -197,7 +202,7 @@ func (e *Examination) progress(past pace) {
 			workers++
 		}
 	}
-	e.Left = past.left(open, workers)
+	e.LeftMillis = past.left(open, workers).Milliseconds()
 }
 
 // mail finds the last messages in the history, at the places in the state.

@@ -544,36 +544,36 @@ func TestProgress(t *testing.T) {
 	for i := range 7 {
 		history = append(history, &team.CreateTask{Subject: fmt.Sprint("task ", i+1)})
 	}
-	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 0 || found.Left != 0 {
-		t.Errorf("nothing is done: %d %%, %s", found.Percent, found.Left)
+	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 0 || found.Left() != 0 {
+		t.Errorf("nothing is done: %d %%, %s", found.Percent, found.Left())
 	}
 	history = append(history, "bob", &team.ClaimTask{Task: "7"}, "ann")
 	for i := range 3 { // each takes 1 s
-		if found := newPlace(t, history...).examine(time.Hour); found.Left != 0 {
-			t.Errorf("%s are left after %d", found.Left, i)
+		if found := newPlace(t, history...).examine(time.Hour); found.Left() != 0 {
+			t.Errorf("%s are left after %d", found.Left(), i)
 		}
 		history = append(history, &team.ClaimTask{Task: fmt.Sprint(i + 1)}, &team.CompleteTask{Task: fmt.Sprint(i + 1)})
 	}
 	found := newPlace(t, history...).examine(time.Hour)
-	if found.Percent != 42 || found.Left != 2*time.Second || found.Tasks["completed"] != 3 ||
+	if found.Percent != 42 || found.Left() != 2*time.Second || found.Tasks["completed"] != 3 ||
 		found.Tasks["in_progress"] != 1 || found.Tasks["pending"] != 3 {
-		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left) // four by three: two times 1 s
+		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left()) // four by three: two times 1 s
 	}
 	found = newPlace(t, append(history, team.User, &team.ReportStopped{Member: "cy"},
 		&team.ReportStopped{Member: "bob"})...).examine(time.Hour)
-	if found.Left != 4*time.Second {
-		t.Errorf("by one, %s are left", found.Left)
+	if found.Left() != 4*time.Second {
+		t.Errorf("by one, %s are left", found.Left())
 	}
 	history = append(history, team.User)
 	if found := newPlace(t, append(history, &team.DeleteTask{Task: "6"})...).examine(
-		time.Hour); found.Left != time.Second {
-		t.Errorf("one less, and %s are left", found.Left)
+		time.Hour); found.Left() != time.Second {
+		t.Errorf("one less, and %s are left", found.Left())
 	}
 	for i := range 4 {
 		history = append(history, &team.DeleteTask{Task: fmt.Sprint(i + 4)})
 	}
-	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 100 || found.Left != 0 {
-		t.Errorf("everything is done: %d %%, %s", found.Percent, found.Left)
+	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 100 || found.Left() != 0 {
+		t.Errorf("everything is done: %d %%, %s", found.Percent, found.Left())
 	}
 }
 

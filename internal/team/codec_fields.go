@@ -296,5 +296,8 @@ func (m Message) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), n
 // MarshalJSON writes the request as one JSON object.
 func (p Permission) MarshalJSON() ([]byte, error) { return encode(&p, true, nil), nil }
 
+// MarshalJSON writes the missing work as one JSON object.
+func (m Missing) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), nil }
+
 // MarshalJSON writes the usage as one JSON object.
 func (u Usage) MarshalJSON() ([]byte, error) { return encode(&u, true, nil), nil }

@@ -22,8 +22,9 @@ type Alerted struct {
 
 // Spent is how much of one budget is used.
 type Spent struct {
-	What        string `json:"what"` // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
-	Used, Limit int64
+	What  string `json:"what"` // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
+	Used  int64  `json:"used"`
+	Limit int64  `json:"limit"`
 }
 
 // Spending returns how much of each of the team's budgets is used.

@@ -77,7 +77,7 @@ func (v *View) session(ctx context.Context, member string, until engine.Until) (
 }
 
 func shownOf(e sessionlog.Entry) Shown {
-	s := Shown{Seq: e.Seq, At: clock(e.Time), Kind: ShownKind(e.Kind), ID: e.ID, Tool: e.Tool, Text: e.Text, Cut: e.Cut,
+	s := Shown{Seq: e.Seq, At: clock(e.At), Kind: ShownKind(e.Kind), ID: e.ID, Tool: e.Tool, Text: e.Text, Cut: e.Cut,
 		Failed: e.Failed, Interrupted: e.Interrupted, Context: e.Context, Lost: e.Count}
 	if e.Usage != nil {
 		s.Usage = Usage(*e.Usage)

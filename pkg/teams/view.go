@@ -183,7 +183,7 @@ func (v *View) Probe(ctx context.Context) (Probe, error) {
 func (v *View) probeOf(e *inspect.Examination) Probe {
 	p := Probe{Team: infoOf(e.Team), Facts: factsOf(e.Facts), Messages: e.Messages, Undelivered: e.Unread, Held: e.Held,
 		Late: e.Late, Pending: e.Tasks["pending"], InProgress: e.Tasks["in_progress"], Completed: e.Tasks["completed"],
-		Left: e.Left, Attention: attentionOf(v.name, e.Attention), Lead: LeadLife{Session: e.Lead.Session,
+		Left: e.Left(), Attention: attentionOf(v.name, e.Attention), Lead: LeadLife{Session: e.Lead.Session,
 			LastSeen: clock(e.Lead.LastSeen), Alive: e.Lead.Alive, Taking: e.Lead.Taking, Machine: e.Lead.Machine,
 			Lost: clock(e.Lead.Lost), Stale: e.Lead.Stale}}
 	for _, m := range e.Members {

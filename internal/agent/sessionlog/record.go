@@ -52,7 +52,7 @@ func (r *recorded) Give(ctx context.Context, p agent.Prompt) error {
 }
 
 func (r *recorded) add(e Entry) {
-	e.Time = r.now()
+	e.At = r.now()
 	if err := r.log.Add(e); err != nil && !errors.Is(err, os.ErrClosed) { // questions may be answered later
 		r.once.Do(func() { r.failed(err) })
 	}

@@ -79,7 +79,7 @@ const (
 // Entry is one thing that a session showed.
 type Entry struct {
 	Seq         int64       `json:"seq"` // counts the member's entries from 1, over all its sessions
-	Time        team.Time   `json:"time"`
+	At          team.Time   `json:"at"`
 	Kind        Kind        `json:"kind"`
 	ID          string      `json:"id,omitempty"`
 	Tool        string      `json:"tool,omitempty"`
@@ -185,8 +185,15 @@ func (f Folder) Open(member string) (*Log, error) {
 	return l, nil
 }
 
-func parse(line []byte) (e Entry, ok bool) {
-	return e, json.Unmarshal(line, &e) == nil && e.Seq > 0
+// parse reads a line of a log. Earlier versions wrote the time of an entry as "time".
+func parse(line []byte) (Entry, bool) {
+	var read struct {
+		Entry
+		Time team.Time `json:"time"`
+	}
+	ok := json.Unmarshal(line, &read) == nil && read.Seq > 0
+	read.At = max(read.At, read.Time)
+	return read.Entry, ok
 }
 
 // begin starts a segment, and removes all but the one before it.

@@ -342,13 +342,28 @@ func TestRecord(t *testing.T) {
 18 ended it crashed failed
 `)
 		if got[6].Text != strings.Repeat("o", mostResult) || got[11].Usage.InputTokens != 7 || got[11].Context != 12 ||
-			got[0].Time == 0 {
+			got[0].At == 0 {
 			t.Errorf("%+v", got)
 		}
 	})
 }
 
 // TestUnwritable checks that a log that cannot be written disturbs no session, and is reported once.
+// TestEarlierLog checks that a log of an earlier version is read with its times.
+func TestEarlierLog(t *testing.T) {
+	folder := Folder(t.TempDir())
+	line := `{"seq":1,"time":1700000000000,"kind":"started","text":"s1"}` + "\n"
+	if err := os.WriteFile(filepath.Join(string(folder), "ann.1"+suffix), []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := folder.View("ann")
+	defer v.Close()
+	got, err := v.Read()
+	if err != nil || len(got) != 1 || got[0].At != 1_700_000_000_000 || got[0].Kind != Started {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestUnwritable(t *testing.T) {
 	l, err := Of(t.TempDir()).Open("ann")
 	if err != nil {

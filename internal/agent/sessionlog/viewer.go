@@ -65,7 +65,7 @@ func (v *Viewer) step() (entries []Entry, err error) {
 				continue
 			}
 			if e.Seq > v.next {
-				entries = append(entries, Entry{Seq: v.next, Time: e.Time, Kind: Lost, Count: e.Seq - v.next})
+				entries = append(entries, Entry{Seq: v.next, At: e.At, Kind: Lost, Count: e.Seq - v.next})
 			}
 			v.next = max(v.next, e.Seq+1)
 			entries = append(entries, e)

@@ -66,9 +66,9 @@ type Overview struct {
 	Seq         int64          `json:"seq"`
 	CreatedAt   team.Time      `json:"createdAt"`
 	UpdatedAt   team.Time      `json:"updatedAt"`
-	Released    team.Time      `json:"released,omitempty"` // since when it continues on another machine
-	LookedAt    team.Time      `json:"lookedAt"`           // when the processes were checked
-	Attention   []team.Item    `json:"attention"`          // what waits for a person
+	Released    team.Time      `json:"releasedAt,omitempty"` // since when it continues on another machine
+	LookedAt    team.Time      `json:"lookedAt"`             // when the processes were checked
+	Attention   []team.Item    `json:"attention"`            // what waits for a person
 
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	// Winding is "ready" for a team that winds down and can be consolidated, "winding_down" for one

@@ -43,7 +43,7 @@ func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
 	switch e.Kind {
 	case sessionlog.Part:
 		if l.parts == "" {
-			l.since = e.Time
+			l.since = e.At
 		}
 		l.parts += e.Text
 		return nil
@@ -67,7 +67,7 @@ func (l *Lines) Writing() string { return l.parts }
 
 // of returns the lines of an entry that stands for itself.
 func of(e sessionlog.Entry) []Line {
-	one := func(text string) []Line { return []Line{{e.Time, text}} }
+	one := func(text string) []Line { return []Line{{e.At, text}} }
 	because := ""
 	if e.Text != "" {
 		because = ": " + sanitize.Line(e.Text)
@@ -80,13 +80,13 @@ func of(e sessionlog.Entry) []Line {
 	case sessionlog.Started:
 		return one("· the session started" + because)
 	case sessionlog.Prompt:
-		return paragraph(e.Time, "· ", "it was given: "+e.Text, mostOfAPrompt)
+		return paragraph(e.At, "· ", "it was given: "+e.Text, mostOfAPrompt)
 	case sessionlog.Turn:
 		if e.Text != "" {
 			return one("· " + sanitize.Line(e.Text))
 		}
 	case sessionlog.Text:
-		return paragraph(e.Time, quoted, e.Text+cut, 0)
+		return paragraph(e.At, quoted, e.Text+cut, 0)
 	case sessionlog.Tool:
 		return one("▸ " + use(e))
 	case sessionlog.Result:
@@ -97,11 +97,11 @@ func of(e sessionlog.Entry) []Line {
 		if strings.TrimSpace(e.Text) == "" {
 			return one(symbol + map[bool]string{true: "failed", false: "done"}[e.Failed])
 		}
-		return paragraph(e.Time, symbol, e.Text+cut, mostOfAResult)
+		return paragraph(e.At, symbol, e.Text+cut, mostOfAResult)
 	case sessionlog.Question:
 		return one("? it asks to use " + use(e))
 	case sessionlog.Plan:
-		return paragraph(e.Time, "? ", "its plan: "+e.Text+cut, 0)
+		return paragraph(e.At, "? ", "its plan: "+e.Text+cut, 0)
 	case sessionlog.Answer:
 		if e.Failed {
 			return one("✗ refused" + because)

@@ -24,7 +24,7 @@ func shown(entries ...sessionlog.Entry) string {
 		}
 	}
 	for i, e := range entries {
-		e.Seq, e.Time = int64(i+1), team.Time(i+1)
+		e.Seq, e.At = int64(i+1), team.Time(i+1)
 		write(l.Add(e))
 	}
 	write(l.Rest())
