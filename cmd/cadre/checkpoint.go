@@ -15,11 +15,23 @@ import (
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
+	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
 
 // checkpointTime bounds a checkpoint that is asked for by hand.
 const checkpointTime = time.Minute
+
+// checkpointed is a checkpoint that was made, or the last one where nothing was new.
+type checkpointed struct {
+	Team    string            `json:"team"` // id of the team
+	Seq     int64             `json:"seq"`  // how many records it has
+	At      team.Time         `json:"at"`   // when the last of them was written
+	Commit  string            `json:"commit"`
+	Place   string            `json:"place"`   // the branch; outside a repository a folder
+	Written bool              `json:"written"` // there was something new
+	Left    []checkpoint.Left `json:"left"`    // files that it does not carry
+}
 
 func (a *app) checkpointCommand() *cobra.Command {
 	var include []string
@@ -48,8 +60,7 @@ Hosts make checkpoints by themselves. A team whose folder was lost comes back fr
 			a.note(made.Notice)
 		}
 		a.noteLeft(made)
-		value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit,
-			"place": made.Place, "written": made.Written, "left": leftOf(made)}
+		value := checkpointed{made.Team, made.Seq, made.At, made.Commit, made.Place, made.Written, leftOf(made)}
 		return a.print(value, func(w *sanitize.Writer) error {
 			if !made.Written {
 				return said("the last checkpoint has everything: %s, %d records%s", made.Place, made.Seq,

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,21 +157,28 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 	return a.cleaned(r.Removed, fmt.Sprintf("team %s is removed", name))
 }
 
+// removedTeam is a team that was removed, with what became of its branches, as JSON.
+type removedTeam struct {
+	team.Team
+	Branches []branches.Branch
+}
+
+// MarshalJSON writes the team with its branches.
+func (r removedTeam) MarshalJSON() ([]byte, error) {
+	of, err := r.Team.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	all, err := json.Marshal(r.Branches)
+	return slices.Concat(bytes.TrimSuffix(of, []byte("}")), []byte(`,"branches":`), all, []byte("}")), err
+}
+
 // cleaned prints what became of a team that was removed, and of its branches. Where branches were
 // to be removed and some stay because their commits would be lost, that is an error, which names
 // the commits.
 func (a *app) cleaned(removed upkeep.Removed, what string) error {
 	t, left := removed.Team, removed.Branches
-	value := map[string]any{}
-	text, err := json.Marshal(t)
-	if err == nil {
-		err = json.Unmarshal(text, &value)
-	}
-	if err != nil {
-		return err
-	}
-	maps.Copy(value, map[string]any{"branches": append([]branches.Branch{}, left...)})
-	err = a.print(value, func(w *sanitize.Writer) error {
+	err := a.print(removedTeam{t, append([]branches.Branch{}, left...)}, func(w *sanitize.Writer) error {
 		w.Printf("%s\n", what)
 		if len(left) == 0 {
 			return nil

@@ -17,6 +17,11 @@ type failure struct {
 	Hints   []remedy `json:"hints,omitempty"`
 }
 
+// failed is the line that an error is under --json.
+type failed struct {
+	Error failure `json:"error"`
+}
+
 // remedy is what to do about a failure.
 type remedy struct {
 	team.Hint
@@ -58,7 +63,7 @@ func (a *app) report(err error, args []string) {
 		args = args[:end]
 	}
 	if a.json || slices.Contains(args, "--json") {
-		a.err.Value(map[string]failure{"error": failureOf(err)})
+		a.err.Value(failed{failureOf(err)})
 		return
 	}
 	say(a.err.Writer, render.Alarm, explain(err))

@@ -90,15 +90,28 @@ func hookFrom(h engine.Hook) string {
 	return from
 }
 
+// hooksListed are the hooks in force.
+type hooksListed struct {
+	Team  string        `json:"team,omitempty"` // whose hooks they are; left out for a project's
+	Dir   string        `json:"dir"`            // the project
+	Hooks []engine.Hook `json:"hooks"`
+	Notes []string      `json:"notes,omitempty"` // what is wrong with the settings files
+}
+
+// switched is a hook that was switched on or off for a team.
+type switched struct {
+	Team    string           `json:"team"`
+	ID      string           `json:"id"`
+	Event   string           `json:"event"`
+	Command string           `json:"command"`
+	State   engine.HookState `json:"state"` // on or off
+}
+
 func (a *app) printHooks(list engine.HookList) error {
-	value := map[string]any{"dir": list.Dir, "hooks": append([]engine.Hook{}, list.Hooks...)}
+	value := hooksListed{list.Team.Name, list.Dir, append([]engine.Hook{}, list.Hooks...), list.Notes}
 	where := list.Dir
-	if list.Team.Name != "" {
-		value["team"] = list.Team.Name
-		where = "team " + list.Team.Name
-	}
-	if len(list.Notes) > 0 {
-		value["notes"] = list.Notes
+	if value.Team != "" {
+		where = "team " + value.Team
 	}
 	return a.print(value, func(w *sanitize.Writer) error {
 		if len(list.Hooks) == 0 {
@@ -139,7 +152,7 @@ func (a *app) hookSwitch(word, short string, off bool) *cobra.Command {
 		Example: fmt.Sprintf("  cadre hooks %s demo 3f2a9c10", word),
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.engine().SwitchHook(c.Context(), name, a.actor, args[0], off, func(h engine.Hook) error {
-			return a.print(map[string]any{"team": name, "id": h.ID, "event": h.Event, "command": h.Command, "state": state},
+			return a.print(switched{name, h.ID, h.Event, h.Command, state},
 				said("the %s hook %s [%s] is switched %s for team %s", h.Event, h.ID, h.Command, state, name))
 		})
 	})

@@ -9,6 +9,22 @@ import (
 	"cadre/internal/team"
 )
 
+// concerned names the member that a command was about.
+type concerned struct {
+	Member string `json:"member"`
+}
+
+// moded is the permission mode that a member got.
+type moded struct {
+	Member string `json:"member"`
+	Mode   string `json:"mode"` // by the name that Claude Code gives it
+}
+
+// delegated says whether the lead may only coordinate.
+type delegated struct {
+	Delegate bool `json:"delegate"`
+}
+
 func (a *app) modeCommand() *cobra.Command {
 	c := a.onTeam(2, &cobra.Command{
 		Use: "mode [TEAM] NAME MODE", Short: "Change a member's permission mode",
@@ -18,7 +34,7 @@ func (a *app) modeCommand() *cobra.Command {
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.SetMode{Member: args[0], Mode: args[1]},
 			func(*engine.Team, *team.Record) error {
-				return a.print(map[string]any{"member": args[0], "mode": args[1]}, said("%s is in permission mode %s",
+				return a.print(moded{args[0], args[1]}, said("%s is in permission mode %s",
 					args[0], args[1]))
 			})
 	})
@@ -36,7 +52,7 @@ func (a *app) delegateCommand() *cobra.Command {
 			return usage{fmt.Errorf("delegate mode is on or off, not %q", args[0])}
 		}
 		return a.act(c, name, &team.SetDelegate{On: args[0] == "on"}, func(*engine.Team, *team.Record) error {
-			return a.print(map[string]any{"delegate": args[0] == "on"}, said("delegate mode is %s", args[0]))
+			return a.print(delegated{args[0] == "on"}, said("delegate mode is %s", args[0]))
 		})
 	})
 }
@@ -49,7 +65,7 @@ func (a *app) interruptCommand() *cobra.Command {
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.Interrupt{Member: args[0]},
 			func(*engine.Team, *team.Record) error {
-				return a.print(map[string]any{"member": args[0]}, said("%s is interrupted, and waits for a message", args[0]))
+				return a.print(concerned{args[0]}, said("%s is interrupted, and waits for a message", args[0]))
 			})
 	})
 	actsAs(c)
@@ -65,7 +81,7 @@ func (a *app) handoverCommand() *cobra.Command {
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.HandOver{Member: args[0], Reason: reason},
 			func(*engine.Team, *team.Record) error {
-				return a.print(map[string]any{"member": args[0]}, said("a fresh session continues for %s", args[0]))
+				return a.print(concerned{args[0]}, said("a fresh session continues for %s", args[0]))
 			})
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the fresh session")

@@ -135,15 +135,15 @@ func (l *logging) breaks(err error) error {
 	if !l.json || l.follow {
 		return err
 	}
-	out, failed := json.Marshal(map[string]failure{"error": failureOf(err)})
-	if failed != nil {
-		return errors.Join(err, failed)
+	out, wrong := json.Marshal(failed{failureOf(err)})
+	if wrong != nil {
+		return errors.Join(err, wrong)
 	}
 	if l.shown {
 		out = append([]byte(","), out...)
 	}
-	_, failed = l.out.JSON().Write(append(out, "]\n"...))
-	return errors.Join(err, failed)
+	_, wrong = l.out.JSON().Write(append(out, "]\n"...))
+	return errors.Join(err, wrong)
 }
 
 // watch prints what is recorded after seq until the team has ended.

@@ -44,15 +44,15 @@ func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
 		held, resting := waits(of, e.Message)
 		switch name := of.Team().Name; {
 		case held:
-			return a.print(heldMessage{e.Message}, said("message #%d to %s is held: nobody leads team %s. It is "+
+			return a.print(sentMessage{e.Message, true}, said("message #%d to %s is held: nobody leads team %s. It is "+
 				"delivered when somebody does: cadre resume %s", e.Message.Seq, what, name, name))
 		case len(resting) > 0:
-			return a.print(e.Message, said("message #%d sent to %s; %s %s no session until somebody leads team %s: "+
+			return a.print(sentMessage{Message: e.Message}, said("message #%d sent to %s; %s %s no session until somebody leads team %s: "+
 				"cadre resume %s", e.Message.Seq, what,
 				strings.Join(resting, ", "), map[bool]string{true: "has", false: "have"}[len(resting) == 1], name,
 				name))
 		}
-		return a.print(e.Message, said("message #%d sent to %s", e.Message.Seq, what))
+		return a.print(sentMessage{Message: e.Message}, said("message #%d sent to %s", e.Message.Seq, what))
 	}
 }
 
@@ -70,12 +70,19 @@ func waits(of *engine.Team, m team.Message) (held bool, resting []string) {
 	return held, resting
 }
 
-// heldMessage is a message that waits for a lead, as JSON.
-type heldMessage struct{ message team.Message }
+// sentMessage is a message that was sent, as JSON.
+type sentMessage struct {
+	team.Message
+	Held bool // it waits until somebody leads the team
+}
 
-func (h heldMessage) MarshalJSON() ([]byte, error) {
-	out, err := h.message.MarshalJSON()
-	return append(bytes.TrimSuffix(out, []byte("}")), `,"held":true}`...), err
+// MarshalJSON writes the message, and held where it is true.
+func (m sentMessage) MarshalJSON() ([]byte, error) {
+	out, err := m.Message.MarshalJSON()
+	if m.Held {
+		out = append(bytes.TrimSuffix(out, []byte("}")), `,"held":true}`...)
+	}
+	return out, err
 }
 
 func (a *app) sendCommand() *cobra.Command {

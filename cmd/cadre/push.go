@@ -56,6 +56,29 @@ Exit status 0: the remote has the team. 1: not now: the remote cannot be reached
 	return c
 }
 
+// pushed says what of a team is on the remote.
+type pushed struct {
+	Team     string            `json:"team"` // id of the team
+	Seq      int64             `json:"seq"`  // how many records the remote has
+	Commit   string            `json:"commit"`
+	Remote   string            `json:"remote"`
+	URL      string            `json:"url"`
+	Pushed   bool              `json:"pushed"`   // there was something new
+	Released bool              `json:"released"` // this machine has let go of the team
+	Left     []checkpoint.Left `json:"left"`     // files that the push does not carry
+}
+
+// pulled says what came from the remote.
+type pulled struct {
+	Remote   string            `json:"remote"`
+	URL      string            `json:"url"`
+	Commit   string            `json:"commit"`
+	Seq      int64             `json:"seq"`      // how many records the remote has
+	Restored bool              `json:"restored"` // the remote had something new
+	Missing  []team.Missing    `json:"missing"`  // work of tasks that is nowhere
+	Left     []checkpoint.Left `json:"left"`     // files that were not carried
+}
+
 // push pushes the team, and asks where the user has to agree to that.
 func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 	p, err := a.engine().Push(ctx, o, func(first error) error {
@@ -67,8 +90,7 @@ func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 		return err
 	}
 	a.noteLeft(p.Checkpoint)
-	value := map[string]any{"team": p.Team, "seq": p.Seq, "commit": p.Commit, "remote": p.Remote.Name,
-		"url": p.Remote.URL, "pushed": p.New, "released": p.Released, "left": leftOf(p.Checkpoint)}
+	value := pushed{p.Team, p.Seq, p.Commit, p.Remote.Name, p.Remote.URL, p.New, p.Released, leftOf(p.Checkpoint)}
 	return errors.Join(err, a.print(value, func(w *sanitize.Writer) error {
 		what := fmt.Sprintf("team %s is on %s (%s): %s, commit %.12s", o.Team, p.Remote.Name, p.Remote.URL,
 			plural(int(p.Seq), "record"), p.Commit)
@@ -129,11 +151,10 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 				a.note(fmt.Sprintf("this machine let go of team %s; to continue it here, where it runs nowhere else: "+
 					"cadre resume %s --take-back", o.Team, o.Team))
 			}
-			value := map[string]any{"remote": p.Remote.Name, "url": p.Remote.URL, "commit": p.There.Commit,
-				"seq": p.There.Seq, "restored": p.Arrived != nil, "missing": missingOf(p.Arrived),
-				"left": []checkpoint.Left{}}
+			value := pulled{p.Remote.Name, p.Remote.URL, p.There.Commit, p.There.Seq, p.Arrived != nil,
+				missingOf(p.Arrived), []checkpoint.Left{}}
 			if p.Arrived != nil && p.Arrived.Left != nil {
-				value["left"] = p.Arrived.Left
+				value.Left = p.Arrived.Left
 			}
 			return a.print(value, func(w *sanitize.Writer) error {
 				if p.Arrived == nil {

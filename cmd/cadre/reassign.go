@@ -61,6 +61,12 @@ func perhaps(m inspect.Member) string {
 	return fmt.Sprintf(" and is %s", m.Life)
 }
 
+// resent lists the messages that were sent to a member again.
+type resent struct {
+	Member string  `json:"member"`
+	Seqs   []int64 `json:"seqs"` // their numbers
+}
+
 func (a *app) resendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resend TEAM NAME [SEQ...]", Short: "Send messages again that were not delivered", Args: atLeast(2),
@@ -80,7 +86,7 @@ func (a *app) resendCommand() *cobra.Command {
 				if e == nil {
 					e = &team.MessagesResent{Member: args[1]}
 				}
-				return a.print(map[string]any{"member": e.Member, "seqs": e.Seqs},
+				return a.print(resent{e.Member, append([]int64{}, e.Seqs...)},
 					said("%s sent to %s again", plural(len(e.Seqs), "message"), e.Member))
 			})
 		},

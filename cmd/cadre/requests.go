@@ -14,6 +14,32 @@ import (
 	"cadre/internal/team"
 )
 
+// requestAnswer is a request for permission or a plan, with its answer.
+type requestAnswer struct {
+	Request string `json:"request"`
+	Outcome string `json:"outcome"` // allowed or denied; of a plan approved or rejected
+}
+
+// submitted is a plan that waits for its answer.
+type submitted struct {
+	Member  string `json:"member"`
+	Request string `json:"request"` // the plan's id
+}
+
+// shownPlan is a plan that waits, with its text.
+type shownPlan struct {
+	Member  string `json:"member"`
+	Request string `json:"request"`
+	Plan    string `json:"plan"`
+}
+
+// agreed is a member's answer to a request to shut down.
+type agreed struct {
+	Member   string `json:"member"`
+	Request  string `json:"request"`
+	Approved bool   `json:"approved"` // it leaves
+}
+
 func (a *app) permitCommand() *cobra.Command {
 	var deny bool
 	var reason string
@@ -28,7 +54,7 @@ func (a *app) permitCommand() *cobra.Command {
 		}
 		return a.act(c, name, &team.AnswerPermission{Request: args[0], Allow: !deny, Reason: reason},
 			func(*engine.Team, *team.Record) error {
-				return a.print(map[string]any{"request": args[0], "outcome": word}, said("%s is %s", args[0], word))
+				return a.print(requestAnswer{args[0], word}, said("%s is %s", args[0], word))
 			})
 	})
 	c.Flags().BoolVar(&deny, "deny", false, "refuse it")
@@ -83,7 +109,7 @@ func (a *app) planCommand() *cobra.Command {
 		}
 		return a.act(c, name, &team.AnswerPlan{Request: args[0], Approved: approve, Feedback: feedback},
 			func(*engine.Team, *team.Record) error {
-				return a.print(map[string]any{"request": args[0], "outcome": word}, said("%s is %s", args[0], word))
+				return a.print(requestAnswer{args[0], word}, said("%s is %s", args[0], word))
 			})
 	})
 	c.Flags().BoolVar(&approve, "approve", false, "let the member begin")
@@ -110,7 +136,7 @@ func (a *app) planSubmit() *cobra.Command {
 		}
 		return a.act(c, name, &team.SubmitPlan{Plan: plan}, func(_ *engine.Team, r *team.Record) error {
 			e, _ := find[*team.PlanSubmitted](r)
-			return a.print(map[string]any{"member": e.Member, "request": e.Request},
+			return a.print(submitted{e.Member, e.Request},
 				said("the plan of %s is submitted as %s", e.Member, e.Request))
 		})
 	})
@@ -185,7 +211,7 @@ func (a *app) leaveCommand() *cobra.Command {
 						e.Member,
 						of.Name)
 				}
-				return a.print(map[string]any{"member": e.Member, "request": e.Request, "approved": e.Approved}, words)
+				return a.print(agreed{e.Member, e.Request, e.Approved}, words)
 			})
 	})
 	c.Flags().StringVar(&refuse, "refuse", "", "stay, for this reason")
@@ -212,7 +238,7 @@ func (a *app) showPlan(ctx context.Context, name, request string) error {
 		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no plan %q waits for an answer; cadre status %s "+
 			"shows those that do", request, name)}
 	}
-	return a.print(map[string]any{"member": found.Name, "request": request, "plan": found.Plan.Text},
+	return a.print(shownPlan{found.Name, request, found.Plan.Text},
 		func(w *sanitize.Writer) error {
 			return w.Printf("plan of %s:\n\n%s\n", found.Name, sanitize.Block(found.Plan.Text))
 		})

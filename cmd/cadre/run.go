@@ -245,7 +245,12 @@ func restart(of team.Team) string {
 	return "Start over with: cadre run " + sanitize.Quote(of.Origin) + ". "
 }
 
-// result is what run prints last with --json.
+// ended is the last line that run prints with --json.
+type ended struct {
+	Result result `json:"result"`
+}
+
+// result is how a run ended.
 type result struct {
 	Team         team.Team   `json:"team"`
 	Report       string      `json:"report"`
@@ -320,7 +325,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		if sealed.Record != nil {
 			last.Consolidated, last.Team.Status = &sealed, team.TeamComplete
 		}
-		if err := a.out.Value(map[string]result{"result": last}); err != nil {
+		if err := a.out.Value(ended{last}); err != nil {
 			return err
 		}
 	case sealed.Record != nil:

@@ -11,12 +11,17 @@ import (
 	"cadre/internal/team"
 )
 
+// changedFile is what differs between a team file and the team that was made from it.
+type changedFile struct {
+	Changes []run.Change `json:"changes"`
+}
+
 // changed returns what shows the changes of a team file to the person, and asks about them.
 func (r *running) changed(ctx context.Context) func(run.Changes) error {
 	return func(c run.Changes) error {
 		switch {
 		case r.json && r.yes:
-			if err := r.out.Value(map[string][]run.Change{"changes": c.All}); err != nil {
+			if err := r.out.Value(changedFile{c.All}); err != nil {
 				return err
 			}
 		case !r.json:

@@ -45,7 +45,7 @@ func (a *app) shutdownCommand() *cobra.Command {
 					Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
 					return err
 				}
-				return a.print(map[string]any{"member": args[0]}, said("the request to %s is withdrawn; it continues", args[0]))
+				return a.print(concerned{args[0]}, said("the request to %s is withdrawn; it continues", args[0]))
 			}
 			before := of.Seq()
 			_, err = of.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0],

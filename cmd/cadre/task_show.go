@@ -15,6 +15,12 @@ import (
 	"cadre/internal/team"
 )
 
+// taskPatch is what the work of a task changed.
+type taskPatch struct {
+	Task  string `json:"task"` // its id
+	Patch string `json:"patch"`
+}
+
 func (a *app) taskShow() *cobra.Command {
 	var patch bool
 	c := a.looking(1, &cobra.Command{
@@ -40,7 +46,7 @@ func (a *app) taskShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(map[string]string{"task": t.ID, "patch": string(text)}, func(w *sanitize.Writer) error {
+		return a.print(taskPatch{t.ID, string(text)}, func(w *sanitize.Writer) error {
 			if !isPatch(string(text)) { // else its lines might pass for cadre's
 				return w.Printf("%s\n", sanitize.Block(text))
 			}

@@ -88,6 +88,13 @@ func withName(template []byte, path, name string) []byte {
 	return text
 }
 
+// written is a team file that was made from a template.
+type written struct {
+	File     string `json:"file"`
+	Name     string `json:"name"`     // of the team
+	Template string `json:"template"` // that it was made from
+}
+
 func (a *app) initCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{
@@ -114,7 +121,7 @@ change. Without NAME it is named after the directory. A file that exists is neve
 			if err := writeNew(path, text); err != nil {
 				return err
 			}
-			return a.print(map[string]any{"file": path, "name": name, "template": found.Name},
+			return a.print(written{path, name, found.Name},
 				said("%s is written; run it: cadre run %s", path, sanitize.Quote(path)))
 		},
 	}

@@ -4,14 +4,28 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/hook"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
 )
+
+// trusted says whether the hooks of a project run.
+type trusted struct {
+	Dir     string              `json:"dir"`
+	Trusted bool                `json:"trusted"`
+	Hooks   []hook.ExaminedHook `json:"hooks,omitempty"` // that the person was shown
+}
+
+// trustedProject is a project whose hooks run for as long as they have this digest.
+type trustedProject struct {
+	Dir        string    `json:"dir"`
+	Digest     string    `json:"digest"` // SHA-256 of its hooks, and of the files that they name
+	RecordedAt team.Time `json:"recordedAt"`
+}
 
 func (a *app) trustCommand() *cobra.Command {
 	var dir string
@@ -38,7 +52,7 @@ Without a terminal to ask at, --yes is needed. A session of a team can never tru
 				if err := a.engine().Distrust(path); err != nil {
 					return err
 				}
-				return a.print(map[string]any{"dir": path, "trusted": false},
+				return a.print(trusted{Dir: path},
 					said("the hooks of %s do not run any more", path))
 			}
 			return a.trust(c.Context(), path, yes)
@@ -57,7 +71,7 @@ func (a *app) trust(ctx context.Context, path string, yes bool) error {
 	if err != nil {
 		return usage{err}
 	}
-	value := map[string]any{"dir": e.Dir, "trusted": true, "hooks": append([]hook.ExaminedHook{}, e.Hooks...)}
+	value := trusted{e.Dir, true, e.Hooks}
 	if e.Digest == "" {
 		return a.print(value, said("%s has no hooks of its own; there is nothing to trust", e.Dir))
 	}
@@ -109,19 +123,14 @@ func (a *app) listTrusted() error {
 	if err != nil {
 		return err
 	}
-	type project struct {
-		Dir      string    `json:"dir"`
-		Digest   string    `json:"digest"`
-		Recorded time.Time `json:"recorded"`
-	}
-	all := []project{}
+	all := []trustedProject{}
 	for _, e := range entries {
-		all = append(all, project(e))
+		all = append(all, trustedProject{e.Dir, e.Digest, team.Time(e.Recorded.UnixMilli())})
 	}
 	return a.print(all, func(w *sanitize.Writer) error {
 		t := render.NewList()
 		for _, p := range all {
-			t.Row(p.Dir, p.Recorded.Format(time.DateTime))
+			t.Row(p.Dir, render.When(now(), p.RecordedAt))
 		}
 		return t.Write(w)
 	})
