@@ -163,7 +163,7 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 		defer close(moot)
 		for {
 			open, seq := one.waits()
-			if !open || one.team.Wait(waiting, seq) != nil {
+			if !open || one.team.Await(waiting, seq) != nil {
 				return
 			}
 		}

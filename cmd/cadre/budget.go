@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -38,10 +39,14 @@ func (a *app) budgetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "budget [TEAM]", Short: "Show what a team may spend, and change it",
 		Long: `Show the budget of a team and of its members: each limit, what is spent, and what is left. A flag changes one limit, and the others stay; --unlimited
-removes all of them. With --member it is the budget of that member. A team or a member that had spent its budget continues.
+removes all of them. With --member it is the budget of that member.
 
 The lead is notified when 50, 80 and 95 percent of a budget are spent, and cadre attention shows it. When the budget of the team is spent, its
-sessions end and nothing new starts. When the budget of a member is spent, it gets no more work, and its tasks return to the queue.
+sessions end and nothing new starts. When the budget of a member is spent, it gets no new work, and its session ends. Tasks that were assigned to it wait
+for it, and a task that it claimed itself returns to the queue. An external member may still complete the task that it holds.
+
+A spent team or member continues when its budget is raised. If no process runs the sessions of a team that you lead by commands, this command starts a
+host in the background. For a team of cadre run it prints the command that continues it.
 
 Time runs by the clock, from the start of the team or of the member; hooks, questions and pauses do not stop it. A teammate that replaces one that
 ended continues the budget of that one.`,
@@ -66,13 +71,21 @@ ended continues the budget of that one.`,
 			defer of.Close()
 			return a.printBudget(of, body.Member)
 		}
-		return a.act(c, name, &body, func(of *engine.Team, _ *team.Record) error {
+		spent := false
+		return a.engine().ActOn(c.Context(), name, a.actor, func(s *team.State) (team.Body, error) {
+			m, _ := s.Member(body.Member)
+			spent = s.Team().Exhausted != "" && body.Member == "" || m.Exhausted != ""
+			return &body, nil
+		}, func(of *engine.Team, _ *team.Record) error {
 			var agents []string
 			of.View(func(s *team.State) { agents = s.Uncounted() })
 			if len(agents) > 0 {
 				a.note(uncounted(agents))
 			}
-			return a.printBudget(of, body.Member)
+			if err := a.printBudget(of, body.Member); err != nil || !spent {
+				return err
+			}
+			return a.rehost(c.Context(), of)
 		})
 	})
 	c.Flags().StringVar(&body.Member, "member", "", "of this member alone")
@@ -82,6 +95,20 @@ ended continues the budget of that one.`,
 		"example 2h; 0 for any")
 	c.Flags().BoolVar(&unlimited, "unlimited", false, "remove all limits")
 	return c
+}
+
+// rehost continues a team whose budget was spent and is raised, or says what continues it.
+func (a *app) rehost(ctx context.Context, of *engine.Team) error {
+	started, next, err := of.Rehost(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the budget is raised, but the team does not run: %w", err)
+	case started:
+		a.note(fmt.Sprintf("team %s continues: a host in the background runs its sessions", of.Name))
+	case next.Action != "":
+		a.note(fmt.Sprintf("no process runs team %s; to continue it: %s", of.Name, command(next)))
+	}
+	return nil
 }
 
 // limit is one part of a budget.

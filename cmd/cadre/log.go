@@ -152,7 +152,7 @@ func (l *logging) watch(ctx context.Context, d *engine.Team, seq int64) error {
 	if d.Refresh(ctx); ended() && d.Seq() <= seq {
 		return nil
 	}
-	for r, err := range d.Watch(ctx, seq) {
+	for r, err := range d.Follow(ctx, seq) {
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil

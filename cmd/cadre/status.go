@@ -121,7 +121,7 @@ func (a *app) watchStatus(ctx context.Context, d *engine.Team) error {
 			return nil
 		}
 		waiting, cancel := context.WithTimeout(ctx, watchEvery)
-		err = d.Wait(waiting, seq)
+		err = d.Await(waiting, seq)
 		if err == nil || waiting.Err() != nil { // nothing changed for a while
 			err = d.Refresh(ctx)
 		}

@@ -231,7 +231,7 @@ func (e *Engine) ActWhenReady(ctx context.Context, name, actor string, body team
 		if team.CodeOf(err) != team.Nothing {
 			return err
 		}
-		if err := t.Wait(ctx, seq); err != nil {
+		if err := t.Await(ctx, seq); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (e *Engine) ReadMail(ctx context.Context, name string, r Reading,
 			}
 			return err
 		}
-		if err := t.Wait(ctx, seq); err != nil {
+		if err := t.Await(ctx, seq); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"cadre/internal/consolidate"
 	"cadre/internal/engine/upkeep"
@@ -96,6 +97,30 @@ func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 	return continues, func() { lock.Unlock() }, nil
 }
 
+// Rehost continues a team whose sessions may run again, for example because its budget was raised. If
+// the user or a live session leads by commands, it starts a host in the background and returns true.
+// Otherwise it returns the action by which a person continues the team. Both are zero if a process
+// runs the team already, or nothing is left to run.
+func (t *Team) Rehost(ctx context.Context) (started bool, next team.Hint, err error) {
+	outside, err := inspect.Look(ctx, t.Replica, t.Dir, time.Now())
+	if err != nil {
+		return false, next, err
+	}
+	var lost, waits bool
+	of := t.Team()
+	t.View(func(s *team.State) {
+		lost = of.LeadLost != 0 || of.LeadSession != "" && of.LeadSession != team.User && !outside.Led
+		waits = s.Dormant(outside) || len(s.Unhosted(outside)) > 0
+	})
+	switch {
+	case !t.OnDisk() || !waits || of.Exhausted != "" || of.Consolidation.Open():
+		return false, next, nil
+	case !t.byHand() || lost || outside.Directory != "" || outside.Elsewhere != "" || of.CheckHere() != nil:
+		return false, team.Hint{Action: team.ActResume, Team: t.Name}, nil
+	}
+	return true, next, t.rehost(ctx)
+}
+
 // byHand reports whether the user or their program leads the team by commands, and not a run or an
 // agent.
 func (t *Team) byHand() bool {
@@ -104,7 +129,7 @@ func (t *Team) byHand() bool {
 }
 
 // rehost makes sure that all members with sessions of ours have a running host, in the background
-// if there is none, and are tried at once.
+// if there is none, and are tried at once. A member whose own budget is spent gets no session.
 func (t *Team) rehost(ctx context.Context) error {
 	if err := upkeep.RetryMembers(ctx, t.Upkeep(team.User)); err != nil {
 		return err
@@ -112,7 +137,7 @@ func (t *Team) rehost(ctx context.Context) error {
 	var hosted []string
 	t.View(func(s *team.State) {
 		for _, m := range s.Members() {
-			if m.Status.Running() && m.Agent != team.External {
+			if m.Status.Running() && m.Agent != team.External && m.Exhausted == "" {
 				hosted = append(hosted, m.Name)
 			}
 		}

@@ -486,7 +486,7 @@ func TestNothingIsWanted(t *testing.T) {
 				if wants, _ := o.Team().Wants(now); len(wants) > 0 {
 					t.Fatalf("%s, line %d: %s wants %+v", name, n+1, in.source, wants)
 				}
-				if due := o.Team().Overdue(now); len(due) > 0 {
+				if due, _ := o.Team().Overdue(now); len(due) > 0 {
 					t.Fatalf("%s, line %d: overdue is %+v", name, n+1, due[0])
 				}
 			}

@@ -206,6 +206,39 @@ func (rep *Replica) Wait(ctx context.Context, after int64) error {
 // Past returns the states of the team after earlier records.
 func (rep *Replica) Past() *recorded.Past { return rep.past }
 
+// Await is Wait, and meanwhile records what becomes overdue by the clock: a team of external members
+// has no host that would do it.
+func (rep *Replica) Await(ctx context.Context, after int64) error {
+	for rep.Seq() <= after {
+		if err := rep.Settle(ctx); err != nil {
+			return err
+		}
+		var next team.Time
+		now := rep.opts.Now()
+		rep.View(func(s *team.State) { _, next = s.Overdue(now) })
+		waiting, cancel := ctx, context.CancelFunc(func() {})
+		if next != 0 {
+			waiting, cancel = context.WithTimeout(ctx, next.Sub(now))
+		}
+		err := rep.Wait(waiting, after)
+		late := waiting.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err != nil && !late {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle records what is overdue. What this replica may not record, somebody else will: it logs an
+// error, and returns only the end of ctx.
+func (rep *Replica) Settle(ctx context.Context) error {
+	if err := rep.settle(ctx); err != nil && ctx.Err() == nil {
+		rep.log(err.Error())
+	}
+	return ctx.Err()
+}
+
 // Read yields the records after seq after that exist now.
 func (rep *Replica) Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
 	return decoded(rep.records(ctx, after))
@@ -213,6 +246,16 @@ func (rep *Replica) Read(ctx context.Context, after int64) iter.Seq2[*team.Recor
 
 // Watch yields the records after seq after as they come, until ctx ends.
 func (rep *Replica) Watch(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
+	return rep.follow(ctx, after, rep.wait)
+}
+
+// Follow is Watch, and meanwhile records what becomes overdue, as Await does.
+func (rep *Replica) Follow(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
+	return rep.follow(ctx, after, rep.Await)
+}
+
+func (rep *Replica) follow(ctx context.Context, after int64,
+	wait func(ctx context.Context, after int64) error) iter.Seq2[*team.Record, error] {
 	return decoded(func(yield func(journal.Record, error) bool) {
 		for {
 			for r, err := range rep.records(ctx, after) {
@@ -221,7 +264,7 @@ func (rep *Replica) Watch(ctx context.Context, after int64) iter.Seq2[*team.Reco
 				}
 				after = r.Seq
 			}
-			if err := rep.wait(ctx, after); err != nil {
+			if err := wait(ctx, after); err != nil {
 				yield(journal.Record{}, err)
 				return
 			}
@@ -268,7 +311,7 @@ func (rep *Replica) Do(ctx context.Context, c team.Command) (Receipt, error) {
 func (rep *Replica) settle(ctx context.Context) error {
 	var due []team.Body
 	now := rep.opts.Now()
-	rep.View(func(s *team.State) { due = s.Overdue(now) })
+	rep.View(func(s *team.State) { due, _ = s.Overdue(now) })
 	for _, body := range due {
 		if _, err := rep.send(ctx, team.Command{ID: rep.opts.NewID(), Actor: team.User, At: now,
 			Body: body}); err != nil && team.CodeOf(err) == "" {

@@ -240,38 +240,6 @@ func (a *attention) held() string {
 	return fmt.Sprintf("; %s until somebody leads", word(n, "1 message waits", strconv.Itoa(n)+" messages wait"))
 }
 
-// money adds the budgets of the team and of its members.
-func (a *attention) money() {
-	for _, u := range a.s.Spending(a.now) {
-		i := Item{About: u.What, Hint: Hint{Action: ActRaiseBudget, Budget: u.What}}
-		switch {
-		case a.t.Exhausted == u.What:
-			i.Kind = ItemBudget
-			a.add(i, "The %s is spent (%s); no new work is started.", budgetWord(u.What), u)
-		case a.t.Exhausted == "" && u.passed() > 0:
-			i.Kind = ItemBudgetLow
-			a.add(i, "%d %% of the %s is spent (%s).", u.Percent(), budgetWord(u.What), u)
-		}
-	}
-	for i := range a.s.members {
-		m := &a.s.members[i]
-		if !m.Status.Running() {
-			continue
-		}
-		for _, u := range m.Spending(a.now) {
-			i := Item{Member: m.Name, About: u.What, Hint: Hint{Action: ActRaiseBudget, Member: m.Name, Budget: u.What}}
-			switch {
-			case m.Exhausted == u.What:
-				i.Kind = ItemBudget
-				a.add(i, "The %s of %s is spent (%s); it gets no new work.", budgetWord(u.What), m.Name, u)
-			case m.Exhausted == "" && u.passed() > 0:
-				i.Kind = ItemBudgetLow
-				a.add(i, "%d %% of the %s of %s is spent (%s).", u.Percent(), budgetWord(u.What), m.Name, u)
-			}
-		}
-	}
-}
-
 // people adds members that failed or are offline.
 func (a *attention) people() {
 	s := a.s
@@ -566,6 +534,7 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 					continue
 				}
 				yours = append(yours, t)
+			case s.spent(t.Owner): // the item about the budget covers it
 			case !takes(t):
 				nobodys = append(nobodys, t)
 			}

@@ -238,8 +238,14 @@ func TestAttention(t *testing.T) {
 		{name: "a spent budget", history: history{&SetBudget{Budget: Budget{Tokens: 100, CostMicroUSD: 1e6}},
 			shell("ann"), hosted, &ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120, CostMicroUSD: 900_000}}},
 			outside: alive(),
-			want: "budget for user since 0 → raise_budget: The token budget is spent (120 of 100 tokens); no new " +
-				"work is started.\n"},
+			want: "budget for user since 0 → raise_budget: The token budget is spent (used 120 tokens, the limit is 100 " +
+				"tokens); no new work is started.\n"},
+		{name: "a member's spent budget, and tasks that wait for it", history: history{
+			&SpawnMember{Name: "ann", Agent: External, Budget: Budget{Tokens: 100}},
+			&CreateTask{Subject: "more", Owner: "ann"},
+			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 100}}}, outside: alive(),
+			want: "budget for user since 0 → raise_budget ann: The token budget of ann is spent (100 of 100 tokens); it " +
+				"gets no new work. 1 task waits for it.\n"},
 		{name: "a budget that is nearly spent", history: history{
 			&SetBudget{Budget: Budget{Tokens: 1000, CostMicroUSD: 1e6, Time: 1000 * time.Second}}, shell("ann"), hosted,
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 499, CostMicroUSD: 800_000}}},
@@ -299,8 +305,8 @@ func TestAttention(t *testing.T) {
 			&SetBudget{Budget: Budget{Tokens: 100}}, shell("ann"), hosted, &CreateTask{Subject: "one"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
 			want: "dormant for user since 0 → raise_budget: No process of the team is running; 1 task is open.\n" +
-				"budget for user since 0 → raise_budget: The token budget is spent (120 of 100 tokens); no new work " +
-				"is started.\nunassigned for user since 7 → assign_task 1: Task 1 is open and unassigned: one\n"},
+				"budget for user since 0 → raise_budget: The token budget is spent (used 120 tokens, the limit is 100 " +
+				"tokens); no new work is started.\nunassigned for user since 7 → assign_task 1: Task 1 is open and unassigned: one\n"},
 		{name: "a task for who leads, and nobody runs the team", history: history{&AttachLead{Session: "run-1"}, eve,
 			&CreateTask{Subject: "one", Owner: "lead"}}, outside: dead(),
 			want: "dormant for user since 0 → complete_task 1: No process of the team is running; 1 task is open.\n" +

@@ -145,38 +145,61 @@ func (d *decision) alert(member string, spending []Spent, told []Alerted) {
 	}
 }
 
-// checkMemberBudget does the same as checkBudget for a member's own budget. When that is spent, the
-// member's tasks return to the queue in the same record. A session of ours is ended first, and
-// returns what it has in progress after that.
+// checkMemberBudget does the same as checkBudget for a member's own budget. Tasks that are assigned
+// to the member stay assigned to it. A session of ours is ended, and returns what it has in progress
+// after that. Nothing ends an external session, so it may complete what it has in progress.
 func (d *decision) checkMemberBudget(m *Member, u Usage) {
 	if m.Budget == (Budget{}) || m.Exhausted != "" {
 		return
 	}
 	if what := m.Budget.spent(u, m.BudgetSince(), d.At); what != "" {
-		d.emit(&MemberBudgetExhausted{Member: m.Name, What: what})
-		d.returnTasks(m, "the "+budgetWord(what)+" of "+m.Name+" is spent", m.Agent == External || m.Host == "")
-		d.tell(d.team.Lead, "",
-			"The %s of %s is spent. It gets no new work, and its tasks return to the queue; only the "+
-				"user can raise its budget.", budgetWord(what), m.Name)
-		if m.Agent == External { // nothing ends its session, so it must hear of it
-			d.tell(m.Name, "", "Your %s is spent. You get no new work, and your tasks are back in the queue; "+
-				"stop working on them.", budgetWord(what))
-		}
+		d.memberSpent(m, what)
 		return
 	}
 	d.alert(m.Name, m.Budget.spending(u, m.BudgetSince(), d.At), m.Alerted)
 }
 
-// returnTasks returns the tasks of a member that does no more of them to the queue, without an
-// owner: what it was to do, and with held set what it has in progress. It returns what they are
-// called.
-func (d *decision) returnTasks(m *Member, reason string, held bool) (back []string) {
+// memberSpent records that the member's own budget is spent.
+func (d *decision) memberSpent(m *Member, what string) {
+	budget := budgetWord(what)
+	d.emit(&MemberBudgetExhausted{Member: m.Name, What: what})
+	held, after := d.holds(m.Name), ""
+	switch external := m.Agent == External; {
+	case external && len(held) > 0:
+		after = " It may still complete " + d.tasksOf(held) + "."
+	case !external && m.Host != "":
+		after = " Its session ends."
+	case !external:
+		for _, t := range held {
+			d.release(t, "the "+budget+" of "+m.Name+" is spent")
+		}
+	}
+	if waiting := d.assignedTo(m); len(waiting) > 0 {
+		after += word(len(waiting), fmt.Sprintf(" Still assigned to it is %s; assign that to another member if it "+
+			"cannot wait.", d.tasksOf(waiting)), fmt.Sprintf(" Still assigned to it are %s; assign those to other "+
+			"members if they cannot wait.", d.tasksOf(waiting)))
+	}
+	d.tell(d.team.Lead, "", "The %s of %s is spent. It gets no new work.%s Only the user can raise its budget.", budget,
+		m.Name, after)
+	switch {
+	case m.Agent != External:
+	case len(held) > 0:
+		d.tell(m.Name, "", "Your %s is spent. You get no new work. Complete %s, or release it.", budget,
+			d.tasksOf(held))
+	default:
+		d.tell(m.Name, "", "Your %s is spent. You get no new work.", budget)
+	}
+}
+
+// returnTasks returns the tasks of a member that has ended to the queue, without an owner. It returns
+// what they are called.
+func (d *decision) returnTasks(m *Member, reason string) (back []string) {
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		switch {
 		case t.Owner != m.Name:
 			continue
-		case t.Status == InProgress && held:
+		case t.Status == InProgress:
 			d.releaseTo("", t, reason)
 		case t.Status == Pending:
 			nobody := ""
@@ -187,6 +210,25 @@ func (d *decision) returnTasks(m *Member, reason string, held bool) (back []stri
 		back = append(back, t.Called())
 	}
 	return back
+}
+
+// assignedTo returns the member's tasks that are not in progress.
+func (d *decision) assignedTo(m *Member) (tasks []*Task) {
+	for i := range d.tasks {
+		if t := &d.tasks[i]; t.Owner == m.Name && t.Status == Pending {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// tasksOf names tasks in a sentence. Of many it names the first ones.
+func (d *decision) tasksOf(tasks []*Task) string {
+	called := make([]string, len(tasks))
+	for i, t := range tasks {
+		called[i] = t.Called()
+	}
+	return word(len(tasks), "task ", "tasks ") + andMore(called)
 }
 
 // alert says that a percentage of a budget was reached for the first time.

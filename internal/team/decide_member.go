@@ -293,11 +293,11 @@ func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 	}
 	// the member keeps its tasks, whether or not its session can be resumed
 	for _, t := range d.holds(m.Name) {
-		if m.BudgetSpent(d.At) != "" { // other members can continue them
-			d.returnTasks(m, e.Reason, true)
-			break
+		if m.BudgetSpent(d.At) != "" { // other members can continue what was not assigned to it
+			d.release(t, e.Reason)
+		} else {
+			d.releaseTo(m.Name, t, e.Reason)
 		}
-		d.releaseTo(m.Name, t, e.Reason)
 	}
 	if e.Note == "" {
 		switch m.Status {
@@ -483,7 +483,7 @@ func (d *decision) leaves(m *Member) {
 // lead is notified.
 func (d *decision) end(m *Member, how Event, tell bool) {
 	d.leaves(m)
-	back := d.returnTasks(m, m.Name+" is gone", true)
+	back := d.returnTasks(m, m.Name+" is gone")
 	d.denyAll(m, m.Name+" is gone")
 	d.emit(how)
 	why, reason := "stopped", ""

@@ -506,10 +506,11 @@ func (b *ReleaseTask) decide(d *decision) error {
 func (d *decision) release(t *Task, reason string) { d.releaseTo(d.meantFor(t), t, reason) }
 
 // meantFor returns who does the task again when it returns to the queue: the member that somebody
-// else named, unless that member has ended or spent its budget. "" is for anybody.
+// else named, unless that member has ended. A member whose budget is spent keeps the task until the
+// budget is raised. "" is for anybody.
 func (d *decision) meantFor(t *Task) string {
 	m := d.member(t.Owner)
-	if !t.Assigned || m != nil && (!m.Status.Running() || m.BudgetSpent(d.At) != "") {
+	if !t.Assigned || m != nil && !m.Status.Running() {
 		return ""
 	}
 	return t.Owner

@@ -67,7 +67,8 @@ func checkMembers(s *State, check func(bool, string, ...any)) {
 		for j := range s.tasks {
 			t := &s.tasks[j]
 			check(m.Exhausted == "" || t.Owner != m.Name || t.Status == Completed || t.Status == Deleted ||
-				t.Status == InProgress && m.Host != "", "the budget of %s is spent, and it has task %s, %s", m.Name, t.ID,
+				t.Status == InProgress && (m.Host != "" || m.Agent == External) ||
+				t.Status == Pending && t.Assigned, "the budget of %s is spent, and it has task %s, %s", m.Name, t.ID,
 				t.Status)
 		}
 	}

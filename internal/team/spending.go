@@ -91,13 +91,24 @@ func (u Spent) Percent() int64 {
 	return int64(float64(u.Used) / float64(u.Limit) * 100)
 }
 
+// String says how much is used of which limit. Beyond the limit "12 min of 6 s" would be a riddle.
 func (u Spent) String() string {
+	if u.Used > u.Limit {
+		return fmt.Sprintf("used %s, the limit is %s", u.amount(u.Used), u.amount(u.Limit))
+	}
+	if u.What == "cost" || u.What == "time" {
+		return u.amount(u.Used) + " of " + u.amount(u.Limit)
+	}
+	return fmt.Sprintf("%d of %s", u.Used, u.amount(u.Limit))
+}
+
+// amount puts an amount of what is limited into words.
+func (u Spent) amount(n int64) string {
 	switch u.What {
 	case "cost":
-		return Dollars(u.Used) + " of " + Dollars(u.Limit)
+		return Dollars(n)
 	case "time":
-		return fmt.Sprintf("%s of %s", span(multiple(u.Used, time.Millisecond)),
-			span(multiple(u.Limit, time.Millisecond)))
+		return span(multiple(n, time.Millisecond))
 	}
-	return fmt.Sprintf("%d of %d %s", u.Used, u.Limit, u.What)
+	return fmt.Sprintf("%d %s", n, u.What)
 }

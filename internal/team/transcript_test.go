@@ -197,12 +197,15 @@ func (s *stage) wants(now Time) {
 }
 
 func (s *stage) overdue() {
-	due := s.state.Overdue(s.now)
+	due, next := s.state.Overdue(s.now)
 	for _, body := range due {
 		s.printf("%s", reflect.TypeOf(body).Elem().Name())
 	}
 	if len(due) == 0 {
 		s.printf("nothing")
+	}
+	if next != 0 {
+		s.printf("more at %d", next)
 	}
 }
 

@@ -169,34 +169,47 @@ func (s *State) appendLifeWants(wants []Want, m *Member, due func(Time) bool) []
 
 // Overdue returns the commands that end what is overdue and that no host handles: requests whose
 // deadline has passed, members without a session whose shutdown is overdue, and budgets whose time
-// has passed. Every process sends them before a command of its own, so that a budget binds by the
-// time of the command and not by the next look of a host.
-func (s *State) Overdue(now Time) (due []Body) {
+// has passed. Every process sends them before a command of its own, and while it waits, so that a
+// budget binds by the time of the command and not by the next look of a host. Overdue also returns
+// the time at which more becomes overdue even if nothing happens; 0 for never.
+func (s *State) Overdue(now Time) (bodies []Body, next Time) {
 	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
-		return nil
+		return nil, 0
 	}
-	if s.team.Exhausted == "" && s.budgetDue(func(at Time) bool { return at <= now }) {
-		due = append(due, &CheckBudget{})
+	due := func(at Time) bool {
+		if at > now && (next == 0 || at < next) {
+			next = at
+		}
+		return at <= now
+	}
+	if s.team.Exhausted == "" && s.budgetDue(due) {
+		bodies = append(bodies, &CheckBudget{})
 	}
 	for _, p := range s.permissions {
-		if p.Deadline <= now {
-			due = append(due, &ExpirePermission{Request: p.Request})
+		if due(p.Deadline) {
+			bodies = append(bodies, &ExpirePermission{Request: p.Request})
 		}
 	}
 	for i := range s.members {
-		if p := s.members[i].Plan; p.State == "submitted" && p.Deadline != 0 && p.Deadline <= now &&
-			s.members[i].Status.Running() {
-			due = append(due, &ExpirePlan{Request: p.Request})
+		m := &s.members[i]
+		if !m.Status.Running() {
+			continue
 		}
-		if seqs, _ := s.late(&s.members[i], now); len(seqs) > 0 && s.members[i].Status.Running() {
-			due = append(due, &MarkLate{Member: s.members[i].Name})
+		if p := m.Plan; p.State == "submitted" && p.Deadline != 0 && due(p.Deadline) {
+			bodies = append(bodies, &ExpirePlan{Request: p.Request})
 		}
-		if m := &s.members[i]; m.Shutdown.Request != "" && m.Shutdown.Deadline <= now && m.Status.Running() &&
-			(m.Agent == External || m.Host == "") {
-			due = append(due, &ExpireShutdown{Member: m.Name})
+		seqs, then := s.late(m, now)
+		if len(seqs) > 0 {
+			bodies = append(bodies, &MarkLate{Member: m.Name})
+		}
+		if then != 0 {
+			due(then)
+		}
+		if m.Shutdown.Request != "" && (m.Agent == External || m.Host == "") && due(m.Shutdown.Deadline) {
+			bodies = append(bodies, &ExpireShutdown{Member: m.Name})
 		}
 	}
-	return due
+	return bodies, next
 }
 
 // appendZombieWants appends the wants of a member without a lead, besides its session.

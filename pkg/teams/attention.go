@@ -77,7 +77,7 @@ func (v *View) AwaitAttention(ctx context.Context) ([]Attention, error) {
 			return nil, refuse(ErrFinished, fmt.Sprintf("team %s has ended, and nothing waits in it", v.name))
 		}
 		waiting, cancel := context.WithTimeout(ctx, inspect.MaxAge)
-		err = v.of.Wait(waiting, seq)
+		err = v.of.Await(waiting, seq)
 		expired := waiting.Err() != nil
 		cancel()
 		if err != nil && (ctx.Err() != nil || !expired) {

@@ -121,10 +121,11 @@ const (
 	PolicyDeny  PermissionPolicy = "deny"  // every request is denied
 )
 
-// Budget is what a team, or a member, may spend at most; zero fields are without limit. Once that of
-// the team is spent nothing more is started and running sessions are ended. Once that of a member is,
-// its session ends, it gets no more work, and its tasks return to the queue. The lead is told when
-// 50, 80 and 95 percent are spent.
+// Budget limits what a team, or a member, may spend; zero fields mean no limit. When the budget of
+// the team is spent, nothing more is started, and running sessions end. When the budget of a member
+// is spent, its session ends, and it gets no new work. Tasks that were assigned to it stay assigned
+// to it; a task that it claimed itself returns to the queue. An external member may still complete
+// the task that it holds. The lead is notified when 50, 80 and 95 percent are spent.
 type Budget struct {
 	Tokens       int64
 	CostMicroUSD int64         // millionths of a US dollar, as far as agents say what they cost

@@ -143,7 +143,7 @@ func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 		if err != nil || len(mail) > 0 {
 			return mail, err
 		}
-		if err := b.team.of.Wait(ctx, seq); err != nil {
+		if err := b.team.of.Await(ctx, seq); err != nil {
 			return nil, public(err)
 		}
 	}

@@ -66,7 +66,7 @@ func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 					return
 				}
 			}
-			if err := t.of.Wait(ctx, seq); err != nil {
+			if err := t.of.Await(ctx, seq); err != nil {
 				yield(Question{}, public(err))
 				return
 			}

@@ -211,12 +211,12 @@ func (l *TaskList) claim(ctx context.Context, id string) (Claim, error) {
 // WaitNext is ClaimNext that waits for a task, until ctx or the team ends.
 func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 	for {
-		seq := l.team.of.Seq() // whatever comes after it makes Wait return
+		seq := l.team.of.Seq() // whatever comes after it ends the wait
 		claim, err := l.ClaimNext(ctx)
 		if !errors.Is(err, ErrNoTask) {
 			return claim, err
 		}
-		if err := l.team.of.Wait(ctx, seq); err != nil {
+		if err := l.team.of.Await(ctx, seq); err != nil {
 			return Claim{}, public(err)
 		}
 	}

@@ -372,7 +372,7 @@ func (v *View) records(ctx context.Context, after int64) iter.Seq2[*team.Record,
 				return
 			}
 			if err == nil {
-				err = v.of.Wait(ctx, after)
+				err = v.of.Await(ctx, after)
 			}
 			if err != nil {
 				yield(nil, err)

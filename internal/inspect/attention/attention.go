@@ -3,8 +3,9 @@
 // # Authority
 //
 // Package team derives what waits from the state of a team and from what package inspect finds
-// outside. This package combines the two for many teams, and says when to look again. It changes
-// nothing.
+// outside. This package combines the two for many teams, and says when to look again. While it waits
+// it records what is overdue, so that the lead is notified although no host runs. It changes nothing
+// else.
 //
 // # Guarantees
 //
@@ -47,6 +48,7 @@ type Follower struct {
 	Only string // the team to follow; "" for all
 	Log  func(string)
 
+	waits   bool // Wait was called
 	teams   map[string]*followed
 	folders *fswatch.Folders
 }
@@ -100,6 +102,9 @@ func (f *Follower) of(ctx context.Context, name string) ([]team.Item, error) {
 		return nil, err
 	}
 	err = one.replica.Refresh(ctx)
+	if err == nil && f.waits {
+		err = one.replica.Settle(ctx)
+	}
 	var outside *team.Outside
 	if err == nil {
 		outside, err = one.looker.Look(ctx, time.Now())
@@ -155,6 +160,7 @@ func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 	if f.folders == nil {
 		f.folders = fswatch.New()
 	}
+	f.waits = true
 	told := ""
 	for {
 		if f.Only == "" {

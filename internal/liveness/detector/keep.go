@@ -67,7 +67,7 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 		t, exists, members = s.Team(), s.Exists(), s.Members()
 		me, known = s.Member(k.Member)
 		beat = k.sign(s, me, now)
-		overdue = s.Overdue(k.Replica.Now())
+		overdue, _ = s.Overdue(k.Replica.Now())
 	})
 	switch {
 	case !exists || !known || !me.Status.Running() || t.Status == team.TeamComplete || t.Status == team.TeamAborted:

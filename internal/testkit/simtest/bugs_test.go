@@ -251,8 +251,8 @@ func (s *State) Letters(member string) (mail []Message) {
 `}},
 	"overdue-left": {{"replica/replica.go", `	if err := rep.settle(ctx); err != nil {`,
 		`	if err := rep.settle(ctx); err != nil && !mutated("overdue-left") {`}, {"replica/replica.go",
-		`	rep.View(func(s *team.State) { due = s.Overdue(now) })
-`, `	rep.View(func(s *team.State) { due = s.Overdue(now) })
+		`	rep.View(func(s *team.State) { due, _ = s.Overdue(now) })
+`, `	rep.View(func(s *team.State) { due, _ = s.Overdue(now) })
 	if mutated("overdue-left") {
 		return nil
 	}
