@@ -76,7 +76,7 @@ Exit status 0: the list was printed, or is empty; with --wait, something waits f
 			}
 			if !wait {
 				items, err := f.List(c.Context())
-				if err != nil {
+				if err != nil && !a.json {
 					a.fail(err)
 					err = exit(status(err))
 				}

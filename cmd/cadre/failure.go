@@ -53,9 +53,9 @@ func failureOf(err error) failure {
 	return f
 }
 
-// report tells the error that ends the command, once: as JSON where the arguments ask for it, also
+// report prints the error that ends the command with the status code, once: as JSON where the arguments ask for it, also
 // when they could not be read to their end.
-func (a *app) report(err error, args []string) {
+func (a *app) report(err error, code int, args []string) {
 	if _, told := errors.AsType[exit](err); told {
 		return
 	}
@@ -63,7 +63,9 @@ func (a *app) report(err error, args []string) {
 		args = args[:end]
 	}
 	if a.json || slices.Contains(args, "--json") {
-		a.err.Value(failed{failureOf(err)})
+		f := failureOf(err)
+		f.Status = code
+		a.err.Value(failed{f})
 		return
 	}
 	say(a.err.Writer, render.Alarm, explain(err))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -87,9 +88,13 @@ cadre resume NAME --from-git continues one here.`,
 				if one.Overview.Name != "" {
 					listed = append(listed, overview{one.Overview})
 				}
-				if one.Err != nil {
+				switch {
+				case one.Err == nil:
+				case a.json && damaged == nil: // which the command reports when it ends
+					damaged = fmt.Errorf("%s: %w", one.Name, one.Err)
+				default:
 					a.note(one.Name + ": " + explain(one.Err))
-					damaged = exit(status(one.Err))
+					damaged = cmp.Or(damaged, error(exit(status(one.Err))))
 				}
 			}
 			err = a.print(listed, func(w *sanitize.Writer) error {

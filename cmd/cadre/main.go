@@ -54,12 +54,13 @@ func execute(ctx context.Context, more haste, args []string) int {
 	if err == nil {
 		return done
 	}
-	a.report(err, args)
+	code := status(err)
 	// with 2 its words would go to a model, again and again
 	if _, said := errors.AsType[exit](err); c.Name() == wakeName && !said {
-		return tryAgain
+		code = tryAgain
 	}
-	return status(err)
+	a.report(err, code, args)
+	return code
 }
 
 // exit is an error that was told already, with its status.

@@ -35,8 +35,12 @@ func namedBy(dir, command string) Named {
 		unknown: map[string]bool{}}
 	r.shell(command, 0)
 	files, folders, special := r.resolve()
-	return Named{Files: files, Folders: folders, Special: special, Programs: slices.Sorted(maps.Keys(r.programs)),
+	named := Named{Files: files, Folders: folders, Special: special, Programs: slices.Sorted(maps.Keys(r.programs)),
 		Unknown: slices.Sorted(maps.Keys(r.unknown))}
+	for _, list := range []*[]string{&named.Files, &named.Folders, &named.Special, &named.Programs, &named.Unknown} {
+		*list = append([]string{}, *list...) // empty is [] in JSON, not null
+	}
+	return named
 }
 
 // naming collects the names in a command.
