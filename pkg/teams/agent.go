@@ -10,12 +10,12 @@ import (
 	"cadre/internal/team"
 )
 
-// Agent starts sessions of one kind: it is how your own agents work in a team. A simple one is a
-// [Worker]. It may be used from any goroutine.
+// Agent starts sessions of one kind. Implement it to run your own agents in a team; a simple one is
+// a [Worker]. Its methods may be called from any goroutine.
 type Agent interface {
-	// Start starts a session for the member whose slot it is given. ctx is for the start alone, and
-	// does not end with it: the session continues until it ends or is stopped. An error says why
-	// the agent cannot work here; the member has failed then.
+	// Start starts a session for the member of the slot. ctx bounds only the start: the session
+	// continues until it ends or is stopped. An error says why the agent cannot work here; the
+	// member has failed then.
 	Start(ctx context.Context, slot *Slot) (Session, error)
 }
 
@@ -26,21 +26,21 @@ type Agent interface {
 //	            └───by itself──▶ over      Wait returns why: the member has failed
 type Session interface {
 	// Deliver gives messages to the session. It returns nil once the session has them; after an
-	// error they are given again. A [MessageShutdownRequest] among them is to be answered with
+	// error they are delivered again. The session answers a [MessageShutdownRequest] with
 	// [Teammate.ApproveShutdown] or [Teammate.RejectShutdown].
 	Deliver(ctx context.Context, mail []Message) error
-	// Wake tells a session that said that it is idle that there is a task for it now.
+	// Wake tells an idle session that there is a task for it.
 	Wake(ctx context.Context) error
-	// Stop ends the session and returns when it is over. ctx bounds the friendly part. A session
-	// that is still there a second after ctx is given up: for the team it is over, and its slot is
-	// refused everything from then on.
+	// Stop ends the session and returns when it has ended. ctx bounds the friendly part. A session
+	// that is still running a second after ctx is abandoned: the team counts it as ended, and
+	// refuses everything that its slot asks for.
 	Stop(ctx context.Context) error
-	// Wait returns when the session is over and nothing of it is left running. It is called once.
+	// Wait returns when the session has ended and has left nothing running. It is called once.
 	Wait() error
 }
 
-// Slot is a session's place in its team. As a [Teammate] it acts as its member, for as long as the
-// session is the member's present one.
+// Slot is the place of a session in its team. As a [Teammate] it acts as its member, until another
+// session of the member replaces this one.
 type Slot struct {
 	*Teammate
 
@@ -48,28 +48,28 @@ type Slot struct {
 	Role        string
 	Prompt      string
 	Model       string
-	Program     string // MemberConfig.Program, for what your agent makes of it, and so with Args
+	Program     string // MemberConfig.Program; its use is up to your agent, and so with Args
 	Args        []string
 	Resume      string   // the agent's own id of an earlier session of the member; "" for none
 	Dir         string   // where it works
-	Scratch     string   // path of a folder for its own files, which the manager removes after it; the session makes it
+	Scratch     string   // path of a folder for its own files; the session makes it, and the manager removes it afterwards
 	Env         []string // Options.Env, MemberConfig.Env, and the variables that name the team and the member
 
 	reports chan agent.Update
 	over    chan struct{}
 }
 
-// Started says that the session runs, and by which id the agent can resume it later, with Resume.
-// Without it a session counts as running once Start has returned.
+// Started reports that the session is running, and the id by which the agent can resume it later.
+// Without this call a session counts as running once Start has returned.
 func (s *Slot) Started(session string) { s.report(agent.Started{Session: session}) }
 
-// Used adds to what the member used, by the agent's own figures, and for which task; "" for none.
+// Used adds to the usage of the member and of the task, by the agent's own figures; task may be "".
 func (s *Slot) Used(task string, u Usage) { s.report(agent.Used{Task: task, Usage: team.Usage(u)}) }
 
-// Say passes something that the agent said to Options.Logger.
+// Say passes a text of the agent to Options.Logger.
 func (s *Slot) Say(text string) { s.report(agent.Text{Text: text}) }
 
-// report is dropped once the session is over.
+// report sends an update to the host. It drops the update once the session has ended.
 func (s *Slot) report(u agent.Update) {
 	select {
 	case s.reports <- u:
@@ -77,7 +77,7 @@ func (s *Slot) report(u agent.Update) {
 	}
 }
 
-// plug makes an Agent fit for the host of a team.
+// plug adapts an Agent to the host of a team.
 type plug struct {
 	Agent
 	team *Team
@@ -108,19 +108,19 @@ func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.S
 	return s, nil
 }
 
-// plugged is a Session as a host wants it: what happens in it comes as updates, the last of which
-// says that it is over.
+// plugged adapts a Session to a host. It reports as updates what happens in the session; the last
+// one reports its end.
 type plugged struct {
 	Session
 	slot    *Slot
 	updates chan agent.Update
 	started chan struct{} // closed when Start has returned
-	ended   chan error    // what Wait returned, or that it was not waited for any more
+	ended   chan error    // result of Wait, or the error that nobody waits for it any more
 }
 
 func (s *plugged) Updates() <-chan agent.Update { return s.updates }
 
-// TakesTasks says that a session looks at the task list by itself.
+// TakesTasks marks a session that reads the task list itself.
 func (plug) TakesTasks() {}
 
 func (s *plugged) Give(ctx context.Context, p agent.Prompt) error {
@@ -139,11 +139,11 @@ func (s *plugged) Give(ctx context.Context, p agent.Prompt) error {
 // SetAccess is for agents that have permission modes of their own.
 func (s *plugged) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
-// endWait is how long after the friendly part of its end a session is waited for.
+// endWait bounds the wait for a session after the friendly part of its end.
 const endWait = time.Second
 
-// Stop returns when the session is over, or given up: what a Go function does cannot be killed, and
-// shall not hold up its team.
+// Stop returns when the session has ended or is abandoned. A Go function cannot be killed, and must
+// not delay the end of its team.
 func (s *plugged) Stop(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Session.Stop(ctx) }()
@@ -159,7 +159,7 @@ func (s *plugged) Stop(ctx context.Context) error {
 		return nil
 	case <-last.C:
 	}
-	err := fmt.Errorf("the session of %s does not end and is given up", s.slot.name)
+	err := fmt.Errorf("the session of %s does not end, and cadre no longer waits for it", s.slot.name)
 	select {
 	case cause := <-stopped:
 		err = errors.Join(err, cause)
@@ -169,15 +169,15 @@ func (s *plugged) Stop(ctx context.Context) error {
 	return err
 }
 
-// Interrupt is nothing that a Session can do.
+// Interrupt is not supported by a Session.
 func (s *plugged) Interrupt(context.Context) error { return errors.ErrUnsupported }
 
-// pump passes the session's reports on. A session that reports never waits for a slow host: the
+// pump passes on the session's reports. A session that reports never waits for a slow host: the
 // reports queue here.
 func (s *plugged) pump() {
 	defer close(s.updates)
 	var queue []agent.Update
-	said := false // that it runs
+	said := false // the session is running
 	reports, started, ended := s.slot.reports, s.started, s.ended
 	for ended != nil || len(queue) > 0 {
 		var out chan<- agent.Update

@@ -11,8 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Attention is one thing in a team that waits for a person, or for the lead where an agent leads
-// that can see to it. The cadre program shows the same list, in the same order.
+// Attention is one item in a team that waits for a person, or for an agent that leads and can
+// handle it. The cadre program shows the same list, in the same order.
 type Attention struct {
 	Team     string // its name
 	Kind     AttentionKind
@@ -21,18 +21,18 @@ type Attention struct {
 	Task     string    // id of the task that it is about
 	Request  string    // id of the request that waits for an answer
 	About    string    // the budget, check, hook or branch that it is about
-	Since    time.Time // zero where nobody knows
-	Deadline time.Time // when it is answered with no because nobody did; zero for never
+	Since    time.Time // zero if unknown
+	Deadline time.Time // when it is denied because nobody answered; zero for never
 	Text     string    // a sentence; it may quote what agents wrote
 	Hint     Hint
 }
 
-// ForUser is [Attention].WaitsFor where the human whose team it is has to act.
+// ForUser is the value of [Attention].WaitsFor when the user has to act.
 const ForUser = team.ForUser
 
-// Attention returns what waits for a person: open requests, members that failed or of which nothing
-// is heard, tasks out of retries, a lead that was lost, a spent budget, and the like. Which
-// processes are alive is looked at in the call.
+// Attention returns the items that wait for a person: open requests, failed or offline members,
+// tasks out of retries, a lost lead, a spent budget, and the like. It checks at the time of the
+// call which processes are alive.
 func (v *View) Attention(ctx context.Context) ([]Attention, error) {
 	return v.attention(ctx, &inspect.Looker{Replica: v.of.Replica, Dir: v.of.Dir})
 }
@@ -60,9 +60,9 @@ func attentionOf(name string, items []team.Item) (all []Attention) {
 	return all
 }
 
-// AwaitAttention waits until something waits for the user, and returns the list as it is then. What
-// is not recorded, such as the end of a process, it sees within two seconds. It is refused with
-// Finished where the team has ended and nothing waits.
+// AwaitAttention waits until an item waits for the user, and returns the list at that time. It
+// notices changes that are not recorded, such as the end of a process, within two seconds. It
+// returns ErrFinished if the team has ended and nothing waits.
 func (v *View) AwaitAttention(ctx context.Context) ([]Attention, error) {
 	looker := &inspect.Looker{Replica: v.of.Replica, Dir: v.of.Dir}
 	for {

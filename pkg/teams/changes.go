@@ -11,7 +11,7 @@ import (
 type FileChange struct {
 	What string // team, member or task
 	Name string
-	Does ChangeKind // what becomes of it
+	Does ChangeKind // the action that follows
 	Keys []KeyChange
 	Why  string // it is kept
 }
@@ -20,10 +20,10 @@ type FileChange struct {
 // in the file; "" stands for the default.
 type KeyChange struct{ Key, From, To string }
 
-// ChangeKind is what becomes of a difference.
+// ChangeKind is the action that follows from a difference.
 type ChangeKind string
 
-// What becomes of a difference.
+// The actions that follow from a difference.
 const (
 	ChangeAdd    ChangeKind = run.ChangeAdd    // a task is added, a member is spawned
 	ChangeUpdate ChangeKind = run.ChangeUpdate // the keys get their new values

@@ -15,18 +15,18 @@ import (
 	"cadre/internal/team"
 )
 
-// TeamConfig says which team to create. Only Name must be set.
+// TeamConfig describes a team to create. Only Name must be set.
 type TeamConfig struct {
 	Name string // a letter or digit, then up to 63 letters, digits, _ or -
 	Goal string // what the team is for; a lead that is an agent works towards it
 	Dir  string // where its members work; "" for Options.Dir
-	// Lead leads the team for its life. Its Agent is [External], or "", where this program leads;
-	// an agent leads by itself, and the manager acts as the user then. Its Name is lead where it
-	// has none. It cannot be isolated, and nobody approves its plans.
+	// Lead leads the team as long as it exists. If its Agent is [External] or "", this program
+	// leads. Otherwise the agent leads by itself, and the manager acts as the user. The default
+	// Name is lead. A lead cannot be isolated, and its plans need no approval.
 	Lead     MemberConfig
 	Delegate bool // the lead may only coordinate
-	// Members and Tasks are there from the beginning: with the team or not at all. The ids of the
-	// tasks are "1", "2" and so on, in their order. No hook is asked about them.
+	// Members and Tasks are created together with the team, or not at all. The tasks get the ids
+	// "1", "2" and so on, in their order. No hook runs for them.
 	Members []MemberConfig
 	Tasks   []TaskConfig
 
@@ -35,38 +35,38 @@ type TeamConfig struct {
 	// HandoverAt is how full a session's context gets, in percent, before a fresh session continues
 	// for it with a note; 0 for 80.
 	HandoverAt int
-	// MaxTeammates is how many teammates the team may have at a time, the lead not counted; one
-	// more is refused with the code [ErrMaxTeammates]. 0 is for 10 that a lead that is an agent
-	// spawns, and any number that this program does.
+	// MaxTeammates bounds the number of teammates at a time, without the lead; one more is refused
+	// with the code [ErrMaxTeammates]. 0 means 10 for an agent that leads, and no limit for this
+	// program.
 	MaxTeammates int
 
 	// Checks have to pass before [Team.Consolidate] commits what the team did.
 	Checks           []Check
 	CleanCheckout    bool // the checks run in a clean checkout of what is to be committed
 	WithCheckChanges bool // what the checks change is committed, too
-	// Facts are files that everybody relies on. The team takes note of them as they are now.
+	// Facts are files that all members rely on. The team records their present state.
 	Facts    []SharedFact
 	Liveness Liveness
 
-	// Hooks are commands that are asked as those of settings.json are, by whichever process works
-	// in the team, unless it has Options.NoSettingsHooks. They are kept in its history.
+	// Hooks are commands that run like those of settings.json, in each process that works in the
+	// team, unless it has Options.NoSettingsHooks. The team's history records them.
 	Hooks []HookCommand
 
 	Metadata map[string]json.RawMessage // what the program keeps with the team
 
 	origin, digest string   // path and digest of the team file; "" for none
-	fileDigests    []string // of what the file says of the team itself
+	fileDigests    []string // of the part of the file about the team itself
 }
 
-// MemberConfig says who to add to a team, and how its sessions are started. All of it is kept in
-// the team's history; secrets belong into Options.Env.
+// MemberConfig describes a member to add, and how its sessions are started. The team's history
+// records all of it, so pass secrets in Options.Env.
 type MemberConfig struct {
 	Name  string // unique in the team, in lower and upper case; as TeamConfig.Name
 	Agent string // External, Shell, Claude, Codex, Gemini, OpenCode, ACP with a command, or a name in Options.Agents
-	// Role is what tasks can be meant for. A role that has a definition in .claude/agents, of the
-	// project or the user, brings its prompt, its tools and its model.
+	// Role restricts which tasks the member takes. If the role has a definition in .claude/agents,
+	// of the project or the user, the member gets its prompt, tools and model.
 	Role    string
-	Prompt  string   // what its first session is told; of the lead's own conversation it gets nothing
+	Prompt  string   // prompt of its first session, which sees nothing of the lead's own conversation
 	Model   string   // "" for the agent's own choice
 	Program string   // executable, by its path or its name in PATH; "" for the agent's own
 	Args    []string // added to the arguments of the agent
@@ -78,11 +78,11 @@ type MemberConfig struct {
 	Isolation    Isolation // "" to work in the team's directory
 	Budget       Budget    // of its own, beside the team's; not for a lead
 
-	fileDigests []string // of what the team file says of it; nil for no file
+	fileDigests []string // of the part of the team file about it; nil for no file
 }
 
-// PermissionMode is what a member may do without asking, by the names that Claude Code gives them;
-// other agents do what comes closest.
+// PermissionMode is what a member may do without asking, with Claude Code's names. Other agents use
+// the mode that comes closest.
 type PermissionMode string
 
 // The permission modes.
@@ -102,20 +102,20 @@ type PermissionRules struct {
 	// Allow are rules for tools, as Claude Code writes them: Edit, Bash(go test:*), Read(docs/**),
 	// mcp__server__tool.
 	Allow []string
-	// Policy is who settles a request that no rule settles. "" is PolicyUser where an agent leads,
-	// and else PolicyLead: this program.
+	// Policy selects who answers a request that no rule decides. "" is PolicyUser if an agent
+	// leads, and else PolicyLead: this program.
 	Policy PermissionPolicy
-	// Timeout is how long what a coding agent asks waits for its answer, also a plan, in whole
-	// milliseconds; 0 for 5 minutes. What nobody answers is denied.
+	// Timeout bounds the wait for an answer to a coding agent's request or plan, in whole
+	// milliseconds; 0 for 5 minutes. A request without an answer is denied.
 	Timeout time.Duration
 }
 
-// PermissionPolicy is who settles what no rule does.
+// PermissionPolicy selects who answers requests that no rule decides.
 type PermissionPolicy string
 
-// The policies. The lead's own requests are the user's to answer under each of the first two.
+// The policies. Under the first two, the user answers the lead's own requests.
 const (
-	PolicyUser  PermissionPolicy = "user"  // the human whose team it is, for whom [Team.Questions] is
+	PolicyUser  PermissionPolicy = "user"  // the user, with [Team.Questions]
 	PolicyLead  PermissionPolicy = "lead"  // the lead, which gets each request as a message
 	PolicyAllow PermissionPolicy = "allow" // every request is allowed
 	PolicyDeny  PermissionPolicy = "deny"  // every request is denied
@@ -132,7 +132,7 @@ type Budget struct {
 	Time         time.Duration // since the team was created or the member joined, in whole milliseconds
 }
 
-// founding is the config as the commands that make the team.
+// founding returns the commands that create the team of the config.
 func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, error) {
 	if m.opts.As != "" { // the refusal is the core's
 		return []team.Command{engine.Command(m.opts.As, &team.CreateTeam{TeamID: c.Name, Name: c.Name, Dir: m.opts.Dir,
@@ -146,7 +146,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		}
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, refuse(ErrInvalid, fmt.Sprintf("a team cannot work in %s, which is no directory", dir))
+		return nil, refuse(ErrInvalid, fmt.Sprintf("a team cannot work in %s: it is not a directory", dir))
 	}
 	lead := c.Lead
 	if lead.Agent == "" {
@@ -192,9 +192,8 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 	return all, nil
 }
 
-// check refuses a member whose session a manager with these options could not start in that
-// directory, before it is one, as far as that can be told at once. What else makes no sense the core
-// refuses.
+// check refuses a member before it is added, if a manager with these options could not start its
+// session in that directory. It checks only what takes no time. The core refuses other mistakes.
 func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
 	if s.Agent != "" && !o.knows(s.Agent) {
 		return refuse(ErrInvalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent,
@@ -208,8 +207,8 @@ func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
 	return public(engine.Placed(ctx, s.core(), dir))
 }
 
-// able refuses a member whose agent is not installed, or to which nobody is logged in. The agents of
-// the program itself are asked by starting them alone.
+// able refuses a member whose agent is not installed or not logged in. For the agents of the
+// program itself only a start can tell.
 func (o Options) able(ctx context.Context, s MemberConfig, dir string) error {
 	if o.Agents[s.Agent] != nil || s.Agent == External {
 		return nil

@@ -1,26 +1,25 @@
 // Package teams runs teams of coding agents from a Go program: a lead and its teammates, who share
-// a task list with dependencies and a mailbox, under rules that hold for every process that takes
-// part. It is the whole product as a library: what a command of cadre does, an entry here does.
+// a task list with dependencies and a mailbox. The same rules hold for every process that takes part.
+// It is the whole product as a library: for each command of cadre there is an entry.
 //
 // # Who is who
 //
 //	Manager    one session of one actor: the lead by default, or the teammate that Options.As names
-//	View       what there is to see of a team, also of one that others run; see [Manager.View]
-//	Team       a View, and what is done with a team, from its members to its one commit
-//	Teammate   what a member does in it: a program that acts as an external member, or a session
-//	TaskList, Mailbox   the same for everybody; each handle acts as the one it was got from
+//	View       reads a team, also one that another process runs; see [Manager.View]
+//	Team       a View that can also change the team, from its members to its one commit
+//	Teammate   acts as a member: for a program that is an external member, or for a session
+//	TaskList, Mailbox   the same for all; each handle acts as the actor that it came from
 //	Agent, Session      your own agents, run by the manager; [Worker] is one made of Go functions
 //	Observer   watches a team that Claude Code runs itself, and needs no manager
 //
-// Each thing is done in one place. A Manager begins and ends having a team: it creates, opens and
-// cleans up, one team at a time, and it looks at, moves and lists all teams of a home. A Team has
-// what happens in a team: [Team.Spawn] and [Team.Shutdown] are there, because both need the host
-// and the rules of that team, and a manager without a team could only refuse them. A Mailbox sends,
-// because a message has a sender, and the handle says who that is.
+// Each operation is in one place. A Manager creates, opens and cleans up teams, one team at a time,
+// and it reads, moves and lists all teams of a home. A Team has the operations within a team:
+// [Team.Spawn] and [Team.Shutdown] need its host and its rules. A Mailbox sends, because the handle
+// says who the sender of a message is.
 //
 // A member is, by its Agent, a coding agent: [Claude], [Codex], [Gemini], [OpenCode], or any behind
 // [ACP]; [Shell], which runs the commands of tasks; an agent of your own, by its name in
-// Options.Agents; or [External], without a session: somebody acts as it with [Team.As].
+// Options.Agents; or [External], without a session: a program acts as it with [Team.As].
 //
 //	m, err := teams.New(teams.Options{})
 //	defer m.Close()
@@ -30,62 +29,59 @@
 //	})
 //	result, err := team.Run(ctx, teams.RunOptions{})
 //
-// The lead is a member too. Where it is [External] this program leads, and the manager acts as the
-// lead. Where it is an agent, that leads by itself, and the manager acts as the [User]: it gives
-// tasks, writes to members and answers their [Team.Questions], but claims no task and has no
+// The lead is a member too. If it is [External], this program leads, and the manager acts as the
+// lead. If it is an agent, the agent leads by itself, and the manager acts as the [User]: it creates
+// tasks, writes to members and answers their [Team.Questions], but it claims no task and has no
 // mailbox.
 //
-// # A life
+// # Life of a team
 //
 //	CreateTeam ─▶ Spawn ─▶ tasks, mail ─▶ Shutdown ─▶ Cleanup
 //	    └───────────────── Run ─────────────────┘
 //	             Close, or kill -9, at any point ─▶ OpenTeam, in any process: it continues
 //
-// A team is on disk, in the same folders and format as the cadre program's, and both may be at work
-// on it at once; with Options.Memory it is in memory and ends with the program. Close ends the
-// sessions that this manager runs and leaves the team; only Cleanup removes it.
+// A team is on disk, in the same folders and format as the cadre program's, and both may work on it
+// at once. With Options.Memory it is in memory and ends with the program. Close ends the sessions
+// that this manager runs and keeps the team; only Cleanup removes it.
 //
 // # What the manager does by itself
 //
-// A lead's manager is a host: it starts a session for every member whose agent it knows, gives it
-// its messages, wakes it when there is a task for it, ends it when it is to end, and records when
-// it ended by itself. Of several hosts of one team each member has one. A team on disk has
-// checkpoints while it is hosted. A manager with Options.As runs nothing.
+// A lead's manager is a host. It starts a session for every member whose agent it knows, delivers
+// messages, wakes the session when a task is ready, ends it on request, and records if it ended by
+// itself. If a team has several hosts, each member has one of them. A team on disk gets checkpoints
+// while a host runs it. A manager with Options.As runs no sessions.
 //
 // # Guarantees
 //
-//   - A method that changes something returns nil only when that is durable; after an error the
-//     team is as it was, except where the context ended or the error says otherwise: then it may
+//   - A method that changes something returns nil only when the change is durable. After an error the
+//     team is unchanged, unless the context ended or the error says otherwise: then the change may
 //     have happened.
-//   - Refusals are an [*Error]: a code, a sentence, and hints that say as data which action would
-//     help. errors.Is(err, teams.ErrConflict) and the other codes tell them apart. Other errors are
-//     those of the context, the disk and the like, as they are.
-//   - No process of a session outlives its manager, also one that is killed; but a daemon that
+//   - A refusal is an [*Error]: a code, a sentence, and hints with the next steps as data. Compare
+//     codes with errors.Is(err, teams.ErrConflict). Other errors, such as those of the context and
+//     the disk, are returned as they are.
+//   - No process of a session outlives its manager, even if the manager is killed. Only a daemon that
 //     dropped its environment may.
-//   - A task is held by one member at a time. A [Claim] that was lost completes nothing.
-//   - A message is in its recipient's hands once, in the order of Seq, or comes back to its sender.
-//   - Methods that read show the team as of their call or later. What they return is the caller's
-//     own copy.
-//   - What waits ends with the team: with ErrFinished, or without an error for a sequence of
-//     events.
-//   - Everything here may be used from any goroutine, and no handle needs closing but the manager.
+//   - One member at a time holds a task. A lost [Claim] completes nothing.
+//   - A message is delivered to its recipient once, in the order of Seq, or returns to its sender.
+//   - Methods that read return the team's state at the time of the call or later, as a copy.
+//   - Methods that wait return when the team ends: with ErrFinished, or without an error for a
+//     sequence of events.
+//   - All methods may be called from any goroutine. Only the manager must be closed.
 //
-// # Where to begin
+// # Where to start
 //
-// docs/migrating.md maps the names of the first description of agent teams to these. A program that
-// imports this package compiles the packages that it needs alone: what the tests of cadre import
-// stays with cadre.
+// docs/migrating.md maps the names of the first description of agent teams to these names. A program
+// that imports this package does not compile the dependencies of cadre's tests.
 //
 // # Stability
 //
-// Until version 1 an entry may change with a minor version; the release notes name the old and the
-// new one. From version 1 on, what is exported here follows Go's promise of compatibility: names,
-// signatures and documented behaviour stay within a major version. This includes the values of
-// codes, statuses and the other enumerations, because programs keep them; the texts of errors and
-// of Attention are for people, and change. New fields of structs, new constants and new types of
-// [Fact] come with minor versions, so a switch over them needs a default, and structs are written
-// with the names of their fields.
+// Before version 1, an entry may change with a minor version; the release notes name the old and the
+// new one. From version 1 on, exported names follow Go's compatibility promise: names, signatures and
+// documented behaviour stay within a major version. This includes the values of codes, statuses and
+// other enumerations, because programs store them. The texts of errors and of Attention are for
+// people, and may change. Minor versions add fields of structs, constants and types of [Fact]. So a
+// switch over them needs a default, and struct literals need field names.
 //
-// What is on disk has a version of its own. A newer version reads what an older one wrote. An older
-// one refuses with ErrNewerVersion what it does not know, and changes nothing.
+// The format on disk has its own version. A newer program reads what an older one wrote. An older
+// program returns ErrNewerVersion for a format that it does not know, and changes nothing.
 package teams

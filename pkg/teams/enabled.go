@@ -17,10 +17,10 @@ var ErrDisabled = errors.New("agent teams are not enabled; set " + EnvVar + "=1 
 	"Claude Code's settings.json")
 
 // Enabled reports whether agent teams are enabled for a program with these options, as Claude Code
-// decides it: [EnvVar] is 1, true, yes or on, in any case of letters, and "env" in a settings.json
-// replaces what the environment has. Of the settings, those of the project replace the user's,
-// settings.local.json those of the project, and those of whoever administers the machine all. A
-// file that cannot be read says nothing. Only ClaudeHome and Dir of the options matter.
+// decides it. [EnvVar] must be 1, true, yes or on, in upper or lower case. "env" in a settings.json
+// replaces the value of the environment. Project settings replace the user's, settings.local.json
+// replaces the project's, and managed settings replace all. An unreadable file is ignored. Only
+// ClaudeHome and Dir of the options matter.
 func Enabled(o Options) bool {
 	claude := o.ClaudeHome
 	if claude == "" {

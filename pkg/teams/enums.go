@@ -6,7 +6,7 @@ import (
 	"cadre/internal/team"
 )
 
-// TeamStatus is where a team is in its life.
+// TeamStatus is the state of a team.
 type TeamStatus string
 
 // The states of a team.
@@ -18,16 +18,16 @@ const (
 	TeamStatusAborted       TeamStatus = "aborted"
 )
 
-// Ended reports whether nothing changes any more in a team in this state, its consolidation aside.
+// Ended reports whether the state is final. A team that has ended can still be consolidated.
 func (s TeamStatus) Ended() bool { return s == TeamStatusComplete || s == TeamStatusAborted }
 
-// MemberStatus is what a member's session does. Its constants have no prefix, because it is the
-// status that programs ask for most.
+// MemberStatus is the state of a member's session. Its constants have no prefix, because programs
+// use this status most.
 type MemberStatus string
 
 // The states of a member.
 const (
-	StatusSpawning     MemberStatus = "spawning" // its session is yet to be started
+	StatusSpawning     MemberStatus = "spawning" // its session has not started yet
 	StatusActive       MemberStatus = "active"
 	StatusIdle         MemberStatus = "idle"
 	StatusBlocked      MemberStatus = "blocked"       // waits for an answer
@@ -39,7 +39,7 @@ const (
 // Running reports whether a member in this state has, or is to have, a session.
 func (s MemberStatus) Running() bool { return team.MemberStatus(s).Running() }
 
-// TaskStatus is what became of a task.
+// TaskStatus is the state of a task.
 type TaskStatus string
 
 // The states of a task.
@@ -53,7 +53,7 @@ const (
 // Priority is the order in which tasks are claimed.
 type Priority string
 
-// The priorities of a task. A task that was given none has [PriorityMedium].
+// The priorities of a task. The default is [PriorityMedium].
 const (
 	PriorityLow      Priority = "low"
 	PriorityMedium   Priority = "medium"
@@ -61,17 +61,17 @@ const (
 	PriorityCritical Priority = "critical"
 )
 
-// MessageType says what sort of message one is.
+// MessageType is the type of a message.
 type MessageType string
 
-// The types of messages. Only the first two are sent with [Mailbox.Send] and [Mailbox.Broadcast];
-// the others are the team's own, or come with a request.
+// The types of messages. [Mailbox.Send] and [Mailbox.Broadcast] send only the first two. The team
+// sends the others, or they come with a request.
 const (
 	MessageDirect    MessageType = team.TypeMessage   // from one member to another
 	MessageBroadcast MessageType = team.TypeBroadcast // from one member to all others
 	MessageSystem    MessageType = team.TypeSystem    // from the team itself
 	MessageIdle      MessageType = team.TypeIdle      // to the lead: a teammate went idle
-	// MessageShutdownRequest is to be answered with [Teammate.ApproveShutdown] or
+	// MessageShutdownRequest is answered with [Teammate.ApproveShutdown] or
 	// [Teammate.RejectShutdown] and its Ref.
 	MessageShutdownRequest  MessageType = team.TypeShutdownRequest
 	MessageShutdownResponse MessageType = team.TypeShutdownResponse // to the lead
@@ -85,7 +85,7 @@ const (
 	MessageTaskAssignment     MessageType = team.TypeTaskAssignment     // a task is meant for the recipient; Ref is its id
 )
 
-// Intent is what the sender of a message wants.
+// Intent is what the sender of a message wants from the recipient.
 type Intent string
 
 // The intents. A message may have none.
@@ -99,7 +99,7 @@ const (
 // MessagePriority says whether a message can wait for the end of a turn.
 type MessagePriority string
 
-// The priorities of a message. One that was given none is [MessageNormal].
+// The priorities of a message. The default is [MessageNormal].
 const (
 	MessageNormal MessagePriority = "normal"
 	MessageUrgent MessagePriority = "urgent"
@@ -108,27 +108,27 @@ const (
 // Isolation is where a member works.
 type Isolation string
 
-// The isolations. [IsolationWorktree] is a git worktree and a branch of its own, cadre/TEAM@NAME.
-// The work stays there when the member ends: nothing that is checked out changes before
-// [Team.Consolidate], or before somebody merges the branch. [RunResult] names the branches that are
+// The isolations. [IsolationWorktree] is a git worktree with its own branch, cadre/TEAM@NAME. The
+// work stays on the branch when the member ends. What is checked out elsewhere changes only with
+// [Team.Consolidate], or when somebody merges the branch. [RunResult] names the branches that are
 // not merged.
 const (
 	IsolationNone     Isolation = "" // in the team's directory
 	IsolationWorktree Isolation = team.Worktree
 )
 
-// PlanState is how far the approval of a plan is.
+// PlanState is the state of the approval of a plan.
 type PlanState string
 
 // The states of a plan.
 const (
-	PlanStateNone      PlanState = "" // there is none yet
+	PlanStateNone      PlanState = "" // no plan yet
 	PlanStateSubmitted PlanState = "submitted"
 	PlanStateApproved  PlanState = "approved"
 	PlanStateRejected  PlanState = "rejected"
 )
 
-// Outcome is what became of a request for permission.
+// Outcome is the outcome of a request for permission.
 type Outcome string
 
 // The outcomes of a request for permission.
@@ -138,17 +138,17 @@ const (
 	OutcomeTimedOut Outcome = "timed_out" // nobody answered; it counts as denied
 )
 
-// Trouble is what keeps a member from continuing.
+// Trouble is the reason why a member cannot continue.
 type Trouble string
 
 // The troubles.
 const (
 	TroubleNone    Trouble = ""
 	TroubleLogin   Trouble = "login"   // nobody is logged in
-	TroubleLimit   Trouble = "limit"   // a limit of use, which passes
+	TroubleLimit   Trouble = "limit"   // a usage limit, which passes
 	TroubleModel   Trouble = "model"   // the model or its server failed
 	TroubleContext Trouble = "context" // the context is full
-	TroubleMissing Trouble = "missing" // the agent's program is not there, or too old
+	TroubleMissing Trouble = "missing" // the agent's program is missing or too old
 	TroubleCrash   Trouble = "crash"   // the session ended by itself
 )
 
@@ -162,7 +162,7 @@ const (
 	BudgetTime   BudgetKind = "time"
 )
 
-// HookName is what a hook is asked about.
+// HookName is the event that a hook is about.
 type HookName string
 
 // The hooks.
@@ -172,7 +172,7 @@ const (
 	HookTaskCompleted HookName = "TaskCompleted"
 )
 
-// HookSource says where a hook comes from.
+// HookSource is where a hook comes from.
 type HookSource string
 
 // The sources of hooks, in the order in which they are asked.
@@ -184,20 +184,20 @@ const (
 	HookOfProgram = HookSource(hook.Program) // a function of this program
 )
 
-// HookState says whether a hook runs.
+// HookState is whether a hook runs.
 type HookState string
 
 // The states of a hook.
 const (
 	HookOn        = HookState(engine.HookOn)
 	HookOff       = HookState(engine.HookOff)       // the user switched it off for the team
-	HookUntrusted = HookState(engine.HookUntrusted) // it came with the repository, and nobody trusts it as it is
+	HookUntrusted = HookState(engine.HookUntrusted) // it came with the repository, and its present form is not trusted
 )
 
-// AttentionKind is what sort of thing waits for a person.
+// AttentionKind is the kind of an [Attention].
 type AttentionKind string
 
-// What can wait for a person.
+// The kinds of [Attention].
 const (
 	AttentionDamaged     = AttentionKind(team.ItemDamaged)     // the team's files are damaged
 	AttentionPermission  = AttentionKind(team.ItemPermission)  // a member asks to use a tool
@@ -205,7 +205,7 @@ const (
 	AttentionQuestion    = AttentionKind(team.ItemQuestion)    // a member asks the person who leads
 	AttentionDirectory   = AttentionKind(team.ItemDirectory)   // the directory that the team works in is missing
 	AttentionElsewhere   = AttentionKind(team.ItemElsewhere)   // the team may be running on another machine
-	AttentionInterrupted = AttentionKind(team.ItemInterrupted) // a consolidation was begun and nobody is at it
+	AttentionInterrupted = AttentionKind(team.ItemInterrupted) // a consolidation was interrupted
 	AttentionDormant     = AttentionKind(team.ItemDormant)     // no process of the team is alive
 	AttentionUnhosted    = AttentionKind(team.ItemUnhosted)    // no process runs the sessions of its members
 	AttentionLeadLost    = AttentionKind(team.ItemLeadLost)    // nobody leads
@@ -215,19 +215,19 @@ const (
 	AttentionOffline     = AttentionKind(team.ItemOffline)     // a member stopped sending heartbeats
 	AttentionHeld        = AttentionKind(team.ItemHeld)        // a member was interrupted, and waits for a message
 	AttentionCheck       = AttentionKind(team.ItemCheck)       // the last consolidation ended with a failed check
-	AttentionConflict    = AttentionKind(team.ItemConflict)    // a branch does not merge, and is to be merged by hand
+	AttentionConflict    = AttentionKind(team.ItemConflict)    // a branch does not merge, and must be merged by hand
 	AttentionTaskFailed  = AttentionKind(team.ItemTaskFailed)  // a task is out of retries
 	AttentionTaskYours   = AttentionKind(team.ItemTaskYours)   // a task is for the person who leads
 	AttentionUnassigned  = AttentionKind(team.ItemUnassigned)  // tasks are open that no member takes
 	AttentionHook        = AttentionKind(team.ItemHook)        // a hook keeps rejecting the same thing
-	AttentionConsolidate = AttentionKind(team.ItemConsolidate) // all work is done, and waits to be checked and committed
+	AttentionConsolidate = AttentionKind(team.ItemConsolidate) // all work is done, and waits for the consolidation
 	AttentionBudgetLow   = AttentionKind(team.ItemBudgetLow)   // half of a budget is spent, or more
-	AttentionLate        = AttentionKind(team.ItemLate)        // messages wait for long
+	AttentionLate        = AttentionKind(team.ItemLate)        // messages are late
 	AttentionUntrusted   = AttentionKind(team.ItemUntrusted)   // hooks of the project do not run, because nobody trusts them
 	AttentionFacts       = AttentionKind(team.ItemFacts)       // files that everybody relies on changed
 )
 
-// ObservedStatus is what a teammate of an observed team does.
+// ObservedStatus is the state of a teammate of an observed team.
 type ObservedStatus string
 
 // The states of an observed teammate.
@@ -237,7 +237,7 @@ const (
 	ObservedShutdown ObservedStatus = "shutdown"
 )
 
-// SessionRole is what an observed session is in its team.
+// SessionRole is the role of an observed session in its team.
 type SessionRole string
 
 // The roles of an observed session.
@@ -246,7 +246,7 @@ const (
 	SessionTeammate SessionRole = "teammate"
 )
 
-// Availability says where the sessions run that a way of observing reaches.
+// Availability is where the sessions run that a way of observing reaches.
 type Availability string
 
 // The availabilities.

@@ -12,29 +12,30 @@ import (
 	"cadre/internal/team"
 )
 
-// Code classifies a refusal. It is an error itself, to be asked for with [errors.Is]:
+// Code classifies a refusal. It is an error itself, so that [errors.Is] can ask for it:
 //
-//	if errors.Is(err, teams.ErrConflict) { … }
+// \tif errors.Is(err, teams.ErrConflict) { … }
 type Code string
 
-// Error is the code as a word.
+// Error returns the code as a word.
 func (c Code) Error() string { return string(c) }
 
 // The codes of an [Error].
 const (
-	// ErrInvalid: it makes no sense in any state.
+	// ErrInvalid: the request is wrong in any state.
 	ErrInvalid Code = "invalid"
-	// ErrNotFound: the team has no such member, task, message or request; or there is no team.
+	// ErrNotFound: the team has no such member, task, message or request; or the team does not
+	// exist.
 	ErrNotFound Code = "not_found"
 	// ErrNameTaken: the name of something new is in use. The text proposes a free one.
 	ErrNameTaken Code = "taken"
 	// ErrDenied: this actor may not do this, now or later.
 	ErrDenied Code = "denied"
-	// ErrConflict: somebody else was faster. The claim or request is not the actor's any more.
+	// ErrConflict: somebody else was faster. The actor no longer holds the claim or the request.
 	ErrConflict Code = "conflict"
-	// ErrNotReady: it is refused in the present state, and possible in a later one.
+	// ErrNotReady: it is not possible in the present state, but may be later.
 	ErrNotReady Code = "not_ready"
-	// ErrNoTask: there is no task to claim, or nothing else of what was asked for.
+	// ErrNoTask: no task can be claimed, or nothing else matches the request.
 	ErrNoTask Code = "nothing"
 	// ErrTooLarge: it is over a limit.
 	ErrTooLarge Code = "too_large"
@@ -42,17 +43,16 @@ const (
 	ErrBudgetExhausted Code = "exhausted"
 	// ErrFinished: the team is complete, aborted or cleaned up, or the member has ended.
 	ErrFinished Code = "finished"
-	// ErrRejected: a hook rejected it. The text is the feedback.
+	// ErrRejected: a hook rejected it. The text is the hook's feedback.
 	ErrRejected Code = "rejected"
 	// ErrSessionFailed: a session could not be started, or the lead's cannot continue.
 	ErrSessionFailed Code = "broken"
-	// ErrDamaged: the team's history cannot be read. The command cadre fsck says where, and mends
+	// ErrDamaged: the team's history cannot be read. The command cadre fsck says where, and repairs
 	// it.
 	ErrDamaged Code = "damaged"
 	// ErrNewerVersion: it was written by a newer version of cadre.
 	ErrNewerVersion Code = "newer"
-	// ErrForked: the team has another history elsewhere. Which one continues is for the user to
-	// say.
+	// ErrForked: the team has another history elsewhere. The user decides which one continues.
 	ErrForked Code = "forked"
 	// ErrMaxTeammates: the team has as many teammates as it may have, until one ends.
 	ErrMaxTeammates Code = "MAX_TEAMMATES_REACHED"
@@ -61,33 +61,33 @@ const (
 	ErrUncertain Code = "uncertain"
 )
 
-// Error is a refusal. Its text says what is wrong and why, and its hints say what to do next.
+// Error is a refusal. Its text says what failed and why, and its hints say what to do next.
 type Error struct {
 	Code Code
 	Text string
-	// Hints say what would help, as data: the text names no command.
+	// Hints are the next steps, as data: the text names no command.
 	Hints []Hint
-	// Final is set with the code ErrRejected when the same thing was rejected so often in a row
-	// that the lead was told: to try again is a loop.
+	// Final is set with the code ErrRejected if the same thing was rejected so often in a row that
+	// the lead was told. Trying again would be a loop.
 	Final bool
-	// Pause is set with the code ErrRejected: how long to wait before the same thing is tried again
-	// by a program that changes nothing in between. It grows with each rejection in a row.
+	// Pause is set with the code ErrRejected: how long a program waits before it tries the same
+	// thing again unchanged. It grows with each rejection in a row.
 	Pause time.Duration
 
 	cause error
 }
 
-// Error is the sentence, without the hints.
+// Error returns the text, without the hints.
 func (e *Error) Error() string { return e.Text }
 
 // Is reports whether target is the error's [Code].
 func (e *Error) Is(target error) bool { return target == e.Code }
 
-// Unwrap returns what the refusal was made from, which may be nil.
+// Unwrap returns the cause of the refusal, which may be nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// AmbiguousError says that a name stands for teams of several projects, and that the manager works in
-// none of them. The id of a team stands for that team alone. The error has the code [ErrInvalid].
+// AmbiguousError says that teams of several projects have the name, and that the manager works in
+// none of these projects. A team's id identifies it. The error has the code [ErrInvalid].
 type AmbiguousError struct {
 	Name  string
 	Teams []Candidate
@@ -95,13 +95,13 @@ type AmbiguousError struct {
 	refusal error
 }
 
-// Candidate is a team that a name may stand for.
+// Candidate is one of the teams with an ambiguous name.
 type Candidate struct {
 	ID  string // "" where the team cannot be read
 	Dir string // where it works; "" where the team cannot be read
 }
 
-// Error is the sentence, with the ids and directories of the teams.
+// Error returns the text, with the ids and directories of the teams.
 func (e *AmbiguousError) Error() string { return e.refusal.Error() }
 
 // Unwrap returns the [*Error].
@@ -109,8 +109,8 @@ func (e *AmbiguousError) Unwrap() error { return e.refusal }
 
 func refuse(code Code, text string) error { return &Error{Code: code, Text: text} }
 
-// public gives an error of the packages below its public form. Errors that are no refusals stay as
-// they are.
+// public converts an error of the packages below to its public form. Errors that are not refusals
+// stay as they are.
 func public(err error) error {
 	if _, done := errors.AsType[*Error](err); err == nil || done {
 		return err
@@ -137,8 +137,8 @@ func public(err error) error {
 	return e
 }
 
-// codeOf is the one table from the errors of the packages below to codes; "" for those that have
-// none.
+// codeOf returns the code of an error of the packages below; "" for an error without one. It is the
+// only such table.
 func codeOf(err error) Code {
 	if _, damaged := errors.AsType[*journal.DamageError](err); damaged {
 		return ErrDamaged

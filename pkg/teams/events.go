@@ -7,18 +7,18 @@ import (
 	"cadre/internal/team"
 )
 
-// Event is one thing that happened in a team. Events with the same Seq happened together.
+// Event is one event in a team. Events with the same Seq happened together.
 type Event struct {
 	Seq  int64 // of the record it is in; a cursor for [View.EventsAfter]
 	At   time.Time
 	By   string // a member's name, [User], or a host
-	Fact Fact   // what happened, to be told apart with a type switch
+	Fact Fact   // the kind of event, for a type switch
 }
 
 // Fact is what happened: one of the types below.
 type Fact interface{ fact() }
 
-// factOf is the event's public form; nil for what concerns hosts alone.
+// factOf returns the event's public form; nil for an event about hosts only.
 func factOf(e team.Event, r *team.Record) Fact {
 	switch e := e.(type) {
 	case *team.TeamCreated:

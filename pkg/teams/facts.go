@@ -6,40 +6,40 @@ import (
 	"cadre/internal/team"
 )
 
-// TeamCreated says that the team exists, with its lead.
+// TeamCreated reports that the team exists, with its lead.
 type TeamCreated struct {
 	Team TeamInfo
 	Lead Member
 }
 
-// TeamRestored begins the history of a team whose folder was lost, from a checkpoint.
+// TeamRestored starts the history of a team that was restored from a checkpoint.
 type TeamRestored struct{ Team TeamInfo }
 
-// TeamStatusChanged says where the team is in its life now. Report is the path of the report's
-// file, where the change comes with one.
+// TeamStatusChanged reports the team's new state. Report is the path of the report's file, if there
+// is one.
 type TeamStatusChanged struct {
 	Status TeamStatus
 	Reason string
 	Report string
 }
 
-// TeamCleanedUp is a team's last event. Forced says that sessions that ran were ended for it.
+// TeamCleanedUp is a team's last event. Forced says that running sessions were ended for it.
 type TeamCleanedUp struct{ Forced bool }
 
-// TeamMoved says that the project is in Dir now, and was in From.
+// TeamMoved reports that the project has moved from From to Dir.
 type TeamMoved struct{ From, Dir string }
 
-// DelegateChanged says whether the lead may only coordinate from now on.
+// DelegateChanged reports whether the lead may only coordinate from now on.
 type DelegateChanged struct{ On bool }
 
 // BudgetChanged gives the team a new budget.
 type BudgetChanged struct{ Budget Budget }
 
-// BudgetExhausted says which part of the budget is spent. Running sessions are ended.
+// BudgetExhausted reports which part of the budget is spent. Running sessions are ended.
 type BudgetExhausted struct{ What BudgetKind }
 
-// BudgetAlerted says that the lead was told that so many percent of a budget are spent: of the team's,
-// or of that Member's own.
+// BudgetAlerted reports that the lead was told which percentage of a budget is spent: of the
+// team's, or of that Member's own.
 type BudgetAlerted struct {
 	Member  string
 	What    BudgetKind
@@ -52,30 +52,32 @@ type MemberBudgetChanged struct {
 	Budget Budget
 }
 
-// MemberBudgetExhausted says which part of the member's own budget is spent. Its session is ended.
+// MemberBudgetExhausted reports which part of the member's own budget is spent. Its session is
+// ended.
 type MemberBudgetExhausted struct {
 	Member string
 	What   BudgetKind
 }
 
-// ReportAsked asks a lead that is an agent for its report: all work is done.
+// ReportAsked asks an agent that leads for its report, because all work is done.
 type ReportAsked struct{}
 
 // ReportGiven is the lead's report.
 type ReportGiven struct{ Text string }
 
-// GapNoticed says that something of what Source said of an observed team was lost. What is known
-// stays.
+// GapNoticed reports that part of the output of Source was lost in an observed team. Earlier state
+// is kept.
 type GapNoticed struct{ Source, Reason string }
 
-// MemberSpawned adds a member. Its session is yet to be started.
+// MemberSpawned adds a member. Its session has not started yet.
 type MemberSpawned struct{ Member Member }
 
-// MemberStarted says that a session of the member runs. Session is the agent's own id of it.
+// MemberStarted reports that a session of the member is running. Session is the agent's own id of
+// it.
 type MemberStarted struct{ Member, Session string }
 
-// MemberStatusChanged says what the member's session does now. Trouble says why its agent tries
-// again by itself, as in [MemberTroubled].
+// MemberStatusChanged reports the state of the member's session. Trouble says why its agent retries
+// by itself, as in [MemberTroubled].
 type MemberStatusChanged struct {
 	Member  string
 	Status  MemberStatus
@@ -83,16 +85,16 @@ type MemberStatusChanged struct {
 	Trouble Trouble
 }
 
-// MemberDetached says that the member's session is gone and another one continues: by resuming it,
-// or a Fresh one, which is told Note.
+// MemberDetached reports that the member's session has ended and another one continues: a resumed
+// one, or a Fresh one that is told Note.
 type MemberDetached struct {
 	Member, Reason string
 	Fresh          bool
 	Note           string
 }
 
-// MemberTroubled says what kept the member from continuing, Setbacks times in a row now, and when
-// it is tried again. With Setbacks 0 the trouble is over.
+// MemberTroubled reports why the member could not continue, Setbacks times in a row now, and when
+// it is tried again. With Setbacks 0 the trouble has passed.
 type MemberTroubled struct {
 	Member   string
 	Trouble  Trouble
@@ -101,28 +103,29 @@ type MemberTroubled struct {
 	RetryAt  time.Time
 }
 
-// HandoverRequested asks for a fresh session of the member, which continues for the present one.
+// HandoverRequested asks for a fresh session that replaces the member's present one.
 type HandoverRequested struct{ Member, Reason string }
 
-// InterruptRequested asks the member's session to end its turn, for By.
+// InterruptRequested asks the member's session to end its turn. By is who asked.
 type InterruptRequested struct{ Member, By string }
 
-// MemberStopped says that the member ended as it was asked to.
+// MemberStopped reports that the member ended on request.
 type MemberStopped struct{ Member, Reason string }
 
-// MemberFailed says that the member's session ended by itself. Its tasks are returned to the queue.
+// MemberFailed reports that the member's session ended by itself. Its tasks return to the queue.
 type MemberFailed struct{ Member, Reason string }
 
-// MemberReturned says that a member of an observed team that had ended is there again.
+// MemberReturned reports that a member of an observed team that had ended is back.
 type MemberReturned struct{ Member Member }
 
-// ModeChanged says what the member may do without asking from now on.
+// ModeChanged reports what the member may do without asking from now on.
 type ModeChanged struct {
 	Member string
 	Mode   PermissionMode
 }
 
-// ShutdownRequested asks a member to end. At the deadline it is ended, whatever it answered.
+// ShutdownRequested asks a member to end. At the deadline it is ended, even if it rejected the
+// request.
 type ShutdownRequested struct {
 	Member   string
 	Request  string
@@ -130,24 +133,24 @@ type ShutdownRequested struct {
 	Deadline time.Time
 }
 
-// ShutdownAnswered is what the member says to the request to end.
+// ShutdownAnswered is the member's answer to the request to end.
 type ShutdownAnswered struct {
 	Member, Request string
 	Approved        bool
 	Reason          string
 }
 
-// ShutdownWithdrawn takes the request to end back.
+// ShutdownWithdrawn withdraws the request to end.
 type ShutdownWithdrawn struct{ Member, Request string }
 
-// PlanSubmitted lays a member's plan before the lead. It is rejected at the deadline, where it has
-// one, if nobody answers.
+// PlanSubmitted submits a member's plan to the lead. If nobody answers before the deadline, if
+// there is one, the plan is rejected.
 type PlanSubmitted struct {
 	Member, Request, Plan string
 	Deadline              time.Time
 }
 
-// PlanAnswered answers a plan. By is "" where nobody answered in time.
+// PlanAnswered answers a plan. By is "" if nobody answered in time.
 type PlanAnswered struct {
 	Member, Request string
 	Approved        bool
@@ -155,7 +158,7 @@ type PlanAnswered struct {
 	By              string
 }
 
-// PermissionRequested says that a member asks for leave to use a tool.
+// PermissionRequested reports that a member asks to use a tool.
 type PermissionRequested struct{ Permission Permission }
 
 // PermissionAnswered ends a request for permission.
@@ -165,23 +168,23 @@ type PermissionAnswered struct {
 	By, Reason      string
 }
 
-// UsageReported adds to what the member used, and for which task. Context is the percentage of its
-// session's context that is full, 0 where the agent does not say.
+// UsageReported adds to the usage of the member and the task. Context is the percentage of the
+// session's context that is full, 0 if unknown.
 type UsageReported struct {
 	Member, Task string
 	Usage        Usage
 	Context      int
 }
 
-// HookRejected says that a hook rejected the same thing, Count times in a row now.
+// HookRejected reports that a hook rejected the same thing, Count times in a row now.
 type HookRejected struct {
 	Hook                   HookName
 	Member, Task, Feedback string
 	Count                  int64
 }
 
-// HookSwitched switches a hook off for the team, or on again. Command is what the hook ran then, or
-// the name of a function.
+// HookSwitched switches a hook off for the team, or on again. Command is the hook's command at that
+// time, or the name of a function.
 type HookSwitched struct {
 	ID      string
 	Event   HookName
@@ -193,16 +196,16 @@ type HookSwitched struct {
 // TaskCreated adds a task to the list.
 type TaskCreated struct{ Task Task }
 
-// TaskUpdated says what was changed of the task. [TaskList.Get] shows the whole task.
+// TaskUpdated reports which fields of the task changed. [TaskList.Get] returns the whole task.
 type TaskUpdated struct {
 	Task    string
 	Changes []TaskChange
 }
 
-// TaskChange is what an update changed of a task.
+// TaskChange is the change of one field of a task.
 type TaskChange struct {
 	Field          string   // as in a task's JSON: subject, owner, blockedBy; metadata.KEY for a key of the metadata
-	Was, Is        string   // the value before and now; metadata as JSON. Was is empty in records of older versions
+	Was, Is        string   // the old and the new value; metadata as JSON. Was is empty in records of older versions
 	Added, Removed []string // ids, for blockedBy and blocks
 }
 
@@ -213,73 +216,73 @@ func changesOf(all []team.Change) (changes []TaskChange) {
 	return changes
 }
 
-// TaskClaimed says that the member has the task now. Fence counts the claims of the task.
+// TaskClaimed reports that the member holds the task. Fence counts the claims of the task.
 type TaskClaimed struct {
 	Task, Member string
 	Fence        int64
 }
 
-// TaskReleased returns the task to the queue, meant for Owner, or for anybody.
+// TaskReleased returns the task to the queue, for Owner, or for any member if that is "".
 type TaskReleased struct{ Task, Owner, Reason string }
 
-// TaskRolledBack undoes the work of the task and returns it to the queue, meant for Owner, or for
-// anybody. Commit undid it on the member's branch; it is "" where files were put back in the team's
-// directory.
+// TaskRolledBack undoes the work of the task and returns it to the queue, for Owner, or for any
+// member if that is "". Commit undid the work on the member's branch; it is "" if files in the
+// team's directory were restored.
 type TaskRolledBack struct{ Task, Owner, Commit, Reason string }
 
-// TaskRevised says that the team file says something else of the task than before. Fields names what
-// changed, as the journal does: run, timeoutMs.
+// TaskRevised reports that the task changed in the team file. Fields names the changed fields, as
+// the journal does: run, timeoutMs.
 type TaskRevised struct {
 	Task   string
 	Fields []string
 }
 
-// MemberRevised says that the team file says something else of the member than before. Dropped says
-// that the file no longer has the member.
+// MemberRevised reports that the member changed in the team file. Dropped says that the file no
+// longer has the member.
 type MemberRevised struct {
 	Member  string
 	Fields  []string
 	Dropped bool
 }
 
-// TeamRevised says that the team file says something else of the team than before.
+// TeamRevised reports that fields of the team changed in the team file.
 type TeamRevised struct{ Fields []string }
 
-// TaskFailed ends an attempt at the task. Result is what there is of one. Unblocked are the tasks
-// with When "always" that wait for nothing now, because the task is out of retries.
+// TaskFailed ends an attempt at the task. Result is a partial result. If the task is out of
+// retries, Unblocked are the tasks with When "always" that no longer wait for anything.
 type TaskFailed struct {
 	Task, By, Reason, Result string
 	Unblocked                []string
 }
 
-// TaskCompleted completes the task. Unblocked are the tasks that wait for nothing now.
+// TaskCompleted completes the task. Unblocked are the tasks that no longer wait for anything.
 type TaskCompleted struct {
 	Task, By, Result string
 	Unblocked        []string
 }
 
-// TaskDeleted takes the task off the list. Unblocked are the tasks that wait for nothing now.
+// TaskDeleted deletes the task. Unblocked are the tasks that no longer wait for anything.
 type TaskDeleted struct {
 	Task      string
 	Unblocked []string
 }
 
-// MessageSent says that a message waits for its recipients.
+// MessageSent reports that a message is pending for its recipients.
 type MessageSent struct{ Message Message }
 
-// MessagesDelivered says that the member has these messages, by their Seq.
+// MessagesDelivered reports that the member has these messages, by their Seq.
 type MessagesDelivered struct {
 	Member string
 	Seqs   []int64
 }
 
-// MessagesRead says that the member has read what it was given, up to the message Through.
+// MessagesRead reports that the member has read its messages up to Through.
 type MessagesRead struct {
 	Member  string
 	Through int64
 }
 
-// MessagesReturned takes mail from a member that will never get it. It went back to its senders.
+// MessagesReturned returns messages to their senders, because the member will never get them.
 type MessagesReturned struct {
 	Member string
 	Seqs   []int64

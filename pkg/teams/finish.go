@@ -10,7 +10,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Check is a command that has to pass before the team's work is committed. /bin/sh runs it in the
+// Check is a command that must pass before the team's work is committed. /bin/sh runs it in the
 // team's directory.
 type Check struct {
 	Name    string // unique in the team
@@ -32,7 +32,7 @@ func publicChecks(all []team.Check) (checks []Check) {
 	return checks
 }
 
-// CheckResult is how a check ended in the last consolidation.
+// CheckResult is the result of a check in the last consolidation.
 type CheckResult string
 
 // The results of a check.
@@ -42,7 +42,7 @@ const (
 	CheckFailed CheckResult = "failed"
 )
 
-// CheckState is a check of a team, and how it ended in the last consolidation.
+// CheckState is a check of a team with its result in the last consolidation.
 type CheckState struct {
 	Check
 	Result CheckResult
@@ -60,34 +60,34 @@ func (v *View) Checks(ctx context.Context) (all []CheckState, err error) {
 	return all, err
 }
 
-// ConsolidateOptions say how a team is consolidated. Paths are from the top of the work tree.
+// ConsolidateOptions configure a consolidation. Paths are relative to the top of the work tree.
 type ConsolidateOptions struct {
-	Message          string   // first lines of the commit's message; "" for one made from the goal
-	Include          []string // committed although the person had changes there before the team
-	Only             []string // committed, and nothing else of the work tree
+	Message          string   // first lines of the commit message; "" for a message made from the goal
+	Include          []string // committed although the person had changes there before the team started
+	Only             []string // the only paths of the work tree to commit; nil for all
 	NoCommit         bool     // complete the team without a commit; see [Team.TryChecks] for checks alone
 	CleanCheckout    bool     // run the checks in a clean checkout of what is to be committed
 	WithCheckChanges bool     // commit what the checks change, and run them again
-	Without          []string // tasks whose missing work the team is completed without
-	// Restart gives up a consolidation that was begun, and begins another one with these options.
-	// Without it such a one is continued, with its own options.
+	Without          []string // tasks whose work is missing; the team is completed without it
+	// Restart abandons an interrupted consolidation, and starts another one with these options.
+	// Without Restart, Consolidate continues the interrupted one with its own options.
 	Restart bool
-	// OnStaged is told what the commit is of, once: each path behind the letter that git has for
-	// what became of it.
+	// OnStaged is called once with the staged changes: each path, after git's letter for its
+	// status.
 	OnStaged func(changes []string)
-	// OnCheck is told the name of each check that begins.
+	// OnCheck is called with the name of each check that starts.
 	OnCheck func(name string)
 }
 
-// ConsolidatedRecord is what is kept of a team that was consolidated.
+// ConsolidatedRecord is the record of a consolidated team.
 type ConsolidatedRecord struct {
 	Team     string // its name
 	ID       string
 	At       time.Time
 	By       string
 	Seq      int64  // of the record that completed the team
-	Digest   string // SHA-256 of the history up to that
-	Commit   string // "" where nothing was to be committed
+	Digest   string // SHA-256 of the history up to that record
+	Commit   string // "" if nothing was to be committed
 	Files    int    // that were committed
 	Checks   []string
 	Attempts int
@@ -102,14 +102,14 @@ func recordOf(r *consolidate.Record) *ConsolidatedRecord {
 	return c
 }
 
-// Consolidate brings the team to its end when everybody is done, as cadre consolidate does: members
-// with worktrees of their own end, their branches are merged, the checks run, and what the team did
-// becomes one commit on what is checked out. Then the team is complete. Killed at any moment, the
-// next call continues.
+// Consolidate ends the team when all members are done, as cadre consolidate does. Members with
+// their own worktrees end, their branches are merged, and the checks run. Then the team's work
+// becomes one commit on the checked-out branch, and the team is complete. After a kill at any
+// moment, the next call continues.
 //
-// It is refused with ErrNotReady while somebody works, while a branch conflicts, where a check
-// fails and where a file of the person's is in the way, and nothing is committed then. [Team.Run]
-// with a program that leads ends with a team that waits for this.
+// It returns ErrNotReady, and commits nothing, while a member works, while a branch conflicts, if a
+// check fails, or if a file of the person is in the way. [Team.Run] with a program that leads ends
+// with a team that waits for this call.
 func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*ConsolidatedRecord, error) {
 	if err := t.consolidates("Team.Consolidate"); err != nil {
 		return nil, err
@@ -124,11 +124,11 @@ func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*Consolid
 	return recordOf(record), nil
 }
 
-// TryChecks runs the checks of the team on its present work, as cadre consolidate --no-commit does.
-// It commits nothing, and the team stays as it is. It returns the names of the checks that passed.
-// It is refused with ErrNotReady while somebody works, and where a check fails, a check changes files
-// that would be committed, or a branch conflicts. In a repository, the checks run in a temporary
-// checkout without ignored files. It uses the options Include, Only, CleanCheckout, WithCheckChanges,
+// TryChecks runs the checks on the team's present work, as cadre consolidate --no-commit does. It
+// commits nothing, and does not change the team. It returns the names of the checks that passed. It
+// returns ErrNotReady while a member works, if a check fails or changes files that would be
+// committed, and if a branch conflicts. In a repository, the checks run in a temporary checkout
+// without ignored files. It uses the options Include, Only, CleanCheckout, WithCheckChanges,
 // Without and OnCheck.
 func (t *Team) TryChecks(ctx context.Context, o ConsolidateOptions) ([]string, error) {
 	if err := t.consolidates("Team.TryChecks"); err != nil {
@@ -146,8 +146,9 @@ func (t *Team) TryChecks(ctx context.Context, o ConsolidateOptions) ([]string, e
 	return passed, nil
 }
 
-// RollBackConsolidation gives up a consolidation that is under way: nothing is committed, the work
-// tree is as it was, and the team continues. So does one that [Team.WindDown] marked for its end.
+// RollBackConsolidation abandons a consolidation that has started. Nothing is committed, the work
+// tree is restored, and the team continues. It also lets a team continue that [Team.WindDown] has
+// marked for its end.
 func (t *Team) RollBackConsolidation(ctx context.Context, reason string) error {
 	if err := t.consolidates("Team.RollBackConsolidation"); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (t *Team) RollBackConsolidation(ctx context.Context, reason string) error {
 	return public(t.of.RollBack(ctx, consolidate.Options{Actor: team.User}, reason))
 }
 
-// consolidates refuses an entry to a manager that cannot consolidate the team.
+// consolidates returns an error if this manager cannot consolidate the team.
 func (t *Team) consolidates(entry string) error {
 	if _, err := t.asUser(entry, "consolidate the team"); err != nil {
 		return err
@@ -166,28 +167,28 @@ func (t *Team) consolidates(entry string) error {
 	return nil
 }
 
-// WindDown marks the team for its end: nothing new begins, and when everybody is done it is to be
-// consolidated. [Team.RollBackConsolidation] takes that back.
+// WindDown marks the team for its end. Nothing new starts, and when all members are done the team
+// is ready for its consolidation. [Team.RollBackConsolidation] reverses that.
 func (t *Team) WindDown(ctx context.Context) error {
 	return t.setStatus(ctx, "Team.WindDown", team.TeamConsolidating, "", "")
 }
 
-// Checkpoint is a state of a team that was kept.
+// Checkpoint is a saved state of a team.
 type Checkpoint struct {
 	Records   int64  // of the team, that it covers
 	Commit    string // "" outside a repository
 	Place     string // the branch or the folder, for people
-	Written   bool   // by this call; else the last one has everything
-	NotInRepo string // a sentence where the checkpoint is in no repository, and so without the work
-	// Left are the files of the team's directory that it does not carry, with the reason: git
-	// ignores them, they are large, or they likely hold a secret.
+	Written   bool   // by this call; otherwise the last checkpoint is up to date
+	NotInRepo string // a sentence, if the checkpoint is not in a repository and so has no work
+	// Left are the files of the team's directory that it leaves out, with the reason: git ignores
+	// them, they are large, or they likely contain a secret.
 	Left []string
 }
 
-// Checkpoint keeps what the team is now on the branch cadre/TEAM of the repository that it works
-// in, with its work. Work tree, index, HEAD and hooks are not touched. Hosts make checkpoints by
-// themselves. The paths, from the top of the work tree, are carried from now on whatever is in
-// them.
+// Checkpoint saves the team's present state and work on the branch cadre/TEAM of its repository. It
+// does not touch the work tree, the index, HEAD or hooks. Hosts make checkpoints by themselves. The
+// paths to include are relative to the top of the work tree. This and later checkpoints carry them,
+// whatever they contain.
 func (t *Team) Checkpoint(ctx context.Context, include ...string) (Checkpoint, error) {
 	if _, err := t.asUser("Team.Checkpoint", "make a checkpoint"); err != nil {
 		return Checkpoint{}, err
@@ -207,14 +208,14 @@ func (t *Team) Checkpoint(ctx context.Context, include ...string) (Checkpoint, e
 	return c, nil
 }
 
-// SharedFact is a file that everybody in a team relies on.
+// SharedFact is a file that all members of a team rely on.
 type SharedFact struct {
 	Name string
 	Path string // absolute, or from the team's directory
 }
 
-// RecordFacts has the team take note of the files that everybody relies on as they are now: of
-// those that it has, and of the ones that are given, which replace others of the same name.
+// RecordFacts records the present state of the shared facts of the team and of those in add. One in
+// add replaces another one of the same name.
 func (t *Team) RecordFacts(ctx context.Context, add ...SharedFact) error {
 	user, err := t.asUser("Team.RecordFacts", "record facts")
 	if err != nil {
@@ -227,14 +228,14 @@ func (t *Team) RecordFacts(ctx context.Context, add ...SharedFact) error {
 	return public(upkeep.RecordFacts(ctx, t.of.Upkeep(user.name), facts...))
 }
 
-// Reassignment says which task goes to whom.
+// Reassignment describes how a task goes to another member.
 type Reassignment struct {
 	Task, To string
 	Force    bool // also from a member that is alive and works on it
 }
 
-// Reassign gives a task to another member, with what its owner has changed where it works and said
-// last. It is refused with ErrNotReady where the owner is not known to be offline.
+// Reassign gives a task to another member, with the changes that its owner made and its last words.
+// It returns ErrNotReady unless the owner is known to be offline.
 func (t *Team) Reassign(ctx context.Context, r Reassignment) (Task, error) {
 	user, err := t.asUser("Team.Reassign", "reassign a task")
 	if err != nil {
@@ -250,8 +251,8 @@ func (t *Team) Reassign(ctx context.Context, r Reassignment) (Task, error) {
 	return taskOf(task), nil
 }
 
-// Resend sends messages again that wait for a member: those that are late, or the ones named by
-// their Seq. They stay the same messages: a member that has one already does not see it twice. It
+// Resend sends messages again that are pending for a member: the late ones, or those with these
+// Seq. They remain the same messages: a member that has one already does not see it again. It
 // returns the Seq of each.
 func (t *Team) Resend(ctx context.Context, member string, seqs ...int64) ([]int64, error) {
 	record, err := t.me.do(ctx, &team.ResendMessages{Member: member, Seqs: seqs})

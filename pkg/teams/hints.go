@@ -5,7 +5,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Action is what would help: in a refusal, or for something that waits.
+// Action is a next step: after a refusal, or for an item that waits.
 type Action string
 
 // The actions of hints, with the fields of [Hint] that they use besides Team.
@@ -22,16 +22,16 @@ const (
 	ActPull             Action = "pull"               // fetch the team from where it is now
 	ActCleanUp          Action = "clean_up"           // remove a team that has ended or is observed
 	ActForceCleanUp     Action = "force_clean_up"     // end everything of the team, and remove it
-	ActMend             Action = "mend"               // look at the damaged history, and repair it
+	ActMend             Action = "mend"               // check the damaged history, and repair it
 	ActRaiseBudget      Action = "raise_budget"       // Budget
 	ActConsolidate      Action = "consolidate"        // check and commit its work
-	ActFinish           Action = "finish"             // finish the consolidation that was begun
+	ActFinish           Action = "finish"             // finish the interrupted consolidation
 	ActRollBack         Action = "roll_back"          // abandon the consolidation, and continue the team
 	ActSkipCommit       Action = "skip_commit"        // complete the team without a commit
 	ActGoWithout        Action = "go_without"         // complete the team without the work of Tasks
 	ActKeepCheckChanges Action = "keep_check_changes" // commit what its checks change, too
 	ActIncludeFiles     Action = "include_files"      // commit the files Paths, too
-	ActCommitOnly       Action = "commit_only"        // commit nothing but named files; Paths, or any where it is empty
+	ActCommitOnly       Action = "commit_only"        // commit only the files Paths; any where it is empty
 	ActCheckClean       Action = "check_clean"        // check without the changes of the person
 	ActSpawn            Action = "spawn"              // add the member Name with the agent Agent; any where they are ""
 	ActSubmitPlan       Action = "submit_plan"        // Member
@@ -59,14 +59,14 @@ const (
 	ActTrust            Action = "trust" // let the hooks of the project in Dir run
 )
 
-// Hint says which action would help, and on what. A program does it with the methods of a [Team],
-// or renders it in its own terms.
+// Hint suggests an action and its object. A program carries it out with the methods of a [Team], or
+// words it for its own users.
 type Hint struct {
 	Action Action
 	Team   string
 	Member string
 	Task   string
-	// what Task is called, where it has a name
+	// TaskName is the name of Task, if it has one.
 	TaskName string
 	Request  string
 	Name     string     // spawn: a free name, or "" for any
@@ -77,7 +77,7 @@ type Hint struct {
 	Paths    []string   // include_files, commit_only
 }
 
-// Purpose says in a few words what the action is good for, to stand behind "to": "take the lead".
+// Purpose says in a few words what the action is for, to follow "to": "take the lead".
 func (h Hint) Purpose() string { return h.core().Purpose() }
 
 func hint(h team.Hint) Hint {
@@ -92,7 +92,7 @@ func (h Hint) core() team.Hint {
 		Name: h.Name, Agent: h.Agent, Budget: string(h.Budget), Dir: h.Dir, Tasks: h.Tasks, Paths: h.Paths}
 }
 
-// hintsOf returns what an error of the packages below hints at.
+// hintsOf returns the hints of an error of the packages below.
 func hintsOf(err error) (all []Hint) {
 	for _, h := range replica.HintsOf(err) {
 		all = append(all, hint(h))

@@ -15,14 +15,14 @@ import (
 	"cadre/internal/transfer"
 )
 
-// Overview is a team in a list.
+// Overview is an entry in the list of teams.
 type Overview struct {
 	Team        TeamInfo
 	Hosted      bool // a living process runs its sessions
-	Led         bool // a living process leads it
-	Dormant     bool // no process of it is alive although one should be
-	Interrupted bool // a consolidation was begun and no process is at it
-	Observed    bool // somebody else runs it, and it is only observed
+	Led         bool // a process that is alive leads it
+	Dormant     bool // none of its processes is alive although one should be
+	Interrupted bool // a consolidation was interrupted
+	Observed    bool // another program runs it, and cadre only observes it
 	Pending     int  // tasks
 	InProgress  int
 	Completed   int
@@ -33,8 +33,8 @@ type Overview struct {
 	Err error
 }
 
-// Teams lists the teams of the home, or of the memory, by their names. A team that cannot be read
-// is in the list with its error.
+// Teams lists the teams of the home, or of the memory, by name. An entry for an unreadable team has
+// the error.
 func (m *Manager) Teams(ctx context.Context) ([]Overview, error) {
 	if err := m.pass("Manager.Teams"); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (m *Manager) names() ([]string, error) {
 	return m.engine.Home.Names()
 }
 
-// see opens a team for reading while see runs.
+// see opens a team for reading while the callback runs.
 func (m *Manager) see(ctx context.Context, name string, see func(*engine.Team) error) error {
 	of, err := m.engine.Look(ctx, name)
 	if err != nil {
@@ -85,10 +85,10 @@ func (m *Manager) overview(ctx context.Context, of *engine.Team, one *Overview) 
 	return nil
 }
 
-// View opens a team for reading while see runs: no session is started, no hook is asked, and
-// nothing is changed. Teams that are only observed, or that other processes run, can be viewed. Of
-// an archived team the name is its id. It returns what see does, or ErrNotFound where there is no
-// such team.
+// View opens a team for reading while see runs. It starts no session, runs no hook, and changes
+// nothing. It also works for observed teams and for teams that other processes run. The name of an
+// archived team is its id. View returns the error of see, or ErrNotFound if the team does not
+// exist.
 func (m *Manager) View(ctx context.Context, name string, see func(*View) error) error {
 	if err := m.pass("Manager.View"); err != nil {
 		return err
@@ -96,15 +96,15 @@ func (m *Manager) View(ctx context.Context, name string, see func(*View) error) 
 	return public(m.see(ctx, name, func(of *engine.Team) error { return see(viewOf(of)) }))
 }
 
-// Attention returns what waits for a person in all teams of the home, team by team. A damaged team
-// is an item. A team that cannot be examined for another reason is named by the error; the list has
-// the others.
+// Attention returns the items that wait for a person in all teams of the home, team by team. A
+// damaged team is an item. The error names teams that cannot be examined for another reason; the
+// list has the items of the others.
 func (m *Manager) Attention(ctx context.Context) ([]Attention, error) {
 	return m.follow("Manager.Attention", func(f *attention.Follower) ([]attention.Item, error) { return f.List(ctx) })
 }
 
-// AwaitAttention waits until something waits for the user in some team of the home, and returns the
-// list as it is then.
+// AwaitAttention waits until an item waits for the user in any team of the home, and returns the
+// list at that time.
 func (m *Manager) AwaitAttention(ctx context.Context) ([]Attention, error) {
 	return m.follow("Manager.AwaitAttention", func(f *attention.Follower) ([]attention.Item, error) {
 		return f.Wait(ctx)
@@ -115,7 +115,7 @@ func (m *Manager) follow(entry string, list func(*attention.Follower) ([]attenti
 	if err := m.pass(entry); err != nil {
 		return nil, err
 	}
-	if err := m.onDisk("is looked at with Team.Attention"); err != nil {
+	if err := m.onDisk("has no files to examine; call Team.Attention"); err != nil {
 		return nil, err
 	}
 	f := attention.Follower{Home: m.engine.Home, Log: m.opts.log}
@@ -128,7 +128,7 @@ func (m *Manager) follow(entry string, list func(*attention.Follower) ([]attenti
 	return all, public(err)
 }
 
-// onDisk refuses what teams in memory have not.
+// onDisk refuses what teams in memory do not have.
 func (m *Manager) onDisk(instead string) error {
 	if m.engine.Memory != nil {
 		return refuse(ErrInvalid, "a team in memory "+instead)
@@ -136,22 +136,22 @@ func (m *Manager) onDisk(instead string) error {
 	return nil
 }
 
-// CheckpointInfo is the last checkpoint of a team on a branch of a repository.
+// CheckpointInfo describes the last checkpoint of a team on a branch of a repository.
 type CheckpointInfo struct {
 	Team      string // its name
-	ID        string // of the team; "" where the checkpoint cannot be read
+	ID        string // of the team; "" if the checkpoint cannot be read
 	Branch    string // as git names it
 	Commit    string
 	Status    TeamStatus
 	Completed int // tasks
 	Open      int // tasks
 	UpdatedAt time.Time
-	Here      bool   // the very team is in this home
-	Unread    string // why the checkpoint cannot be read; "" where it can
+	Here      bool   // the same team is in this home
+	Unread    string // why the checkpoint cannot be read; "" if it can
 }
 
-// Checkpoints lists the last checkpoints that the repository of the directory has of teams, on its
-// own branches and on those that it has fetched. A directory in no repository has none.
+// Checkpoints lists the last checkpoint of each team in the repository of the directory, on its own
+// branches and on fetched ones. It lists none outside a repository.
 func (m *Manager) Checkpoints(ctx context.Context, dir string) ([]CheckpointInfo, error) {
 	if err := m.pass("Manager.Checkpoints"); err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (m *Manager) Checkpoints(ctx context.Context, dir string) ([]CheckpointInfo
 	return all, nil
 }
 
-// dir is the directory that was given, or that of the options.
+// dir returns the given directory, or that of the options.
 func (m *Manager) dir(given string) (string, error) {
 	if given == "" {
 		return m.opts.Dir, nil
@@ -177,19 +177,19 @@ func (m *Manager) dir(given string) (string, error) {
 	return filepath.Abs(given)
 }
 
-// RestoreOptions say from where a team is restored.
+// RestoreOptions configure how a team is restored.
 type RestoreOptions struct {
 	Dir string // in the repository with the checkpoints; "" for Options.Dir
-	At  string // the branch, where there are two histories: cadre/TEAM or REMOTE/cadre/TEAM
-	// Checks are those whose commands were redacted in the checkpoint, given again.
+	At  string // the branch, if there are two histories: cadre/TEAM or REMOTE/cadre/TEAM
+	// Checks repeats the checks whose commands were redacted in the checkpoint.
 	Checks []Check
 }
 
-// RestoreTeam creates a team again from its last checkpoint, with its work, as cadre resume
-// --from-git does before it continues: its folder was lost, or is damaged, and then it is set
-// aside. No session is started: [Manager.ResumeTeam] does that. It is refused with ErrNameTaken
-// where the team is there, with ErrNotFound without a checkpoint, and with ErrForked where there
-// are two histories and At says of none.
+// RestoreTeam restores a team with its work from its last checkpoint, as cadre resume --from-git
+// does before it continues. It is for a team whose folder was lost, or is damaged: then that folder
+// is set aside. It starts no session; call [Manager.ResumeTeam] next. It returns ErrNameTaken if
+// the team exists, ErrNotFound without a checkpoint, and ErrForked if there are two histories and
+// At selects neither.
 func (m *Manager) RestoreTeam(ctx context.Context, name string, o RestoreOptions) (Pulled, error) {
 	if err := m.pass("Manager.RestoreTeam"); err != nil {
 		return Pulled{}, err
@@ -211,28 +211,28 @@ func (m *Manager) RestoreTeam(ctx context.Context, name string, o RestoreOptions
 	return p, nil
 }
 
-// Health is what the files of a team were found to be.
+// Health is the result of a check of a team's files.
 type Health struct {
 	Healthy  bool
 	Records  int64    // the history is whole up to this record
 	Problems []string // with file and line
 	Notes    []string
 	Mended   bool
-	Hole     string   // records that are gone, while their effect is not; "" for none
+	Hole     string   // records that are lost, while their effect is still present; "" for none
 	Lost     string   // records that are lost with their effect; "" for none
 	Aside    []string // damaged files that were set aside
 }
 
-// CheckTeam reads everything of a team, as cadre fsck does, and says what is damaged. Nothing of the
-// team is changed; what Claude Code's folders show of it is written again where it differs.
+// CheckTeam reads all files of a team, as cadre fsck does, and reports damage. It does not change
+// the team. It rewrites the projection in Claude Code's folders if that differs.
 func (m *Manager) CheckTeam(ctx context.Context, name string) (Health, error) {
 	h, _, err := m.examine(ctx, "Manager.CheckTeam", name)
 	return healthOf(h), public(err)
 }
 
-// MendTeam is CheckTeam that makes a damaged team usable again, with as little loss as possible. It
-// is refused with ErrNotReady while a host runs the team, and with ErrFinished where nothing can be
-// mended.
+// MendTeam does what CheckTeam does, and makes a damaged team usable again with as little loss as
+// possible. It returns ErrNotReady while a host runs the team, and ErrFinished if nothing can be
+// repaired.
 func (m *Manager) MendTeam(ctx context.Context, name string) (Health, error) {
 	h, x, err := m.examine(ctx, "Manager.MendTeam", name)
 	if err == nil && !h.Healthy {
@@ -258,10 +258,10 @@ func healthOf(h upkeep.Health) Health {
 		Hole: h.Hole, Lost: h.Lost, Aside: h.Aside}
 }
 
-// RemoveOptions say how a team is removed.
+// RemoveOptions configure how a team is removed.
 type RemoveOptions struct {
-	Force    bool // end whoever still runs, and remove branches whose commits would be lost
-	Branches bool // remove its branches, too
+	Force    bool // end running teammates, and remove branches whose commits would be lost
+	Branches bool // also remove its branches
 }
 
 // Branch is a branch of a team.
@@ -269,21 +269,22 @@ type Branch struct {
 	Name    string
 	Commit  string
 	Removed bool
-	// Lost are the commits that are in no other branch: while there are any, the branch stays
-	// unless its removal is forced.
+	// Lost are the commits that no other branch has. While there are any, only a forced removal
+	// removes the branch.
 	Lost []string
 }
 
-// RemoveTeam removes a team of the home with everything that belongs to it, as cadre cleanup does,
-// and returns its branches. A name stands for a team of the project of Options.Dir alone; a team of
-// another project, or an archived one, is removed by its id. It is refused with ErrNotReady while a teammate runs, and where
-// branches stay because commits would be lost: then the team is removed, and the branches say which
-// commits. A manager that has the team cleans it up first; see [Manager.Cleanup].
+// RemoveTeam removes a team of the home and everything that belongs to it, as cadre cleanup does,
+// and returns its branches. A name identifies only a team of the project of Options.Dir. A team of
+// another project, or an archived one, is removed by its id. It returns ErrNotReady while a
+// teammate runs. It also returns ErrNotReady if branches stay because commits would be lost; then
+// the team is removed, and the branches name these commits. A manager that has the team must clean
+// it up first; see [Manager.Cleanup].
 func (m *Manager) RemoveTeam(ctx context.Context, name string, o RemoveOptions) ([]Branch, error) {
 	if err := m.pass("Manager.RemoveTeam"); err != nil {
 		return nil, err
 	}
-	if err := m.onDisk("is removed with Manager.Cleanup"); err != nil {
+	if err := m.onDisk("has no files to remove; call Manager.Cleanup"); err != nil {
 		return nil, err
 	}
 	if has := m.Team(); has != nil && (has.name == name || has.View.id == name) {
@@ -306,7 +307,7 @@ func (m *Manager) RemoveTeam(ctx context.Context, name string, o RemoveOptions) 
 		all = append(all, one)
 	}
 	if len(removed.Lost()) > 0 {
-		err = refuse(ErrNotReady, "team "+name+" is removed; branches stay, because commits of theirs are in no other "+
+		err = refuse(ErrNotReady, "team "+name+" is removed; branches stay, because they have commits that are in no other "+
 			"branch")
 	}
 	return all, err

@@ -13,24 +13,25 @@ import (
 	"cadre/internal/team"
 )
 
-// Hook is a function that is asked before something happens in a team. It is asked about what is
-// done through this manager, its handles and the sessions it runs; what other processes do passes
-// their hooks. The commands in settings.json files (see Options.NoSettingsHooks) come first, and
-// each hook can reject.
+// Hook is a function that runs before something happens in a team. It runs for actions of this
+// manager, its handles and its sessions; actions of other processes run the hooks of those
+// processes. The commands in settings.json files (see Options.NoSettingsHooks) run first, and each
+// hook can reject.
 type Hook struct {
 	Name string // unique among the manager's hooks; "" for the name of the event
-	// Event is what it is asked about. A rejected [HookTeammateIdle] keeps the teammate working: it
-	// gets the feedback as a message. A rejected [HookTaskCreated] keeps a task off the list, and a
-	// rejected [HookTaskCompleted] leaves it in progress; the rejection is the error of the call.
+	// Event is the event that it runs for. A rejected [HookTeammateIdle] keeps the teammate
+	// working, and it gets the feedback as a message. A rejected [HookTaskCreated] keeps a task off
+	// the list, and a rejected [HookTaskCompleted] leaves it in progress. The call returns the
+	// rejection as its error.
 	Event HookName
-	// Ask returns nil to allow, [Reject] to reject, and any other error to say that it could not
-	// judge, which is logged and allows: a broken hook never stops a team. It may use the team's
-	// handles, but a hook that does what it is asked about asks itself.
+	// Ask returns nil to allow and [Reject] to reject. Any other error means that it could not
+	// decide; it is logged, and the event is allowed, so a broken hook never stops a team. Ask may
+	// use the team's handles, but an action of the same kind runs the hook again.
 	Ask func(context.Context, HookEvent) error
 }
 
-// HookCommand is a hook that is a command, run by /bin/sh in the team's directory, with the event as
-// JSON on its standard input. Exit status 2 rejects, with the standard error as feedback.
+// HookCommand is a hook that is a command. /bin/sh runs it in the team's directory, with the event
+// as JSON on its standard input. Exit status 2 rejects, with the standard error as feedback.
 type HookCommand struct {
 	Event   HookName
 	Command string
@@ -44,47 +45,47 @@ func hooksOf(all []HookCommand) (hooks []team.Hook) {
 	return hooks
 }
 
-// HookEvent is what is about to happen. Fields that do not belong to the event are left at zero.
+// HookEvent is the event that a hook runs for. Fields that the event does not use are zero.
 type HookEvent struct {
 	Name        HookName
 	Team        string
-	Member      string // who goes idle, creates the task or completes it
-	Task        string // id, of a new task the one that it will have
+	Member      string // the member that goes idle, creates the task or completes it
+	Task        string // its id; for a new task the id that it will get
 	Subject     string
 	Description string
 	Dependents  []string      // ids of the tasks that wait for it
 	Duration    time.Duration // HookTaskCompleted: since the claim
-	Result      string        // HookTaskCompleted: what the member says came of the task
-	Completed   []string      // HookTeammateIdle: ids of what the teammate completed
+	Result      string        // HookTaskCompleted: the result
+	Completed   []string      // HookTeammateIdle: ids of the tasks that the teammate completed
 	Remaining   int           // HookTeammateIdle: tasks of the team that are not completed
 }
 
-// HookResult is how a hook answered.
+// HookResult is the answer of a hook.
 type HookResult struct {
 	At       time.Time
-	Hook     string // its name; [SettingsHooks] for the commands in settings.json files, taken together
+	Hook     string // its name; [SettingsHooks] for all commands in settings.json files together
 	Event    HookEvent
 	Rejected bool
 	Feedback string // of a rejection
-	Err      error  // why it could not judge; nil where it could
+	Err      error  // why it could not decide; nil if it could
 	Took     time.Duration
 }
 
 // SettingsHooks is [HookResult].Hook of the commands in settings.json files.
 const SettingsHooks = "settings.json"
 
-// Reject is the error with which a hook says no. The feedback is for the agent that is to act on
-// it.
+// Reject returns the error by which a hook rejects an event. The feedback is for the agent that
+// must act on it.
 func Reject(feedback string) error { return rejection(feedback) }
 
 type rejection string
 
 func (r rejection) Error() string { return string(r) }
 
-// mostResults is how many results of hooks a manager keeps.
+// mostResults bounds how many results of hooks a manager keeps.
 const mostResults = 100
 
-// hookSet is a manager's hooks, and how they answered.
+// hookSet has a manager's hooks and their results.
 type hookSet struct {
 	mu      sync.Mutex
 	hooks   []Hook
@@ -136,8 +137,8 @@ func (s *hookSet) answered(r HookResult) {
 	s.results = append(s.results, r)
 }
 
-// AddHook has a hook asked from now on, after the ones that there are. It is refused with
-// ErrNameTaken where there is one of that name, and with ErrInvalid for one that cannot be asked.
+// AddHook adds a hook after the existing ones. It returns ErrNameTaken if the name is in use, and
+// ErrInvalid for a hook without a function or with an unknown event.
 func (m *Manager) AddHook(h Hook) error {
 	if err := m.pass("Manager.AddHook"); err != nil {
 		return err
@@ -145,8 +146,8 @@ func (m *Manager) AddHook(h Hook) error {
 	return m.hooks.add(h)
 }
 
-// RemoveHook has the hook of that name not asked any more, or is refused with ErrNotFound. A call
-// of it that is under way still counts.
+// RemoveHook removes the hook of that name, or returns ErrNotFound. A call of the hook that is
+// running still counts.
 func (m *Manager) RemoveHook(name string) error {
 	if err := m.pass("Manager.RemoveHook"); err != nil {
 		return err
@@ -154,17 +155,18 @@ func (m *Manager) RemoveHook(name string) error {
 	return m.hooks.remove(name)
 }
 
-// Hooks returns the manager's hooks, in the order in which they are asked.
+// Hooks returns the manager's hooks, in the order in which they run.
 func (m *Manager) Hooks() []Hook { return m.hooks.list() }
 
-// HookResults returns how hooks answered, the last hundred times, the oldest first.
+// HookResults returns the last hundred answers of hooks, the oldest first.
 func (m *Manager) HookResults() []HookResult {
 	m.hooks.mu.Lock()
 	defer m.hooks.mu.Unlock()
 	return slices.Clone(m.hooks.results)
 }
 
-// gate is what a replica of this manager asks: what settings files have, and then the functions.
+// gate returns the hooks of a replica of this manager: those of settings files, and then the
+// functions.
 func (m *Manager) gate(settings replica.Hooks) replica.Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
 		event := hookEventOf(e)
@@ -186,7 +188,7 @@ func (m *Manager) gate(settings replica.Hooks) replica.Hooks {
 	}
 }
 
-// ask asks one hook, and adds its answer to the verdict.
+// ask runs one hook, and adds its answer to the verdict.
 func (m *Manager) ask(ctx context.Context, h Hook, event HookEvent, v *hook.Verdict) {
 	began := time.Now()
 	err := h.Ask(ctx, event)

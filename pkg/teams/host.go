@@ -10,16 +10,16 @@ import (
 	"cadre/internal/team"
 )
 
-// presence is what a manager has of its team while it has one.
+// presence is the state of a manager while it has a team.
 type presence struct {
 	opened *engine.Team
 	host   *engine.Host // nil for a teammate's manager
-	// ends the projections of a teammate's manager, and returns when they have ended
+	// leaveShow ends the projections of a teammate's manager, and returns when they have ended.
 	leaveShow func()
 
 	closing sync.Once
 	closed  error
-	gone    chan struct{} // closed once everything is let go of
+	gone    chan struct{} // closed once everything is released
 }
 
 // open opens the team as the manager's actor and, for the lead, starts its host.
@@ -40,7 +40,7 @@ func (m *Manager) open(ctx context.Context, e *engine.Engine, name string) (_ *T
 	if p.host == nil {
 		p.show(ctx)
 	} else {
-		go func() { // the end of the host is waited for when the team is closed
+		go func() { // reported when the team is closed
 			if err := p.host.Err(); err != nil {
 				m.engine.Note("the host ended: " + err.Error())
 			}
@@ -49,7 +49,7 @@ func (m *Manager) open(ctx context.Context, e *engine.Engine, name string) (_ *T
 	return t, nil
 }
 
-// show keeps what Claude Code is shown up to date while the team changes, as a host does.
+// show updates the projection for Claude Code while the team changes, as a host does.
 func (p *presence) show(ctx context.Context) {
 	p.opened.Project(ctx)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -61,7 +61,7 @@ func (p *presence) show(ctx context.Context) {
 	}
 }
 
-// teamOf is the handle of the manager's actor, who must be a member.
+// teamOf returns the handle of the manager's actor, who must be a member.
 func (m *Manager) teamOf(p *presence) (*Team, error) {
 	t := &Team{View: viewOf(p.opened), presence: p, home: m.engine.Home, opts: m.opts, who: m.who,
 		functions: &m.hooks}
@@ -71,14 +71,14 @@ func (m *Manager) teamOf(p *presence) (*Team, error) {
 			return nil, err
 		}
 		t.me.name = as
-	} else if p.opened.Lead().Agent != External { // it speaks for itself, and has its own mail
+	} else if p.opened.Lead().Agent != External { // it reads its own mail
 		t.me.name = team.User
 	}
 	return t, nil
 }
 
-// leave ends the host and its sessions and closes the replica; what went wrong with that is in
-// closed. When ctx ends first it continues in the background, and leave can be called again.
+// leave ends the host and its sessions and closes the replica; closed has the errors. If ctx ends
+// first, the work continues in the background, and leave can be called again.
 func (p *presence) leave(ctx context.Context) error {
 	p.closing.Do(func() {
 		go func() {
@@ -98,7 +98,7 @@ func (p *presence) leave(ctx context.Context) error {
 	}
 }
 
-// until waits until see is satisfied with the team, looking at it again whenever it changed.
+// until waits until see accepts the team. It looks again whenever the team has changed.
 func (p *presence) until(ctx context.Context, see func(*team.State) bool) error {
 	if err := p.opened.Refresh(ctx); err != nil {
 		return public(err)

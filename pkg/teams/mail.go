@@ -10,21 +10,20 @@ import (
 	"cadre/internal/team"
 )
 
-// Mailbox is the mail of one member. Mail is kept until its recipient has it. The mail of a member
-// with a session is given to that session by its host, so its mailbox is for sending; an external
-// member, and a program that leads, take theirs here.
+// Mailbox is the mail of one member. Mail is kept until its recipient has it. For a member with a
+// session, the host delivers the mail, and the mailbox is for sending. External members, and a
+// program that leads, receive their mail here.
 type Mailbox struct{ actor }
 
-// Send sends a message to the member To and returns it as it was sent. It is refused with
-// ErrNotFound, and the valid names, where the recipient is unknown or has ended, and with
-// ErrTooLarge above 1 MiB.
+// Send sends a message to the member To and returns the sent message. It returns ErrNotFound, with
+// the valid names, if the recipient does not exist or has ended, and ErrTooLarge above 1 MiB.
 func (b *Mailbox) Send(ctx context.Context, m Message) (Message, error) {
 	return b.sent(b.do(ctx, &team.SendMessage{To: m.To, Intent: string(m.Intent), Priority: string(m.Priority),
 		Body: m.Body, Metadata: m.Metadata}))
 }
 
-// Broadcast sends one message to everybody but the sender; To is not used. Each recipient pays for
-// reading it.
+// Broadcast sends one message to all members but the sender; To is not used. Each recipient spends
+// tokens on it.
 func (b *Mailbox) Broadcast(ctx context.Context, m Message) (Message, error) {
 	return b.sent(b.do(ctx, &team.Broadcast{Intent: string(m.Intent), Priority: string(m.Priority), Body: m.Body,
 		Metadata: m.Metadata}))
@@ -40,7 +39,7 @@ func (b *Mailbox) sent(r *team.Record, err error) (Message, error) {
 	return m, nil
 }
 
-// Peek returns the messages that the member was not given yet, and leaves them there.
+// Peek returns the pending messages, and leaves them pending.
 func (b *Mailbox) Peek(ctx context.Context) (mail []Message, err error) {
 	if b.name == team.User {
 		return nil, refuse(ErrDenied, b.team.lead+" is an agent and has the lead's mail itself; the user sends, and "+
@@ -50,8 +49,8 @@ func (b *Mailbox) Peek(ctx context.Context) (mail []Message, err error) {
 	return mail, err
 }
 
-// History returns every message that was ever sent to the member, the oldest first, with when it was
-// delivered and read. It reads the whole history of the team, and records nothing.
+// History returns all messages that were sent to the member, the oldest first, with the times of
+// delivery and reading. It reads the team's whole history, and records nothing.
 func (b *Mailbox) History(ctx context.Context) (mail []Message, err error) {
 	if b.name == team.User {
 		return nil, refuse(ErrDenied, b.team.lead+" is an agent and has the lead's mail itself; the user sends, and "+
@@ -69,11 +68,11 @@ func (b *Mailbox) History(ctx context.Context) (mail []Message, err error) {
 	return mail, public(err)
 }
 
-// Receive returns the messages that the member was not given yet, in order, and records that it has
-// them: nobody gets them again. It does not wait; without mail it returns none.
+// Receive returns the pending messages in order, and records them as delivered. It does not wait;
+// without mail it returns an empty list.
 func (b *Mailbox) Receive(ctx context.Context) ([]Message, error) { return b.take(ctx, 0) }
 
-// take receives up to max messages; 0 is for all.
+// take receives up to max messages; 0 means all.
 func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
 	for {
 		mail, err := b.Peek(ctx)
@@ -88,7 +87,7 @@ func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
 			seqs[i] = m.Seq
 		}
 		r, err := b.do(ctx, &team.ReceiveMessages{Seqs: seqs})
-		if errors.Is(err, ErrConflict) { // somebody took some of them meanwhile
+		if errors.Is(err, ErrConflict) { // another process took some of them meanwhile
 			if b.replaced(ctx) {
 				return nil, err
 			}
@@ -104,7 +103,7 @@ func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
 	}
 }
 
-// replaced reports whether a newer session of the member has taken the place of this one.
+// replaced reports whether a newer session of the member has replaced this one.
 func (b *Mailbox) replaced(context.Context) (gone bool) {
 	b.team.of.View(func(s *team.State) {
 		m, _ := s.Member(b.name)
@@ -113,22 +112,22 @@ func (b *Mailbox) replaced(context.Context) (gone bool) {
 	return gone
 }
 
-// closed refuses to wait for mail that cannot come: the team or the member has ended.
+// closed returns an error if no more mail can come, because the team or the member has ended.
 func (b *Mailbox) closed() (err error) {
 	b.team.of.View(func(s *team.State) {
 		m, _ := s.Member(b.name)
 		switch {
 		case ended(s):
-			err = refuse(ErrFinished, fmt.Sprintf("team %s is over, so no mail comes any more", b.team.name))
+			err = refuse(ErrFinished, fmt.Sprintf("team %s has ended, so no more mail comes", b.team.name))
 		case !m.Status.Running():
-			err = refuse(ErrFinished, fmt.Sprintf("%s has ended, so no mail comes any more", b.name))
+			err = refuse(ErrFinished, fmt.Sprintf("%s has ended, so no more mail comes", b.name))
 		}
 	})
 	return err
 }
 
-// Wait is Receive that waits until there is mail, or ctx ends. Once the team or the member has
-// ended and all mail is taken, it is refused with ErrFinished.
+// Wait is Receive that waits until mail arrives or ctx ends. Once the team or the member has ended
+// and all mail is taken, it returns ErrFinished.
 func (b *Mailbox) Wait(ctx context.Context) ([]Message, error) {
 	return b.wait(ctx, 0)
 }
@@ -149,9 +148,9 @@ func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 	}
 }
 
-// All yields the member's messages as they come, each recorded as delivered just before it is
-// yielded. It ends as Wait does, with that error as the last pair. Whoever breaks off leaves the
-// rest in the box.
+// All yields the member's messages as they arrive. It records each as delivered just before it
+// yields it. It ends as Wait does, with that error as the last pair. After a break the remaining
+// messages stay pending.
 func (b *Mailbox) All(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for {
@@ -167,8 +166,7 @@ func (b *Mailbox) All(ctx context.Context) iter.Seq2[Message, error] {
 	}
 }
 
-// MarkRead records that the member has read everything that it was given up to the message through,
-// by its Seq.
+// MarkRead records that the member has read its delivered messages up to the one with Seq through.
 func (b *Mailbox) MarkRead(ctx context.Context, through int64) error {
 	_, err := b.do(ctx, &team.MarkRead{Through: through})
 	return err

@@ -11,7 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Manager is one session of one actor, with one team at a time. It is to be closed.
+// Manager is one session of one actor, with one team at a time. Call Close when it is no longer
+// needed.
 type Manager struct {
 	opts   Options
 	engine *engine.Engine
@@ -19,17 +20,17 @@ type Manager struct {
 
 	hooks hookSet
 
-	turn sync.Mutex // held by what begins or ends having a team
+	turn sync.Mutex // held while the manager gains or loses its team
 
 	mu     sync.Mutex
 	team   *Team
 	closed bool
 }
 
-// New returns a manager without a team. The error is [ErrDisabled] behind a closed gate, else it
-// says what is wrong with the options, or that there is no home folder. In a program that runs in a
-// member's session the manager acts as that member, in that team alone, and another Options.As is
-// refused with ErrDenied.
+// New returns a manager without a team. It returns [ErrDisabled] if Options.Gate is set and the
+// feature is not enabled, and an error if the options are wrong or no home folder is known. In a
+// program that runs in a member's session the manager acts as that member, in that team only, and
+// another Options.As returns ErrDenied.
 func New(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -53,7 +54,7 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// admit finds out who runs this program, and restricts the manager to what that reaches.
+// admit determines who runs this program, and restricts the manager accordingly.
 func (m *Manager) admit() (err error) {
 	if m.who, err = access.Who(m.engine.Home); err != nil || m.who.IsUser() {
 		return err
@@ -68,20 +69,18 @@ func (m *Manager) admit() (err error) {
 	return nil
 }
 
-// pass refuses an entry that is the user's alone to a program in a member's session. fields are
-// those of what the entry takes that have rules of their own, by their names, and whether they are
-// set.
+// pass refuses an entry that only the user may call to a program in a member's session. fields are
+// the parameters that have rules of their own, by name, and whether each is set.
 func (m *Manager) pass(entry string) error { return pass(m.who, entry, nil) }
 
 func pass(who access.Caller, entry string, fields map[string]bool) error {
 	return public(who.Entry(entry, func(field string) bool { return fields[field] }))
 }
 
-// CreateTeam creates a team and makes it the manager's. It is refused with ErrNotReady while the
-// manager has another one, with ErrNameTaken where there is a team of that name, with ErrInvalid
-// for a config that makes no sense, and with ErrDenied for a teammate. It does not wait for the
-// sessions of the config's lead and members. A team that was created although the error says
-// otherwise, because ctx ended, can be opened.
+// CreateTeam creates a team and makes it the manager's. It returns ErrNotReady while the manager
+// has another team, ErrNameTaken if a team has that name, ErrInvalid for a wrong config, and
+// ErrDenied for a teammate. It does not wait for the sessions of the config's lead and members. If
+// ctx ends, the team may exist although the error says otherwise; OpenTeam opens it.
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -150,16 +149,16 @@ func (m *Manager) enter(ctx context.Context, e *engine.Engine, name string) (*Te
 	return t, nil
 }
 
-// Team returns the manager's team, nil while it has none.
+// Team returns the manager's team, or nil.
 func (m *Manager) Team() *Team {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.team
 }
 
-// Cleanup removes the team and everything that belongs to it, and the manager is free for another
-// one. It is refused with ErrNotReady while a teammate runs, with its name; [Team.Abort] ends them
-// all. Without a team it does nothing, and after an error it can be called again.
+// Cleanup removes the team and everything that belongs to it. Then the manager can have another
+// team. It returns ErrNotReady while a teammate runs, with its name; [Team.Abort] ends all of them.
+// Without a team it does nothing. After an error it can be called again.
 func (m *Manager) Cleanup(ctx context.Context) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -174,7 +173,7 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 		if _, err := t.me.do(ctx, &team.CleanUp{}); err != nil {
 			return err
 		}
-		t.cleaned = true // its handles are closed from here on
+		t.cleaned = true // its handles are closed from now on
 	}
 	if err := t.leave(ctx); err != nil {
 		return err
@@ -190,8 +189,8 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the sessions that this manager runs and lets go of the team, which continues when it
-// is opened again. The team's handles fail from then on. It may be called more than once.
+// Close ends the sessions that this manager runs and releases the team, which continues when it is
+// opened again. The team's handles return errors from then on. It may be called more than once.
 func (m *Manager) Close() error {
 	m.turn.Lock()
 	defer m.turn.Unlock()

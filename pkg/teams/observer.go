@@ -19,13 +19,13 @@ import (
 	"cadre/internal/team"
 )
 
-// Observer watches a team of Claude Code that somebody else runs, by what its agents say: their
-// streams (--output-format stream-json), their transcripts, and the message objects of the Agent
-// SDK, one JSON object each; and by the files of the team. It starts, answers and writes nothing.
+// Observer watches a team of Claude Code that another program runs. It reads the streams of its
+// agents (--output-format stream-json), their transcripts, the message objects of the Agent SDK
+// (one JSON object each), and the files of the team. It starts, answers and writes nothing.
 //
-// A source is one stream or file; its name is the caller's choice, and stays the same when it is
-// read again. What is shown again counts once. Lines that cannot be read are counted and end
-// nothing.
+// A source is one stream or file. The caller chooses its name, and uses the same name when it reads
+// the source again. A message that is shown again counts once. Unreadable lines are counted, and
+// reading continues.
 //
 // Methods may be called from any goroutine.
 type Observer struct {
@@ -38,24 +38,24 @@ type Observer struct {
 
 // ObserverOptions configure an [Observer]. All may be zero.
 type ObserverOptions struct {
-	// Lead is the lead's name until a stream says another; "" for team-lead.
+	// Lead is the lead's name until a stream contains another one; "" for team-lead.
 	Lead string
-	// Team is the only team to observe, by its own name; "" for the one that began last.
+	// Team restricts the observer to the team of that name; "" for the team that started last.
 	Team string
 	// Saved is what [Observer.Save] returned, to continue from there; nil for nothing.
 	Saved []byte
-	// State is the team as [Observer.State] gave it, to continue from where nothing more was saved,
-	// and Agents the names that an older consumer kept instead: then the team has no name but
-	// "team", until one is seen. That which says most is taken.
+	// State is the team from [Observer.State], to continue from if nothing else was saved. Agents
+	// are the names that an older consumer kept instead; then the team is named "team" until its
+	// name is seen. The observer uses the one with the most information.
 	State  *TeamState
 	Agents []string
-	// Logger is told what is worth knowing and no error; nil for nobody.
+	// Logger gets information that is not an error; nil for none.
 	Logger *slog.Logger
 }
 
-// NewObserver returns an observer that continues from what was saved. The error has the code
-// [ErrNewerVersion] where a newer version saved it, and [ErrInvalid] where the state is none, or
-// what was saved is of another team than the only one to observe.
+// NewObserver returns an observer that continues from the saved state. The error has the code
+// [ErrNewerVersion] if a newer version saved it. It has the code [ErrInvalid] if the state is not a
+// team's, or belongs to another team than Team.
 func NewObserver(o ObserverOptions) (*Observer, error) {
 	options := observe.Options{Lead: o.Lead, Of: o.Team}
 	saved, err := o.saved(options)
@@ -70,7 +70,7 @@ func NewObserver(o ObserverOptions) (*Observer, error) {
 	return one, nil
 }
 
-// saved is what the observer continues from.
+// saved returns the state that the observer continues from.
 func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 	var one *observe.Observer
 	switch {
@@ -90,22 +90,22 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 	return one.Save()
 }
 
-// Observation is what one message said of the team. Nearly all say nothing, and then it is zero.
+// Observation is what one message says about the team. It is zero for nearly all messages.
 type Observation struct {
-	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call:
-	// the flag for whoever passes it on, unchanged, and has metadata beside it ([TeamToolUseKey]),
-	// so that nobody shows both it and the messages that supplement it.
+	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call.
+	// Whoever passes the message on sets this flag in its metadata ([TeamToolUseKey]), so that
+	// nobody shows both the message and those that supplement it.
 	TeamToolUse bool
-	// Messages supplement the message for those who render what a team does and not tool calls:
+	// Messages supplement the message for programs that render team activity instead of tool calls:
 	// team_state_change, team_task_update or team_message, as JSON.
 	Messages []json.RawMessage
-	// Notices are what happened, as JSON: team:created, team:member:joined, team:task:completed …
+	// Notices are the events as JSON: team:created, team:member:joined, team:task:completed …
 	Notices []json.RawMessage
-	// Events are what happened, as [Observer.Events] yields it.
+	// Events are the events, as [Observer.Events] yields them.
 	Events []Event
 }
 
-// Show shows the observer one message, or line, of a source.
+// Show passes one message, or line, of a source to the observer.
 func (o *Observer) Show(source string, message []byte) Observation {
 	seen := o.watch.Show(source, message)
 	s := Observation{TeamToolUse: seen.TeamToolUse, Events: eventsOf(seen.Records)}
@@ -121,19 +121,19 @@ func (o *Observer) Show(source string, message []byte) Observation {
 // TeamToolUseKey is the key of that flag in a message's metadata.
 const TeamToolUseKey = present.FlagKey
 
-// Capabilities say what a way to a session has for whoever uses that session by it. An [Observer]
-// answers nothing and gives nothing.
+// Capabilities are the features of one way to reach a session. An [Observer] answers nothing and
+// sends nothing.
 type Capabilities struct {
-	Streaming     bool         `json:"streaming"`     // messages come while the model writes them
+	Streaming     bool         `json:"streaming"`     // messages arrive while the model writes them
 	Permissions   bool         `json:"permissions"`   // requests for permission can be answered
-	SlashCommands bool         `json:"slashCommands"` // slash commands can be given to the session
+	SlashCommands bool         `json:"slashCommands"` // slash commands can be sent to the session
 	Availability  Availability `json:"availability"`
 	Teams         bool         `json:"teams"` // its sessions show what teams do
 }
 
-// Adapters are the ways by which sessions are observed: stream, transcript, sdk-url, agent-sdk, acp
-// and codex. The last two have no teams: a session of theirs is a single member, as the program
-// cadre shows it (cadre observe --agent).
+// Adapters returns the ways to observe sessions: stream, transcript, sdk-url, agent-sdk, acp and
+// codex. The last two have no teams: the program cadre shows such a session as a single member
+// (cadre observe --agent).
 func Adapters() map[string]Capabilities {
 	all := map[string]Capabilities{}
 	for name, c := range present.Adapters {
@@ -147,11 +147,11 @@ func encoded(v any) json.RawMessage {
 	return out
 }
 
-// Introduce says that a source is the stream of that teammate, where its lines do not.
+// Introduce says that a source is the stream of that teammate, if its lines do not say so.
 func (o *Observer) Introduce(source, member string) { o.watch.Introduce(source, "", member) }
 
 // IntroduceEnvironment says that a source is the stream of a session with this environment, in the
-// form of os.Environ. It reports whether that is a teammate's.
+// form of os.Environ. It reports whether that session is a teammate's.
 func (o *Observer) IntroduceEnvironment(source string, environ []string) bool {
 	ofTeam, member := protocol.TeammateOf(func(name string) string {
 		for _, one := range environ {
@@ -167,32 +167,32 @@ func (o *Observer) IntroduceEnvironment(source string, environ []string) bool {
 	return member != ""
 }
 
-// Gap says that something of a source was lost, as behind a connection that was down.
+// Gap reports that part of a source was lost, for example while a connection was down.
 func (o *Observer) Gap(source, reason string) { o.watch.Gap(source, reason) }
 
-// Read shows the observer all lines that the reader gives, to its end. When ctx ends first, a
-// reader that does not come back is left to itself.
+// Read passes all lines of the reader to the observer, to its end. If ctx ends first, Read returns
+// without waiting for the reader.
 func (o *Observer) Read(ctx context.Context, name string, r io.Reader) error {
 	return o.bring(ctx, &source.Stream{Source: name, Reader: r})
 }
 
-// Follow shows the observer the lines of a file, and what is written to it later, until ctx ends.
-// The path is the source. The error has the code [ErrInvalid] where that is a folder.
+// Follow passes the lines of a file to the observer, and later lines as they are written, until ctx
+// ends. The path is the source. The error has the code [ErrInvalid] for a folder.
 func (o *Observer) Follow(ctx context.Context, path string) error {
 	return public(o.bring(ctx, &source.File{Path: path, Follow: true}))
 }
 
-// Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and
-// what is written to them later, until ctx ends. The error has the code [ErrInvalid] where that is
-// no folder.
+// Transcripts passes all transcripts below Claude Code's folder or a project's to the observer, and
+// later lines as they are written, until ctx ends. The error has the code [ErrInvalid] if the path
+// is not a folder.
 func (o *Observer) Transcripts(ctx context.Context, dir string) error {
 	return public(o.bring(ctx, &source.Transcripts{Dir: dir, Follow: true}))
 }
 
-// ClaudeTeam shows the observer what the files of a team of Claude Code's show, and what changes
-// there later, until the team is gone, which is no error, or ctx ends. claude is Claude Code's
-// folder, and name that of a folder in its teams folder. The error has the code [ErrNotFound] where
-// there is no such team.
+// ClaudeTeam passes the files of a team of Claude Code to the observer, and their later changes. It
+// returns nil when the team no longer exists, and an error when ctx ends. claude is Claude Code's
+// folder, and name a folder in its teams folder. The error has the code [ErrNotFound] if the team
+// does not exist.
 func (o *Observer) ClaudeTeam(ctx context.Context, claude, name string) error {
 	return public(o.bring(ctx, &source.ClaudeTeam{Claude: claude, Name: name, Follow: true}))
 }
@@ -204,7 +204,7 @@ func (o *Observer) bring(ctx context.Context, f source.Feed) error {
 	return ctx.Err()
 }
 
-// TeamName is the name of the team, "" while there is none, and after it was deleted.
+// TeamName returns the name of the team; "" before there is one, and after it was deleted.
 func (o *Observer) TeamName() string {
 	if s := o.State(); s != nil {
 		return s.Name
@@ -212,30 +212,29 @@ func (o *Observer) TeamName() string {
 	return ""
 }
 
-// State is the team as it is now, nil while there is none.
+// State returns the present state of the team; nil without a team.
 func (o *Observer) State() *TeamState {
 	var s *TeamState
 	o.watch.View(func(seen store.Observer) { s = teamStateOf(present.StateOf(seen.Team())) })
 	return s
 }
 
-// Agents are the names of the teammates; without a team, those that the session itself gave at its
-// start.
+// Agents returns the names of the teammates. Without a team it returns the names that the session
+// listed at its start.
 func (o *Observer) Agents() (names []string) {
 	o.watch.View(func(seen store.Observer) { names = seen.Agents() })
 	return names
 }
 
-// Save returns everything that the observer knows, as JSON: the team, and what waits for its other
+// Save returns the observer's whole state as JSON, including messages that wait for their other
 // half. It may be called between any two messages.
 func (o *Observer) Save() (saved []byte, err error) {
 	o.watch.View(func(seen store.Observer) { saved, err = seen.Save() })
 	return saved, err
 }
 
-// Events yields what happens from now on, which is when Events is called, as it happens, until ctx
-// ends; its error is the last pair. A consumer misses nothing and holds nobody up: what it has not
-// taken yet is kept for it.
+// Events yields the events after the call, as they happen, until ctx ends; that error is the last
+// pair. A consumer misses no event and delays nobody: the observer keeps what it has not taken yet.
 func (o *Observer) Events(ctx context.Context) iter.Seq2[Event, error] {
 	c := &consumer{more: make(chan struct{}, 1)}
 	o.mu.Lock()
@@ -260,7 +259,7 @@ func (o *Observer) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// consumer is somebody who looks on.
+// consumer is one caller of Events.
 type consumer struct {
 	waiting []Event
 	more    chan struct{} // something waits
@@ -292,7 +291,7 @@ func (o *Observer) look(_ store.Observer, seen observe.Seen) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.consumers {
-		c.waiting = append(c.waiting, eventsOf(seen.Records)...) // of its own: it may change what it is given
+		c.waiting = append(c.waiting, eventsOf(seen.Records)...) // its own copy: it may change the event
 		select {
 		case c.more <- struct{}{}:
 		default:
@@ -312,8 +311,8 @@ func eventsOf(records []*team.Record) (all []Event) {
 	return all
 }
 
-// TeamState is an observed team, in the shape in which consumers of an agent's stream have it. Its
-// members are the teammates.
+// TeamState is an observed team, in the shape that consumers of an agent's stream use. Its members
+// are the teammates.
 type TeamState struct {
 	Name    string           `json:"name"`
 	Role    SessionRole      `json:"role"` // of the session that is observed
@@ -321,7 +320,7 @@ type TeamState struct {
 	Tasks   []ObservedTask   `json:"tasks"`
 }
 
-// ObservedMember is a teammate of an observed team. Who has shut down stays in the list.
+// ObservedMember is a teammate of an observed team. A teammate that has ended stays in the list.
 type ObservedMember struct {
 	Name      string         `json:"name"`
 	AgentID   string         `json:"agentId"`

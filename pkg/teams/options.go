@@ -16,42 +16,40 @@ import (
 	"cadre/internal/team"
 )
 
-// Options of a [Manager]. The zero Options are the lead of teams in the user's own folders.
+// Options configure a [Manager]. The zero Options lead teams in the user's own folders.
 type Options struct {
 	// Home is the folder in which teams are kept; "" for $CADRE_HOME, else ~/.cadre.
 	Home string
-	// ClaudeHome is Claude Code's folder, where teams/<team>/config.json and tasks/<team>/ show the
-	// team to that program, and whose settings.json can have hooks and whose agents folder can have
-	// roles; "" for $CLAUDE_CONFIG_DIR, else ~/.claude. The coding agents themselves go by their
+	// ClaudeHome is Claude Code's folder; "" for $CLAUDE_CONFIG_DIR, else ~/.claude. Its
+	// teams/<team>/config.json and tasks/<team>/ show the team to Claude Code, its settings.json
+	// can have hooks, and its agents folder can have roles. The coding agents themselves use their
 	// environment.
 	ClaudeHome string
-	// Memory, when not nil, keeps the teams in memory, for tests and for programs that need them no
-	// longer than they run. Home and ClaudeHome are not used then, nothing is shown to Claude Code,
-	// of the hooks only the functions run, and of the roles only the project's are found.
+	// Memory, if not nil, keeps the teams in memory, for tests and for programs that need them only
+	// while they run. Home and ClaudeHome are not used then: Claude Code does not see the teams,
+	// only function hooks run, and only the project's roles are found.
 	Memory *Memory
 
 	// Dir is where teams work unless their TeamConfig says otherwise; "" for the current directory.
 	Dir string
 	// As is the teammate that this manager acts as, in a team opened with OpenTeam; "" for the
 	// lead. A teammate's manager cannot create a team, spawn, shut down or clean up, and runs no
-	// sessions. A program that runs in a member's session acts as that member, whatever it says
-	// here. It finds the name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
+	// sessions. A program that runs in a member's session always acts as that member. It finds the
+	// member's name in $CADRE_MEMBER_NAME and the team's in $CADRE_TEAM.
 	As string
 
-	// Agents are your own agents, by the name that MemberConfig.Agent uses; they stand before the
-	// ones that are always there. A lead that is an agent may spawn them too. A member whose agent
-	// no manager knows waits for one that does.
+	// Agents are your own agents, by the name in MemberConfig.Agent. They take precedence over the
+	// built-in ones. An agent that leads may spawn them too. A member whose agent no manager knows
+	// waits for one that does.
 	Agents map[string]Agent
-	// Env is added to the environment of sessions, and so of what their tools run, each as
-	// "name=value".
+	// Env is added to the environment of sessions and their tools, each as "name=value".
 	Env []string
 	// Helper is the command line of a program that Gemini, OpenCode and ACP agents start to reach
-	// their team: the cadre program, or one that calls the function [Helper]. nil is for cadre from
-	// PATH; without that, these agents cannot be started.
+	// their team: the cadre program, or one that calls the function [Helper]. nil uses cadre from
+	// PATH; if that does not exist, these agents cannot start.
 	Helper []string
 
-	// Hooks are asked before something happens in a team, in this order. [Manager.AddHook] adds
-	// others.
+	// Hooks run before something happens in a team, in this order. [Manager.AddHook] adds more.
 	Hooks []Hook
 	// NoSettingsHooks turns the commands in settings.json files off. A project's own hooks also
 	// need to be trusted once, with the command cadre trust.
@@ -60,25 +58,23 @@ type Options struct {
 	// Gate makes New fail with ErrDisabled unless the feature is enabled; see [Enabled].
 	Gate bool
 
-	// ShutdownWithin is what [Team.Shutdown] gives a teammate to end before it is ended; 0 for 30
-	// s.
+	// ShutdownWithin bounds the time that [Team.Shutdown] gives a teammate to end; 0 for 30 s.
 	ShutdownWithin time.Duration
-	// StopGrace is what a session gets for the friendly part of its end, once that is decided; 0
-	// for 5 s.
+	// StopGrace bounds the friendly part of a session's end; 0 for 5 s.
 	StopGrace time.Duration
 
-	// Logger is told what is worth knowing and no error, and what agents say, from any goroutine;
-	// nil for nobody. Where something would change what it is told, that is the attribute "hints", a
-	// list of [Hint].
+	// Logger gets information that is not an error, and what agents say, from any goroutine; nil
+	// for none. If a step would change what is reported, the attribute "hints" has it, as a list of
+	// [Hint].
 	Logger *slog.Logger
 }
 
 const defaultShutdownWithin = 30 * time.Second
 
-// log tells the logger.
+// log sends the text to the logger.
 func (o Options) log(text string) { o.Logger.Info(text) }
 
-// advise tells the logger, with the hints as an attribute.
+// advise sends the note to the logger, with the hints as an attribute.
 func (o Options) advise(n team.Note) {
 	hints := make([]Hint, len(n.Hints))
 	for i, h := range n.Hints {
@@ -128,13 +124,13 @@ func (o Options) withDefaults() (Options, error) {
 	return o, err
 }
 
-// Memory keeps teams in memory. The zero Memory is empty and ready for use; managers that have it
-// in common see the same teams, as processes do that have a folder in common. What sessions need of
-// the disk is in a temporary folder while a manager has the team open, and longer where a member
-// left work in a worktree there.
+// Memory keeps teams in memory. The zero Memory is empty and ready for use. Managers with the same
+// Memory see the same teams, as processes with the same home do. Files that sessions need are in a
+// temporary folder while a manager has the team open. The folder stays longer if a member left work
+// in a worktree there.
 type Memory struct{ kept engine.Memory }
 
-// engine opens teams where the options say that they are kept.
+// engine returns the engine for teams on disk or in memory.
 func (o Options) engine() (*engine.Engine, error) {
 	e := &engine.Engine{Agents: o.drivers(), NoSettingsHooks: o.NoSettingsHooks, Log: o.log, Advise: o.advise}
 	if o.Memory != nil {
@@ -165,7 +161,7 @@ func (o Options) engine() (*engine.Engine, error) {
 	return e, nil
 }
 
-// agents are all that a host of this manager can run sessions of, in that team.
+// agents returns the agents whose sessions a host of this manager can run in that team.
 func (o Options) agents(t *Team) func(name string) agent.Agent {
 	return func(name string) agent.Agent {
 		if a, ok := o.Agents[name]; ok {
@@ -179,18 +175,18 @@ func (o Options) drivers() drivers.Set { return drivers.Set{Helper: o.Helper} }
 
 func (o Options) knows(agent string) bool { return o.Agents[agent] != nil || drivers.Known(agent) }
 
-// agentWords are the names of agents, for an error.
+// agentWords returns the names of agents, for an error.
 func (o Options) agentWords() []string {
 	return unique(slices.Sorted(maps.Keys(o.Agents)), drivers.Words())
 }
 
-// offers are the agents that a lead may spawn: its own, those that are installed, and the
+// offers returns the agents that a lead may spawn: its own kind, the installed ones, and the
 // program's.
 func (o Options) offers(lead string) []string {
 	return unique(drivers.Offers(lead), slices.Sorted(maps.Keys(o.Agents)))
 }
 
-// unique is one list after the other, without what comes again.
+// unique joins the lists without duplicates.
 func unique(lists ...[]string) (all []string) {
 	for _, name := range slices.Concat(lists...) {
 		if !slices.Contains(all, name) {

@@ -12,8 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// The agents that are always there. Shell and External need nothing; the others are programs, which
-// have to be installed and logged in.
+// The built-in agents. Shell and External need nothing; the others are programs that must be
+// installed and logged in.
 const (
 	External = team.External // no session: a person or a program acts as the member
 	Shell    = team.Shell    // runs the commands of tasks, see TaskConfig.Run
@@ -21,7 +21,7 @@ const (
 	Codex    = team.Codex
 	Gemini   = team.Gemini // Gemini CLI
 	OpenCode = team.OpenCode
-	// ClaudeTmux is Claude Code at a terminal of its own, in tmux, to which a person can go.
+	// ClaudeTmux is Claude Code in its own tmux terminal, which a person can attach to.
 	ClaudeTmux = team.ClaudeTmux
 	// ACP, with a command line behind it, is any program that speaks the Agent Client Protocol: ACP
 	// + "my-agent --acp". Quotes keep words together.
@@ -33,13 +33,13 @@ type InstalledAgent struct {
 	Agent   string // its name in MemberConfig.Agent
 	Path    string
 	Version string   // in its own words
-	Can     []string // what it can do in a team, in a word or two each
+	Can     []string // what it can do in a team, in one or two words each
 }
 
 // Installed returns which of Claude, Codex, Gemini and OpenCode are installed, in the order in
-// which cadre run chooses one to lead. It starts each of them to ask for its version, which can
-// take some seconds; one that does not answer within 20 s counts as not installed. Whether somebody
-// is logged in is not known.
+// which cadre run chooses a lead. It starts each of them to read its version, which can take some
+// seconds. One that does not answer within 20 s counts as not installed. Whether it is logged in is
+// not checked.
 func Installed(ctx context.Context) []InstalledAgent {
 	found := make([]InstalledAgent, len(drivers.Models))
 	var asking sync.WaitGroup
@@ -54,18 +54,18 @@ func Installed(ctx context.Context) []InstalledAgent {
 	return slices.DeleteFunc(found, func(p InstalledAgent) bool { return p.Agent == "" })
 }
 
-// helperWord is the argument by which a program knows that it is started as a helper.
+// helperWord is the argument that tells a program that it runs as a helper.
 const helperWord = "cadre-helper"
 
-// Helper makes the calling program its own helper (see [Options]): it returns the command line for
-// Options.Helper. In a process that an agent started with that command line it does what the agent
-// wants, and ends the process instead of returning. So it is to be called first in main, before the
-// program looks at its arguments:
+// Helper makes the calling program its own helper (see [Options]). It returns the command line for
+// Options.Helper. If an agent started the process with that command line, Helper does what the
+// agent wants, and ends the process instead of returning. Call it first in main, before the program
+// reads its arguments:
 //
-//	func main() {
-//		helper := teams.Helper()
-//		…
-//		m, err := teams.New(teams.Options{Helper: helper})
+// \tfunc main() {
+// \t\thelper := teams.Helper()
+// \t\t…
+// \t\tm, err := teams.New(teams.Options{Helper: helper})
 func Helper() []string {
 	if len(os.Args) > 1 && os.Args[1] == helperWord {
 		if err := drivers.Serve(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
@@ -81,7 +81,7 @@ func Helper() []string {
 	return []string{self, helperWord}
 }
 
-// usualHelper is the program cadre, where it is installed.
+// usualHelper returns the program cadre, if it is installed.
 func usualHelper() []string {
 	path, err := proc.Find("cadre")
 	if err != nil {

@@ -9,34 +9,33 @@ import (
 	"cadre/internal/team"
 )
 
-// Question is something that waits for the user: leave for a member to use a tool or, where this
-// program leads, a member's plan.
+// Question waits for the user: a request to use a tool or, if this program leads, a member's plan.
 type Question struct {
 	Request  string    // its id
 	Member   string    // who asks
-	Tool     string    // by Claude Code's name for its kind, such as Bash or Edit; "" for a plan
+	Tool     string    // Claude Code's name for its kind, such as Bash or Edit; "" for a plan
 	Input    string    // what the tool would be given, as JSON
 	Plan     string    // "" for a tool
-	Deadline time.Time // when it is answered with no because nobody did; zero for never
+	Deadline time.Time // when it is denied because nobody answered; zero for never
 }
 
-// Questions yields what waits for the user's answer, now and later, each question once. The user is
-// the human whose team it is, for whom the lead's program speaks; what the rules settle, and what
-// an agent that leads is to decide, is not among it. [Team.Approve] and [Team.Decline] answer. It
-// ends with the team, and with an error, the last pair, when ctx or the manager does, and with
-// ErrDenied for the manager of a teammate.
+// Questions yields each question that waits for the user, now and later, once. The lead's program
+// speaks for the user. Requests that the rules decide, or that an agent that leads decides, are not
+// included. Answer with [Team.Approve] or [Team.Decline]. The sequence ends with the team. It ends
+// with an error, as the last pair, when ctx or the manager ends, and with ErrDenied for the manager
+// of a teammate.
 //
-//	for q, err := range team.Questions(ctx) {
-//		if err != nil {
-//			return err
-//		}
-//		if ask(q) {
-//			err = team.Approve(ctx, q, "")
-//		} else {
-//			err = team.Decline(ctx, q, "because …")
-//		}
-//		…
-//	}
+// \tfor q, err := range team.Questions(ctx) {
+// \t\tif err != nil {
+// \t\t\treturn err
+// \t\t}
+// \t\tif ask(q) {
+// \t\t\terr = team.Approve(ctx, q, "")
+// \t\t} else {
+// \t\t\terr = team.Decline(ctx, q, "because …")
+// \t\t}
+// \t\t…
+// \t}
 func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 	return func(yield func(Question, error) bool) {
 		_, err := t.asUser("Team.Questions", "answer what the user is asked")
@@ -79,7 +78,7 @@ func ended(s *team.State) bool {
 	return !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
 }
 
-// questions are those that wait for the user.
+// questions returns the questions that wait for the user.
 func questions(s *team.State) (open []Question) {
 	for _, q := range engine.Questions(s) {
 		open = append(open, Question{Request: q.Request, Member: q.Member, Tool: q.Tool, Input: q.Input, Plan: q.Plan,
@@ -88,9 +87,9 @@ func questions(s *team.State) (open []Question) {
 	return open
 }
 
-// Approve answers a question with yes: the tool may be used, or the plan be carried out. The words
-// are for the member. The first answer counts: a question that was answered elsewhere meanwhile, or
-// timed out, is refused with ErrConflict and who answered it, and one whose session ended with
+// Approve answers a question with yes: the member may use the tool, or carry out the plan. The
+// words are for the member. The first answer counts. If a question was answered elsewhere, or timed
+// out, Approve returns ErrConflict and names who answered. If its session has ended, it returns
 // ErrNotFound.
 func (t *Team) Approve(ctx context.Context, q Question, words string) error {
 	if q.Plan == "" {
@@ -99,8 +98,8 @@ func (t *Team) Approve(ctx context.Context, q Question, words string) error {
 	return t.ApprovePlan(ctx, q.Request, words)
 }
 
-// Decline answers a question with no, as Approve does with yes. The rejection of a plan needs words
-// that say what it lacks.
+// Decline answers a question with no; see Approve. The rejection of a plan needs words that say
+// what is missing.
 func (t *Team) Decline(ctx context.Context, q Question, words string) error {
 	if q.Plan == "" {
 		return t.DenyPermission(ctx, q.Request, words)

@@ -9,64 +9,64 @@ import (
 	"cadre/internal/team"
 )
 
-// ResumeOptions say how a team is resumed.
+// ResumeOptions configure how a team is resumed.
 type ResumeOptions struct {
-	Dir      string // where its project is now, if it was moved; "" for where it was
-	TakeOver bool   // take the lead from another session, also from one that is alive
-	Ours     bool   // of two histories continue the one that is here
-	TakeBack bool   // continue a team here that this machine had let go of
+	Dir      string // where its project is now, if it was moved; "" if it was not
+	TakeOver bool   // take the lead from another session, even if it is alive
+	Ours     bool   // of two histories, continue the local one
+	TakeBack bool   // continue a team here that this machine had released
 }
 
-// Continuation is what is left to be done for a team that was resumed.
+// Continuation is what a resumed team still needs.
 type Continuation string
 
 // The continuations.
 const (
-	// ContinueByHand: this program, or the user by commands, leads it. Its sessions run.
+	// ContinueByHand: this program, or the user with commands, leads it. Its sessions run.
 	ContinueByHand Continuation = "by hand"
-	// ContinueBeside: another session leads it and is alive. What was missing runs now: the sessions
-	// of its teammates.
+	// ContinueBeside: another session leads it and is alive. This program now runs the teammates'
+	// sessions.
 	ContinueBeside Continuation = "beside its lead"
-	// ContinueByRun: it was made to be run to its end, which is what [Team.Run] does.
+	// ContinueByRun: it was made to be run to its end; call [Team.Run].
 	ContinueByRun Continuation = "run"
-	// ContinueByConsolidation: its consolidation was interrupted. [Team.Consolidate] finishes it,
-	// and, where it is not made yet, [Team.RollBackConsolidation] gives it up.
+	// ContinueByConsolidation: its consolidation was interrupted. [Team.Consolidate] finishes it.
+	// If the commit is not made yet, [Team.RollBackConsolidation] abandons it.
 	ContinueByConsolidation Continuation = "consolidate"
 )
 
 var continuations = map[engine.Continuation]Continuation{engine.LedByHand: ContinueByHand,
 	engine.Rehosted: ContinueBeside, engine.NeedsRun: ContinueByRun, engine.Consolidates: ContinueByConsolidation}
 
-// Resumed is a team as it was found before it was resumed, and how it continues.
+// Resumed describes a team before it was resumed, and how it continues.
 type Resumed struct {
 	Probe
-	Continues Continuation // "" where it was not resumed
+	Continues Continuation // "" if it was not resumed
 }
 
 // ResumeTeam continues a team whose lead, teammates, hosts or machine died, as cadre resume does,
-// and makes it the manager's. Before anything starts the team is examined: whether it may be
-// continued here, whether its directory, repository and worktrees are where they were, who leads
-// and who is alive. Then the lead is taken, unless a session leads that is alive and has lost only
-// the host of its teammates. Members that had trouble are tried at once, sessions whose host died
-// are taken over, and the others are resumed.
+// and makes it the manager's. First it examines the team: whether it may continue here, whether its
+// directory, repository and worktrees exist, who leads, and who is alive. Then it takes the lead,
+// unless a session leads that is alive and has lost only the host of its teammates. Members that
+// had trouble are tried again at once. Sessions whose host died are taken over, and the others are
+// resumed.
 //
-// The command goes one step further, which needs options that only the caller has. What was found
-// says which step that is:
+// The command cadre resume goes one step further. That step needs options that only the caller has,
+// and Resumed says which one it is:
 //
-//	team, found, err := m.ResumeTeam(ctx, "docs", teams.ResumeOptions{})
-//	switch found.Continues {
-//	case teams.ContinueByRun:
-//		result, err := team.Run(ctx, teams.RunOptions{})
-//	case teams.ContinueByConsolidation:
-//		record, err := team.Consolidate(ctx, teams.ConsolidateOptions{})
-//	}
+// \tteam, found, err := m.ResumeTeam(ctx, "docs", teams.ResumeOptions{})
+// \tswitch found.Continues {
+// \tcase teams.ContinueByRun:
+// \t\tresult, err := team.Run(ctx, teams.RunOptions{})
+// \tcase teams.ContinueByConsolidation:
+// \t\trecord, err := team.Consolidate(ctx, teams.ConsolidateOptions{})
+// \t}
 //
-// [Manager.OpenTeam] opens a team that needs none of that. It is refused with ErrNotFound where
-// there is no such team, with ErrFinished for one that has ended, with ErrNotReady where another
-// session leads it and is alive, or while the manager has a team, with ErrConflict where a session
-// that was seen on another machine may still lead it, with ErrInvalid where something of it is not
-// in its place, with ErrDenied where this machine let go of it, and for a teammate, and with
-// ErrForked where the repository has another history.
+// [Manager.OpenTeam] opens a team that needs none of that. ResumeTeam returns ErrNotFound if the
+// team does not exist, and ErrFinished if it has ended. It returns ErrNotReady if another session
+// leads it and is alive, or while the manager has a team. It returns ErrConflict if a session that
+// was seen on another machine may still lead it, and ErrInvalid if its directory, repository or a
+// worktree is missing. It returns ErrDenied if this machine released the team, and for a teammate,
+// and ErrForked if the repository has another history.
 func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) (*Team, Resumed, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -91,7 +91,7 @@ func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) 
 	return t, found, err
 }
 
-// prepare does what comes before the sessions of a team start.
+// prepare does what must happen before the sessions of a team start.
 func (m *Manager) prepare(ctx context.Context, name string, o ResumeOptions) (Resumed, error) {
 	of, err := m.engine.Open(ctx, name)
 	if err != nil {

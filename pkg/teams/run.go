@@ -13,17 +13,17 @@ import (
 	"cadre/internal/team"
 )
 
-// RunOptions say where a team's report goes, and what happens to a changed team file. The zero
-// RunOptions write no report.
+// RunOptions say where a team's report is written, and what happens if the team file changed. The
+// zero RunOptions write no report.
 type RunOptions struct {
-	ReportFile  string // path, from the team's directory; "" for no file
-	ReportTitle string // "" for the usual one
+	ReportFile  string // path, relative to the team's directory; "" for no file
+	ReportTitle string // "" for the default
 
 	// Changed is called when the options come from a team file that differs from the one that the
 	// unfinished team was made from. The changes are applied if it returns nil; otherwise Run
 	// returns its error. nil refuses them with ErrNotReady.
 	Changed func([]FileChange) error
-	// Redo names completed tasks that are done again, for options that come from a team file.
+	// Redo names completed tasks to do again, for options that come from a team file.
 	Redo []string
 
 	sections []string // names of the tasks whose results the report shows first
@@ -32,45 +32,45 @@ type RunOptions struct {
 	origin   string // path of file
 }
 
-// RunResult is how far a team has come.
+// RunResult is the state of a team after a run.
 type RunResult struct {
 	Team      TeamInfo
-	Report    string   // in Markdown: the words of a lead that is an agent, then every task with what came of it
+	Report    string   // in Markdown: the words of an agent that leads, then every task with its result
 	Completed int      // tasks
-	Failed    int      // tasks that were given up
+	Failed    int      // tasks that failed and are out of retries
 	Open      int      // tasks that are neither
-	Unmerged  []string // branches with work of members that nobody has merged yet, so far as that is recorded
+	Unmerged  []string // branches with work of members that is not merged yet, as far as that is recorded
 }
 
-// Run sees the team to its end. It waits until nothing more can happen: every task is completed, or
-// cannot be, and everybody is idle. A lead that is an agent then gives its report, unless it begins
-// new work instead. The teammates are ended, the report is written and the team is complete, as
-// with [Team.Complete]. A team with checks, or with branches that are not merged, is consolidating
-// instead: [Team.Consolidate] checks and commits what it did, or the program merges the branches
-// and then completes it.
+// Run runs the team to its end. It waits until nothing more can happen: every task is completed or
+// out of retries, and all members are idle. An agent that leads then gives its report, unless it
+// adds new work instead. The teammates end, the report is written and the team is complete, as with
+// [Team.Complete]. A team with checks, or with branches that are not merged, is consolidating
+// instead: [Team.Consolidate] checks and commits its work, or the program merges the branches and
+// then completes the team.
 //
 //	working ──all tasks done──▶ report of the lead ──▶ teammates ended ──▶ complete
 //	   │  ▲                           └─ new work ─▶ working
-//	   └──┴─ ctx ended, budget spent, tasks given up: the report says so, and the team stays as it is
+//	   └──┴─ ctx ended, budget spent, tasks out of retries: the report says so, and the team stays as it is
 //
-// The error is nil when everything is done. With one of the following, Result is valid too, the
-// report is written, and the team is unfinished:
+// The error is nil when everything is done. With one of the following errors, Result is valid too,
+// the report is written, and the team is unfinished:
 //
 //   - the cause of ctx: its sessions continue until the manager is closed;
-//   - ErrBudgetExhausted: the budget is spent; [Team.SetBudget] gives more;
-//   - ErrNotReady: there are tasks that could not be done, or that wait for this program as the
-//     lead; [Team.Retry] has the former tried again;
+//   - ErrBudgetExhausted: the budget is spent; [Team.SetBudget] raises it;
+//   - ErrNotReady: tasks failed, or wait for this program as the lead; [Team.Retry] tries failed
+//     tasks again;
 //   - ErrSessionFailed: the lead's agent cannot continue, in its own words, and only a person can
 //     help;
 //   - ErrFinished: somebody else ended the team.
 //
-// After any other error Result is nothing: ErrNotReady where the team is being run already, also by
-// cadre run; Denied for the manager of a teammate; Finished where the manager was closed meanwhile;
-// or what kept the host or the report's file from working. Run can be called again, in any process.
+// After any other error Result is empty: ErrNotReady if the team runs already, also with cadre run;
+// ErrDenied for the manager of a teammate; ErrFinished if the manager was closed; or the error of
+// the host or of the report's file. Run can be called again, in any process.
 //
-// While it runs, somebody should answer the team's [Team.Questions]: what nobody answers is denied.
-// Where this program leads, its mail stays its own, and Run does not wait for what it may still
-// have in mind.
+// While it runs, somebody should answer the team's [Team.Questions]: questions without an answer
+// are denied. If this program leads, Run does not read its mail, and does not wait for further work
+// that the program may plan.
 func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 	if err := t.pass("Team.Run", nil); err != nil {
 		return RunResult{}, err
@@ -100,7 +100,7 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 		if err := t.host.Err(); err != nil {
 			return RunResult{}, fmt.Errorf("the host of team %s has ended: %w", t.name, public(err))
 		}
-		return RunResult{}, refuse(ErrFinished, fmt.Sprintf("the manager let go of team %s while it ran", t.name))
+		return RunResult{}, refuse(ErrFinished, fmt.Sprintf("the manager released team %s while it ran", t.name))
 	case err != nil:
 		return RunResult{}, public(err)
 	}
@@ -121,7 +121,7 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 	return r, public(short)
 }
 
-// cause is why ctx ended, in the place of an error that says no more than that it did.
+// cause returns why ctx ended, if the error says only that it did.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)
@@ -129,10 +129,9 @@ func cause(ctx context.Context, err error) error {
 	return public(err)
 }
 
-// Retry gives a team that stopped short another try, before Run is called again: tasks that were
-// given up are back on the list, members in trouble are tried at once, and, while there is
-// something left to do, a teammate is put beside each one that has ended, to continue for it:
-// NAME-again-2 for NAME.
+// Retry prepares another try of a team that could not finish, before Run is called again. Tasks
+// that are out of retries return to the queue, and members in trouble are tried at once. While work
+// is left, each teammate that has ended gets a successor: NAME-again-2 for NAME.
 func (t *Team) Retry(ctx context.Context) error {
 	if _, err := t.asUser("Team.Retry", "give the team another try"); err != nil {
 		return err
@@ -162,10 +161,10 @@ func (t *Team) Interrupt(ctx context.Context, member string) error {
 	return err
 }
 
-// HandOver ends a member's session and has a fresh one continue for it, with its task, its mail,
-// and a note of what the one before did: its context is full, or was led astray. It does not wait
-// for that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members
-// without a context, [Shell] and [External], are refused with ErrInvalid.
+// HandOver ends a member's session and starts a fresh one that continues its task and mail, with a
+// note about the earlier work. Use it if the context is full or misleading. It does not wait for
+// the new session. A handover also happens by itself when a context is nearly full; see
+// TeamConfig.HandoverAt. Members without a context, [Shell] and [External], return ErrInvalid.
 func (t *Team) HandOver(ctx context.Context, member, reason string) error {
 	if err := t.pass("Team.HandOver", nil); err != nil {
 		return err

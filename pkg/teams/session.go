@@ -9,13 +9,13 @@ import (
 	"cadre/internal/engine"
 )
 
-// Shown is one thing that a session of a member showed. The host of a team on disk keeps the last
-// MiB of a member's sessions. It is no part of the history.
+// Shown is one entry of a session's output. The host of a team on disk keeps the last MiB of a
+// member's sessions. It is not part of the history.
 type Shown struct {
-	Seq         int64 // counts what the member's sessions showed, from 1
+	Seq         int64 // counts the entries of the member's sessions, from 1
 	At          time.Time
 	Kind        ShownKind
-	ID          string // of a tool's use, or of a question or plan and its answer
+	ID          string // of a tool use, or of a question or plan and its answer
 	Tool        string
 	Text        string
 	Cut         bool // only the beginning of Text is kept
@@ -23,19 +23,19 @@ type Shown struct {
 	Interrupted bool
 	Usage       Usage
 	Context     int   // percent of its context that is full
-	Lost        int64 // how many entries are not kept any more
+	Lost        int64 // how many entries are no longer kept
 }
 
-// ShownKind says what is shown.
+// ShownKind is the kind of an entry.
 type ShownKind string
 
-// These are the kinds, with the fields that they use.
+// The kinds, with the fields that they use.
 const (
 	ShownStarted   = ShownKind(sessionlog.Started)   // the session runs; Text is the agent's own id of it
 	ShownPrompt    = ShownKind(sessionlog.Prompt)    // the session was given Text
-	ShownTurn      = ShownKind(sessionlog.Turn)      // the agent starts to work; Text summarises on what
+	ShownTurn      = ShownKind(sessionlog.Turn)      // the agent starts to work; Text is a summary
 	ShownPart      = ShownKind(sessionlog.Part)      // Text continues the text that the agent writes
-	ShownText      = ShownKind(sessionlog.Text)      // a whole text, which replaces the parts before it
+	ShownText      = ShownKind(sessionlog.Text)      // a complete text, which replaces its parts
 	ShownTool      = ShownKind(sessionlog.Tool)      // the agent uses Tool with the input Text
 	ShownResult    = ShownKind(sessionlog.Result)    // the use ID ended with the output Text, or Failed
 	ShownQuestion  = ShownKind(sessionlog.Question)  // the agent asks whether it may use Tool with the input Text
@@ -46,18 +46,18 @@ const (
 	ShownRetry     = ShownKind(sessionlog.Retry)     // the agent tries again after the trouble Text
 	ShownTurnEnded = ShownKind(sessionlog.TurnEnded) // the agent waits; Failed and Text say why a turn failed
 	ShownEnded     = ShownKind(sessionlog.Ended)     // the session ended; Failed and Text say why, if by itself
-	ShownLost      = ShownKind(sessionlog.Lost)      // Lost entries are not kept any more
+	ShownLost      = ShownKind(sessionlog.Lost)      // Lost entries are no longer kept
 )
 
-// Session yields what the member's sessions have shown, and what they show from now on. A slow
-// consumer holds nobody up; if it falls behind what is kept, it gets a [ShownLost]. It ends without
-// an error once the member or the team has ended, or ctx has. It is refused with [ErrInvalid] for a
-// member that runs its own session, and for a team in memory.
+// Session yields the kept output of the member's sessions, and then new output as it appears. A
+// slow consumer delays nobody; if it falls behind, it gets a [ShownLost]. The sequence ends without
+// an error once the member, the team or ctx has ended. The error is [ErrInvalid] for a member that
+// runs its own session, and for a team in memory.
 func (v *View) Session(ctx context.Context, member string) (iter.Seq2[Shown, error], error) {
 	return v.session(ctx, member, engine.Follow)
 }
 
-// SessionSoFar yields what is kept of what the member's sessions showed. It is refused as Session is.
+// SessionSoFar yields the kept output of the member's sessions. It returns the errors of Session.
 func (v *View) SessionSoFar(ctx context.Context, member string) (iter.Seq2[Shown, error], error) {
 	return v.session(ctx, member, engine.SoFar)
 }

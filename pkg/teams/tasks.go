@@ -11,7 +11,7 @@ import (
 	"cadre/internal/team"
 )
 
-// TaskList is the team's task list, used as one member.
+// TaskList is the team's task list, as one member uses it.
 type TaskList struct {
 	*TaskReader
 	actor
@@ -19,28 +19,28 @@ type TaskList struct {
 
 func tasksOf(a actor) *TaskList { return &TaskList{a.team.View.Tasks(), a} }
 
-// TaskConfig says which task to create. Only Subject must be set.
+// TaskConfig describes a task to create. Only Subject must be set.
 type TaskConfig struct {
-	// what people and agents call the task; "" for its id. It is a letter or digit and then up to 63
-	// letters, digits, dots, _ or -, and no other task of the list has it
+	// Name is the task's name for people and agents; "" for its id. It is unique in the list: a
+	// letter or digit, and then up to 63 letters, digits, dots, _ or -.
 	Name        string
 	Subject     string
 	Description string
-	ActiveForm  string        // the subject as what is being done
+	ActiveForm  string        // the subject in the present continuous form: "Fixing the parser"
 	Owner       string        // the member it is meant for; "" for any
 	Role        string        // the role it is meant for, instead of an owner
-	BlockedBy   []string      // ids or names of the tasks that it comes after
+	BlockedBy   []string      // ids or names of the tasks that must be done before it
 	Priority    Priority      // "" for medium
-	Run         string        // command for a shell member, which runs it by /bin/sh in the team's directory
-	RunIn       RunIn         // where that is, if not in the team's directory
-	RunDir      string        // the directory below that, in which the command runs
+	Run         string        // command that a shell member runs, by /bin/sh in the team's directory
+	RunIn       RunIn         // where the command runs, if not in the team's directory
+	RunDir      string        // the subdirectory in which the command runs
 	RunEnv      []string      // added to the environment of the command, each as "name=value"
-	When        When          // when it may begin
+	When        When          // when it may start
 	Timeout     time.Duration // of one attempt of a shell member, in whole milliseconds; 0 for an hour
-	Retries     int           // failed attempts after which it is tried again
+	Retries     int           // failed attempts after which it is retried
 	Metadata    map[string]json.RawMessage
 
-	fileDigests []string // of what the team file says of it; nil for no file
+	fileDigests []string // of the part of the team file about it; nil for no file
 }
 
 func (n TaskConfig) core() *team.CreateTask {
@@ -65,8 +65,8 @@ func (l *TaskList) Create(ctx context.Context, n TaskConfig) (Task, error) {
 }
 
 // CreateAll adds all of the tasks or, after an error, none, and returns them in the order given. A
-// task may come after others of the list, by their names and in any order, and after tasks of the
-// team. The hook TaskCreated is asked about each; one rejection rejects all.
+// task may depend on other tasks of the list, by name and in any order, and on tasks of the team.
+// The hook TaskCreated runs for each; one rejection rejects all.
 func (l *TaskList) CreateAll(ctx context.Context, tasks []TaskConfig) ([]Task, error) {
 	runs := slices.ContainsFunc(tasks, func(n TaskConfig) bool { return n.Run != "" })
 	if err := l.team.pass("TaskList.CreateAll", map[string]bool{"Run": runs}); err != nil {
@@ -104,7 +104,7 @@ func (l *TaskList) CreateAll(ctx context.Context, tasks []TaskConfig) ([]Task, e
 	return created, nil
 }
 
-// inOrder returns the places of the tasks, each after the tasks of the list that it comes after.
+// inOrder returns the positions of the tasks, each after the tasks of the list that it depends on.
 func inOrder(tasks []TaskConfig) (order []int, err error) {
 	named := map[string]int{}
 	for i, n := range tasks {
@@ -143,8 +143,8 @@ func inOrder(tasks []TaskConfig) (order []int, err error) {
 	return order, nil
 }
 
-// ownBlockers has the commands name the tasks of their own list by name, even by a name that is a
-// number. Such a name that is also the id of a task of the team is refused.
+// ownBlockers makes the commands refer to the tasks of their own list by name, even if the name is
+// a number. If such a name is also the id of a task of the team, it is refused.
 func ownBlockers(s *team.State, batch *team.Batch, tasks []TaskConfig) error {
 	own := map[string]bool{}
 	for _, n := range tasks {
@@ -167,7 +167,7 @@ func ownBlockers(s *team.State, batch *team.Batch, tasks []TaskConfig) error {
 	return nil
 }
 
-// seen returns a task that is known to be there.
+// seen returns a task that is known to exist.
 func (l *TaskList) seen(id string) (t Task) {
 	l.team.of.View(func(s *team.State) {
 		core, _ := s.Lookup(id)
@@ -176,18 +176,18 @@ func (l *TaskList) seen(id string) (t Task) {
 	return t
 }
 
-// Claim is the right to complete a task. It can be written down and used after a restart: ID and
-// Fence are all of it. A claim is lost when the task is released, given to somebody else, or
-// deleted, and when its member ends.
+// Claim is the right to complete a task. ID and Fence are all of it, so it can be saved and used
+// after a restart. A claim is lost when the task is released, reassigned or deleted, and when its
+// member ends.
 type Claim struct {
 	ID    string // of the task
-	Fence int64  // counts the claims of that task; 0 is no claim, only a member's word about a task
-	Task  Task   // as it was when it was claimed
+	Fence int64  // counts the claims of that task; 0 for a statement of the member without a claim
+	Task  Task   // the state at the time of the claim
 }
 
-// Claim takes a task, by its id or its name; what is a number is always an id. It is refused with ErrConflict where somebody else has it, ErrNotReady while
-// it waits for other tasks, and ErrDenied where it is for another role or the lead is in delegate
-// mode.
+// Claim takes a task, by its id or its name; a number is always an id. It returns ErrConflict if
+// another member holds the task and ErrNotReady while it waits for other tasks. It returns
+// ErrDenied if the task is for another role, or if the lead is in delegate mode.
 func (l *TaskList) Claim(ctx context.Context, id string) (Claim, error) {
 	if id == "" {
 		return Claim{}, refuse(ErrInvalid, "say which task to claim, or use ClaimNext")
@@ -195,8 +195,8 @@ func (l *TaskList) Claim(ctx context.Context, id string) (Claim, error) {
 	return l.claim(ctx, id)
 }
 
-// ClaimNext takes the next task that the member may have: the highest priority first, then the
-// lowest id. Where there is none the error has the code ErrNoTask.
+// ClaimNext takes the next task that the member may claim: the highest priority first, then the
+// lowest id. If no task can be claimed, the error has the code ErrNoTask.
 func (l *TaskList) ClaimNext(ctx context.Context) (Claim, error) { return l.claim(ctx, "") }
 
 func (l *TaskList) claim(ctx context.Context, id string) (Claim, error) {
@@ -208,7 +208,7 @@ func (l *TaskList) claim(ctx context.Context, id string) (Claim, error) {
 	return Claim{ID: e.Task, Fence: e.Fence, Task: l.seen(e.Task)}, nil
 }
 
-// WaitNext is ClaimNext that waits for a task, until ctx or the team ends.
+// WaitNext does what ClaimNext does, and waits for a task until ctx or the team ends.
 func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 	for {
 		seq := l.team.of.Seq() // whatever comes after it ends the wait
@@ -222,10 +222,10 @@ func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 	}
 }
 
-// Complete ends a task with its result, and returns the ids of the tasks that wait for nothing any
-// more. It is refused with ErrConflict when the claim was lost, and with ErrRejected, and feedback,
-// by the hook TaskCompleted: the task stays in progress then. The lead may complete any task that
-// waits for nothing, with Claim{ID: id}.
+// Complete completes a task with its result, and returns the ids of the tasks that no longer wait
+// for anything. It returns ErrConflict if the claim was lost. If the hook TaskCompleted rejects it,
+// it returns ErrRejected with the feedback, and the task stays in progress. The lead may complete
+// any task that does not wait, with Claim{ID: id}.
 func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unblocked []string, err error) {
 	r, err := l.do(ctx, &team.CompleteTask{Task: c.ID, Fence: c.Fence, Result: result})
 	if err != nil {
@@ -238,35 +238,35 @@ func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unbloc
 	return append(unblocked, e.Unblocked...), nil
 }
 
-// Fail ends an attempt without success. The task is back on the list while it has retries left;
-// else it is given up until somebody claims it by its id, and the lead is told. partial is what
-// there is of a result.
+// Fail ends an attempt that was not successful. The task returns to the queue while it has retries
+// left. Otherwise the lead is notified, and the task waits until a member claims it by its id.
+// partial is a partial result.
 func (l *TaskList) Fail(ctx context.Context, c Claim, reason, partial string) error {
 	_, err := l.do(ctx, &team.FailTask{Task: c.ID, Fence: c.Fence, Reason: reason, Result: partial})
 	return err
 }
 
-// Release puts a task back on the list. The lead may release any task in progress, with Claim{ID:
+// Release returns a task to the queue. The lead may release any task in progress, with Claim{ID:
 // id}.
 func (l *TaskList) Release(ctx context.Context, c Claim, reason string) error {
 	_, err := l.do(ctx, &team.ReleaseTask{Task: c.ID, Fence: c.Fence, Reason: reason})
 	return err
 }
 
-// TaskUpdate says what to change: what is not nil or empty.
+// TaskUpdate contains the changes: the fields that are not nil or empty.
 type TaskUpdate struct {
 	Subject, Description, ActiveForm *string
 	Priority                         *Priority
-	Run                              *string // a new command is tried as if it were the first
-	// "" removes the owner; a task in progress goes back on the list
+	Run                              *string // a new command starts with all its retries
+	// "" removes the owner; a task in progress returns to the queue
 	Owner                         *string
 	Metadata                      map[string]json.RawMessage // the value null deletes its key
-	AddBlockedBy, RemoveBlockedBy []string                   // tasks that it comes after
-	AddBlocks, RemoveBlocks       []string                   // tasks that come after it
+	AddBlockedBy, RemoveBlockedBy []string                   // tasks that it now depends on
+	AddBlocks, RemoveBlocks       []string                   // tasks that now depend on it
 }
 
-// Update changes a task, by its id or its name, and returns it. A dependency that would close a circle is refused with
-// Invalid and the circle.
+// Update changes a task, by its id or its name, and returns it. If a dependency would close a
+// cycle, it returns ErrInvalid with the cycle.
 func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, error) {
 	if err := l.team.pass("TaskList.Update", map[string]bool{"Run": u.Run != nil}); err != nil {
 		return Task{}, err
@@ -281,7 +281,8 @@ func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, e
 	return l.seen(id), nil
 }
 
-// Delete takes a task off the list, by its id or its name. What waited for it waits no more, and its id is not used again.
+// Delete deletes a task, by its id or its name. Tasks that waited for it no longer do, and its id
+// is not used again.
 func (l *TaskList) Delete(ctx context.Context, id string) error {
 	_, err := l.do(ctx, &team.DeleteTask{Task: id})
 	return err

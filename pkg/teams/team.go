@@ -12,8 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Team is a manager's handle on its team. Methods that only the lead may use are refused with
-// Denied for a teammate.
+// Team is a manager's handle on its team. Methods that only the lead may call return ErrDenied for
+// a teammate.
 type Team struct {
 	*View
 	*presence
@@ -24,23 +24,23 @@ type Team struct {
 
 	functions *hookSet // of the manager
 
-	cleaned bool // guarded by the manager's turn
+	cleaned bool // guarded by Manager.turn
 }
 
-// actor is one who acts in a team.
+// actor is a member, or the user, who acts in a team.
 type actor struct {
 	team        *Team
 	name        string
-	incarnation int64 // the session that acts; 0 for whichever
+	incarnation int64 // the session that acts; 0 for any
 }
 
-// do sends a command. The record is nil when nothing had to change.
+// do sends a command. The record is nil if nothing had to change.
 func (a actor) do(ctx context.Context, body team.Body) (*team.Record, error) {
 	receipt, err := a.team.of.Do(ctx, team.Command{Actor: a.name, Incarnation: a.incarnation, Body: body})
 	return receipt.Record, public(err)
 }
 
-// look is [View.look].
+// look calls [View.look].
 func (a actor) look(ctx context.Context, see func(*team.State)) error { return a.team.look(ctx, see) }
 
 // found returns the first event of its kind in the record.
@@ -55,10 +55,10 @@ func found[E team.Event](r *team.Record) (e E, ok bool) {
 	return e, false
 }
 
-// user acts as the human whose team it is.
+// user returns the user as an actor.
 func (t *Team) user() actor { return actor{team: t, name: team.User} }
 
-// asUser acts as the human where the lead's program does.
+// asUser returns the user as an actor, if the manager is the lead's.
 func (t *Team) asUser(entry, what string) (actor, error) {
 	if err := t.pass(entry, nil); err != nil {
 		return actor{}, err
@@ -69,31 +69,31 @@ func (t *Team) asUser(entry, what string) (actor, error) {
 	return t.user(), nil
 }
 
-// leads reports whether the manager is the lead's: it acts as the lead, or as the user where an
-// agent is that.
+// leads reports whether the manager is the lead's: it acts as the lead, or as the user of an agent
+// that leads.
 func (t *Team) leads() bool { return t.me.name == t.lead || t.me.name == team.User }
 
-// pass is [Manager.pass].
+// pass calls [Manager.pass].
 func (t *Team) pass(entry string, fields map[string]bool) error { return pass(t.who, entry, fields) }
 
-// Tasks is the task list, used as the manager's actor.
+// Tasks returns the task list, as the manager's actor uses it.
 func (t *Team) Tasks() *TaskList { return tasksOf(t.me) }
 
-// Mail is the mailbox of the manager's actor.
+// Mail returns the mailbox of the manager's actor.
 func (t *Team) Mail() *Mailbox { return &Mailbox{t.me} }
 
-// UserMail is the mailbox of the [User], which sends and receives nothing: what members say to the
-// user is in their questions and reports. To a coding agent its messages are the user's word. It is
-// refused with ErrDenied for the manager of a teammate.
+// UserMail returns the mailbox of the [User], which only sends: members reach the user with
+// questions and reports. A coding agent treats its messages as the user's word. It returns
+// ErrDenied for the manager of a teammate.
 func (t *Team) UserMail() (*Mailbox, error) {
 	user, err := t.asUser("Team.UserMail", "write as the user")
 	return &Mailbox{user}, err
 }
 
-// As returns the handle of a member, for a program that acts as it: an external one, or the
-// manager's own. A teammate's manager acts as its own member only. The error has the code
-// ErrNotFound for a name that no member has, as far as the team was read: who was added by another
-// program a moment ago is there after any method that reads.
+// As returns the handle of a member, for a program that acts as it: an external member, or one of
+// the manager's own. A teammate's manager acts only as its own member. The error has the code
+// ErrNotFound for an unknown name. A member that another program added a moment ago is known after
+// any method that reads.
 func (t *Team) As(name string) (*Teammate, error) {
 	if (!t.leads() || !t.who.IsUser()) && name != t.me.name {
 		return nil, refuse(ErrDenied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
@@ -104,7 +104,7 @@ func (t *Team) As(name string) (*Teammate, error) {
 	return &Teammate{actor{team: t, name: name}}, nil
 }
 
-// await waits until the member is as it should be.
+// await waits until the member satisfies the condition.
 func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool) (m Member, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -128,12 +128,12 @@ func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool
 	return m, err
 }
 
-// Spawn adds a teammate and waits until its session runs, which takes a coding agent some seconds. A
-// coding agent that is not installed is refused with ErrInvalid, and one to which nobody is logged
-// in with ErrNotReady; nobody is added then, and the name stays free. What shows only when a session
-// is started is a member that has failed, and the error has the code ErrSessionFailed and the
-// agent's own words; what may pass, such as a crash, is tried a few times first. When ctx ends
-// first, the teammate is there and its start continues.
+// Spawn adds a teammate and waits until its session runs, which takes a coding agent some seconds.
+// It returns ErrInvalid if the agent is not installed, and ErrNotReady if it is not logged in; then
+// no member is added, and the name stays free. If the session cannot start, the member has failed,
+// and the error has the code ErrSessionFailed and the agent's own words. A passing failure, such as
+// a crash, is retried a few times first. If ctx ends first, the teammate exists and its start
+// continues.
 func (t *Team) Spawn(ctx context.Context, c MemberConfig) (Member, error) {
 	if err := t.mayChoose(c); err != nil {
 		return Member{}, err
@@ -157,8 +157,8 @@ func (t *Team) Spawn(ctx context.Context, c MemberConfig) (Member, error) {
 	return spawned, err
 }
 
-// mayChoose refuses to a program in a member's session what the lead's tools do not let it choose
-// for a teammate.
+// mayChoose refuses to a program in a member's session a choice for a teammate that the lead's
+// tools do not offer.
 func (t *Team) mayChoose(c MemberConfig) error {
 	if t.who.IsUser() {
 		return nil
@@ -171,10 +171,10 @@ func (t *Team) mayChoose(c MemberConfig) error {
 	return public(t.of.MaySpawn(t.who, c.Agent))
 }
 
-// Shutdown asks a teammate to end and waits until it has, which is at Options.ShutdownWithin from
-// now at the latest, whatever it answers, unless the request is withdrawn. One that was asked
-// already is waited for. Its tasks are returned to the queue then, and the lead has a message. For
-// other deadlines see [Team.RequestShutdown].
+// Shutdown asks a teammate to end and waits until it has. Unless the request is withdrawn, that
+// takes at most Options.ShutdownWithin, whatever it answers. If it was asked before, Shutdown only
+// waits. Its tasks then return to the queue, and the lead gets a message. For other deadlines see
+// [Team.RequestShutdown].
 func (t *Team) Shutdown(ctx context.Context, name string) error {
 	_, err := t.RequestShutdown(ctx, ShutdownRequest{Member: name, Within: t.opts.ShutdownWithin})
 	if err != nil && !t.leaving(name) {
@@ -190,7 +190,7 @@ func (t *Team) Shutdown(ctx context.Context, name string) error {
 	return err
 }
 
-// AwaitEnd waits until the member has stopped or failed, and returns it as it is then.
+// AwaitEnd waits until the member has stopped or failed, and returns its state.
 func (t *Team) AwaitEnd(ctx context.Context, name string) (Member, error) {
 	if _, err := t.Member(ctx, name); err != nil {
 		return Member{}, err
@@ -202,11 +202,11 @@ func (t *Team) AwaitEnd(ctx context.Context, name string) (Member, error) {
 type ShutdownRequest struct {
 	Member string
 	Reason string        // for the teammate
-	Within time.Duration // at this time from now it is ended, whatever it answered; 0 is at once
+	Within time.Duration // after this time it is ended, whatever it answers; 0 is at once
 }
 
-// RequestShutdown asks a teammate to end, does not wait for it, and returns the request's id. A
-// later request than one that is under way is refused with ErrConflict; an earlier one replaces it.
+// RequestShutdown asks a teammate to end and returns the request's id without waiting. It returns
+// ErrConflict if an earlier deadline is already set; an earlier deadline replaces a later one.
 func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, error) {
 	now := replica.Now()
 	record, err := t.me.do(ctx, &team.RequestShutdown{Member: r.Member, Reason: r.Reason,
@@ -218,7 +218,7 @@ func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, 
 	return e.Request, nil
 }
 
-// leaving reports whether the member has been asked to end.
+// leaving reports whether the member was asked to end.
 func (t *Team) leaving(name string) (asked bool) {
 	t.of.View(func(s *team.State) {
 		m, _ := s.Member(name)
@@ -227,35 +227,35 @@ func (t *Team) leaving(name string) (asked bool) {
 	return asked
 }
 
-// WithdrawShutdown takes a request back, for example after the teammate gave a good reason not to
+// WithdrawShutdown withdraws a request, for example after the teammate gave a good reason not to
 // end.
 func (t *Team) WithdrawShutdown(ctx context.Context, member string) error {
 	_, err := t.me.do(ctx, &team.WithdrawShutdown{Member: member})
 	return err
 }
 
-// ApprovePlan approves the plan that was submitted with that request, with a word on it or none.
+// ApprovePlan approves the plan of that request; feedback may be "".
 func (t *Team) ApprovePlan(ctx context.Context, request, feedback string) error {
 	_, err := t.me.do(ctx, &team.AnswerPlan{Request: request, Approved: true, Feedback: feedback})
 	return err
 }
 
-// RejectPlan sends a plan back: the teammate revises and resubmits it. The feedback must say what
-// it lacks.
+// RejectPlan rejects a plan: the teammate revises and resubmits it. The feedback must say what is
+// missing.
 func (t *Team) RejectPlan(ctx context.Context, request, feedback string) error {
 	_, err := t.me.do(ctx, &team.AnswerPlan{Request: request, Feedback: feedback})
 	return err
 }
 
-// AllowPermission allows what a member asks permission for. The lead's own requests are the user's to
-// answer, which the lead's program stands for here. The first answer counts: a request that was
-// answered already is refused with ErrConflict and who answered it.
+// AllowPermission allows a member's request. The user answers the lead's own requests, and the
+// lead's program speaks for the user. The first answer counts: for an answered request it returns
+// ErrConflict and names who answered.
 func (t *Team) AllowPermission(ctx context.Context, request, reason string) error {
 	return t.answerPermission(ctx, "Team.AllowPermission", team.AnswerPermission{Request: request, Allow: true,
 		Reason: reason})
 }
 
-// DenyPermission is AllowPermission that denies.
+// DenyPermission denies a member's request; see AllowPermission.
 func (t *Team) DenyPermission(ctx context.Context, request, reason string) error {
 	return t.answerPermission(ctx, "Team.DenyPermission", team.AnswerPermission{Request: request, Reason: reason})
 }
@@ -277,9 +277,9 @@ func (t *Team) answerPermission(ctx context.Context, entry string, answer team.A
 }
 
 // SetMode changes what a member may do without asking, from its next tool or its next turn on,
-// whichever its agent can do. No turn is cut short for it. The mode of a lead that is an agent is
-// changed too by this; a program that leads has no use for one. ModeBypass is refused with
-// ErrDenied where the program leads and has another mode itself.
+// depending on its agent. It interrupts no turn. It also changes the mode of an agent that leads; a
+// program that leads does not need one. ModeBypass returns ErrDenied if the program leads and has
+// another mode itself.
 func (t *Team) SetMode(ctx context.Context, member string, mode PermissionMode) error {
 	if err := t.pass("Team.SetMode", nil); err != nil {
 		return err
@@ -288,8 +288,8 @@ func (t *Team) SetMode(ctx context.Context, member string, mode PermissionMode) 
 	return err
 }
 
-// EnterDelegateMode has the lead coordinate only: it claims no task, and [Team.Allows] tells its
-// agent which tools it has.
+// EnterDelegateMode restricts the lead to coordination: it claims no task, and [Team.Allows] tells
+// its agent which tools it has.
 func (t *Team) EnterDelegateMode(ctx context.Context) error {
 	return t.delegate(ctx, "Team.EnterDelegateMode", team.SetDelegate{On: true})
 }
@@ -307,7 +307,7 @@ func (t *Team) delegate(ctx context.Context, entry string, mode team.SetDelegate
 	return err
 }
 
-// SetBudget gives the team a new budget. A team that had spent its old one continues.
+// SetBudget gives the team a new budget. A team whose budget was spent continues.
 func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 	user, err := t.asUser("Team.SetBudget", "set the budget")
 	if err == nil {
@@ -316,8 +316,9 @@ func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 	return err
 }
 
-// SetMemberBudget gives a teammate a budget of its own, beside the team's; a zero one takes it away. A
-// teammate that had spent its old one continues. The lead has none: without it the team would stop.
+// SetMemberBudget gives a teammate its own budget, beside the team's; a zero budget removes it. A
+// teammate whose budget was spent continues. The lead cannot have one, because without the lead the
+// team would stop.
 func (t *Team) SetMemberBudget(ctx context.Context, member string, b Budget) error {
 	user, err := t.asUser("Team.SetMemberBudget", "set the budget of a member")
 	switch {
@@ -330,21 +331,21 @@ func (t *Team) SetMemberBudget(ctx context.Context, member string, b Budget) err
 	return err
 }
 
-// Rollback is what a rollback of a task did.
+// Rollback is the result of a rollback of a task.
 type Rollback struct {
 	Files  []string // from the top of the repository
-	Branch string   // the member's, where it worked in a worktree; "" for the team's directory
+	Branch string   // the member's worktree; "" for the team's directory
 	Commit string   // that undid the work on the branch
 }
 
-// RollBackTask undoes what a task saved or committed, and returns it to the queue; reason may be
-// "". It is refused, and touches nothing, while the task is in progress, where a task that builds
-// on it is completed, where files were changed since, where the work is in HEAD already, and where
-// nothing was saved. When it was interrupted, the next call finishes.
+// RollBackTask undoes the saved or committed work of a task, and returns the task to the queue;
+// reason may be "". It returns an error, and changes nothing, while the task is in progress, if a
+// completed task builds on it, if files were changed since, if the work is in HEAD already, or if
+// no work was saved. After an interruption, the next call finishes it.
 //
-// It is also refused where other members worked in the same directory at the same time, because
-// nobody can tell whose the files are. With only, paths from the top of the work tree, just these
-// files are restored: the caller says that they are the task's.
+// It also returns an error if other members worked in the same directory at the same time, because
+// the owner of the files is not known then. With only, paths relative to the top of the work tree,
+// just these files are restored: the caller states that they belong to the task.
 func (t *Team) RollBackTask(ctx context.Context, id, reason string, only ...string) (Rollback, error) {
 	if _, err := t.asUser("Team.RollBackTask", "roll back a task"); err != nil {
 		return Rollback{}, err
@@ -356,23 +357,23 @@ func (t *Team) RollBackTask(ctx context.Context, id, reason string, only ...stri
 	return Rollback{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 
-// Complete ends the team: its history and results stay, and nothing in it changes any more. It is
-// refused while a teammate with a session runs. report is the path of the lead's report, or "".
+// Complete ends the team. Its history and results stay, and nothing in it changes any more. It
+// returns an error while a teammate with a session runs. report is the path of the lead's report,
+// or "".
 func (t *Team) Complete(ctx context.Context, report string) error {
 	return t.setStatus(ctx, "Team.Complete", team.TeamComplete, "", report)
 }
 
-// abortWithin bounds how long an abort waits for processes. One that is called from a session or a
-// hook of its own team would wait for itself.
+// abortWithin bounds how long an abort waits for processes. An abort from a session or a hook of
+// its own team would otherwise wait for itself.
 const abortWithin = time.Minute
 
-// Abort ends the team with everybody in it, at once. It waits, for a minute at most, until every
-// session has ended, also those that other processes run, and takes out of the work tree what a
-// consolidation that was killed had brought there; what members did in worktrees is on their
-// branches then. With ErrNotReady the team is aborted and something of it is still there; it may be
-// called again.
+// Abort ends the team and all its sessions at once. It waits up to a minute until every session has
+// ended, also those that other processes run. It removes from the work tree what an interrupted
+// consolidation had put there. Work of members in worktrees is then on their branches. If it
+// returns ErrNotReady, the team is aborted but something is left, and Abort may be called again.
 func (t *Team) Abort(ctx context.Context, reason string) error {
-	if !t.of.OnDisk() || !t.leads() { // it has no work tree; or the team refuses
+	if !t.of.OnDisk() || !t.leads() { // the directory is not in a work tree; or the team refuses
 		return t.setStatus(ctx, "Team.Abort", team.TeamAborted, reason, "")
 	}
 	if err := t.pass("Team.Abort", nil); err != nil {

@@ -27,17 +27,17 @@ type TeamHook struct {
 	State   HookState
 	By      string // who switched it off
 	At      time.Time
-	// Gone says that the hook is switched off and not set up any more, or is a function of another
+	// Gone says that the hook is switched off and no longer configured, or is a function of another
 	// program.
 	Gone bool
 }
 
-// HookTrial is one run of a hook, and how its answer is read. Of a function, only Rejected,
-// Feedback, Took and Err are set.
+// HookTrial is one run of a hook and its interpretation. For a function, only Rejected, Feedback,
+// Took and Err are set.
 type HookTrial struct {
 	ExitCode int    // -1 if a signal ended the command, or if it could not be run
 	Signal   string // the signal that ended it; "" for none
-	Stdout   string // long output is cut in the middle
+	Stdout   string // long output is shortened in the middle
 	Stderr   string
 	Took     time.Duration
 	TimedOut bool // it did not end within its timeout and was killed
@@ -47,8 +47,8 @@ type HookTrial struct {
 	Err      error  // why it could not be run, or could not judge
 }
 
-// Hooks returns the hooks of the team, in the order in which they are asked, and those that are
-// switched off. The functions are those of this program.
+// Hooks returns the hooks of the team, in the order in which they run, and those that are switched
+// off. The functions are those of this program.
 func (t *Team) Hooks(ctx context.Context) ([]TeamHook, error) {
 	list, err := t.listHooks(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (t *Team) DisableHook(ctx context.Context, name string) error {
 	return t.switchHook(ctx, "Team.DisableHook", name, true)
 }
 
-// EnableHook switches a hook on again, also one that is not set up any more.
+// EnableHook switches a hook on again, even if it is no longer configured.
 func (t *Team) EnableHook(ctx context.Context, name string) error {
 	return t.switchHook(ctx, "Team.EnableHook", name, false)
 }
@@ -91,9 +91,9 @@ func (t *Team) switchHook(ctx context.Context, entry, name string, off bool) err
 	return err
 }
 
-// TryHook runs a hook once and changes nothing in the team. The hook is asked about the event, or
-// about a made-up one if e is nil. A hook that is switched off can be tried. A project's hook that
-// is not trusted is refused with ErrDenied.
+// TryHook runs a hook once and changes nothing in the team. The hook gets the event, or a made-up
+// one if e is nil. It can be switched off. For a project's hook that is not trusted, TryHook
+// returns ErrDenied.
 func (t *Team) TryHook(ctx context.Context, name string, e *HookEvent) (HookTrial, error) {
 	if _, err := t.asUser("Team.TryHook", "try hooks"); err != nil {
 		return HookTrial{}, err
@@ -125,7 +125,7 @@ func (t *Team) TryHook(ctx context.Context, name string, e *HookEvent) (HookTria
 	return result, nil
 }
 
-// try asks the function once.
+// try calls the function once.
 func (h Hook) try(ctx context.Context, e hook.Event) HookTrial {
 	began := time.Now()
 	err := h.Ask(ctx, hookEventOf(e))
@@ -171,7 +171,7 @@ func (e *HookEvent) core(of team.Team) hook.Event {
 		Duration: e.Duration, Result: e.Result, CompletedTasks: e.Completed, RemainingTasks: e.Remaining}
 }
 
-// hookEventOf describes an event to a function.
+// hookEventOf returns an event in the form for functions.
 func hookEventOf(e hook.Event) HookEvent {
 	return HookEvent{Name: HookName(e.Name), Team: e.TeamName, Member: e.Member, Task: e.TaskID,
 		Subject: e.TaskSubject, Description: e.TaskDescription, Dependents: e.DependentTasks, Duration: e.Duration,

@@ -8,17 +8,17 @@ import (
 	"cadre/internal/team"
 )
 
-// TeamFile is a team file that was read: what cadre run FILE runs.
+// TeamFile is a parsed team file, as cadre run FILE uses it.
 type TeamFile struct {
 	Config TeamConfig // for [Manager.CreateTeam]
 	Run    RunOptions // for [Team.Run]
-	// Consolidate says that the run is to be followed by [Team.Consolidate] when all is done.
+	// Consolidate says that [Team.Consolidate] is to follow a successful run.
 	Consolidate bool
 }
 
-// LoadTeamFile reads a team file. A file with mistakes is refused with ErrInvalid, which lists all of
-// them with line and column. cadre run continues a team that was created from Config, and the other
-// way round. Where the file changed since then, [RunOptions.Changed] decides.
+// LoadTeamFile reads a team file. If it has mistakes, LoadTeamFile returns ErrInvalid and lists all
+// of them with line and column. cadre run can continue a team that was created from Config, and the
+// other way round. If the file changed since then, [RunOptions.Changed] decides.
 func LoadTeamFile(path string) (*TeamFile, error) {
 	f, origin, err := run.LoadFile(path)
 	if err != nil {
@@ -83,19 +83,19 @@ type RunIn string
 // Where the command of a task runs.
 const (
 	RunInPlace  RunIn = ""       // where its member works
-	RunInMerged RunIn = "merged" // in a worktree that has the work of the tasks it comes after, merged
+	RunInMerged RunIn = "merged" // in a worktree with the merged work of the tasks that it depends on
 )
 
-// When is when a task may begin.
+// When is when a task may start.
 type When string
 
-// When a task may begin.
+// When a task may start.
 const (
-	WhenDone   When = ""          // when every task that it comes after is completed
-	WhenAlways When = team.Always // when nothing of what it comes after can happen any more, also after a failure
+	WhenDone   When = ""          // when every task that it depends on is completed
+	WhenAlways When = team.Always // when every task that it depends on is completed or cannot be completed any more
 )
 
-// Liveness is how long a team waits before it takes silence for a sign. A field that is 0 has the
+// Liveness has the time limits of failure detection and checkpoints. A field that is 0 has the
 // default.
 type Liveness struct {
 	Beat        time.Duration // between two heartbeats of a member; 30 s
@@ -112,7 +112,7 @@ func (l Liveness) core() team.Timing {
 	return team.Timing(l)
 }
 
-// livenessOf is what holds, with the defaults.
+// livenessOf returns the effective values, with the defaults.
 func livenessOf(t team.Timing) Liveness {
 	return Liveness(t.OrDefaults())
 }

@@ -9,27 +9,27 @@ import (
 	"cadre/internal/team"
 )
 
-// Teammate is what a member does in its team: it is the handle of a program that acts as the
-// member, and part of the [Slot] of a session. A handle of a session that was replaced is refused
-// with ErrConflict, and of a member that has ended with ErrFinished.
+// Teammate is what a member does in its team. It is the handle of a program that acts as the
+// member, and part of the [Slot] of a session. After the session was replaced, its methods return
+// ErrConflict; after the member has ended, ErrFinished.
 type Teammate struct{ actor }
 
-// Name is the member's name.
+// Name returns the member's name.
 func (m *Teammate) Name() string { return m.name }
 
-// Team is the name of its team.
+// Team returns the name of its team.
 func (m *Teammate) Team() string { return m.team.name }
 
-// Lead is the name of its lead.
+// Lead returns the name of its lead.
 func (m *Teammate) Lead() string { return m.team.lead }
 
-// Tasks is the task list, used as this member.
+// Tasks returns the task list, as this member uses it.
 func (m *Teammate) Tasks() *TaskList { return tasksOf(m.actor) }
 
-// Mail is this member's mailbox.
+// Mail returns this member's mailbox.
 func (m *Teammate) Mail() *Mailbox { return &Mailbox{m.actor} }
 
-// Member returns the member as it is at the moment.
+// Member returns the member's present state.
 func (m *Teammate) Member(ctx context.Context) (is Member, err error) {
 	err = m.look(ctx, func(s *team.State) {
 		core, _ := s.Member(m.name)
@@ -38,44 +38,44 @@ func (m *Teammate) Member(ctx context.Context) (is Member, err error) {
 	return is, err
 }
 
-// Busy says that the member works, and on what.
+// Busy reports that the member works, with a summary.
 func (m *Teammate) Busy(ctx context.Context, summary string) error {
 	_, err := m.do(ctx, &team.ReportStatus{Status: team.Active, Summary: summary, Member: m.name})
 	return err
 }
 
-// Idle says that the member waits for something to do. The lead is told: the report where there is
-// one, else, when there is no task for the member, that it is idle. Where the hook TeammateIdle
-// rejects it, the error has the code ErrRejected and the feedback, and the member is to continue
-// working; it gets the same feedback as a message.
+// Idle reports that the member waits for work. The lead gets the report. Without a report, and if
+// no task is ready for the member, the lead is told that it is idle. If the hook TeammateIdle
+// rejects it, the error has the code ErrRejected and the feedback. The member must then continue to
+// work; it gets the same feedback as a message.
 func (m *Teammate) Idle(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.ReportStatus{Status: team.Idle, Report: report, Member: m.name})
 	return err
 }
 
-// ApproveShutdown agrees to a request to end, which came as a message with the request's id as Ref.
-// The member is ended once its session has.
+// ApproveShutdown agrees to a request to end; the Ref of its message is the request's id. The
+// member has ended once its session has.
 func (m *Teammate) ApproveShutdown(ctx context.Context, request string) error {
 	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Approved: true})
 	return err
 }
 
-// RejectShutdown says why the member should not end now. It is ended at the deadline all the same,
-// unless the lead withdraws the request.
+// RejectShutdown says why the member should not end now. It is ended at the deadline anyway, unless
+// the lead withdraws the request.
 func (m *Teammate) RejectShutdown(ctx context.Context, request, reason string) error {
 	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Reason: reason})
 	return err
 }
 
-// Writes reports whether the member may change anything: not while it needs approval of a plan and
-// has none.
+// Writes reports whether the member may change anything. It may not while it needs an approved plan
+// and has none.
 func (m *Teammate) Writes(ctx context.Context) (may bool, err error) {
 	err = m.look(ctx, func(s *team.State) { may = s.Writes(m.name) })
 	return may, err
 }
 
-// SubmitPlan lays a plan before the lead and returns the request's id. It is refused with
-// ErrInvalid for a member that needs no approval.
+// SubmitPlan submits a plan to the lead and returns the request's id. It returns ErrInvalid for a
+// member that needs no approval.
 func (m *Teammate) SubmitPlan(ctx context.Context, plan string) (request string, err error) {
 	r, err := m.do(ctx, &team.SubmitPlan{Plan: plan})
 	if err != nil {
@@ -91,8 +91,7 @@ type PlanAnswer struct {
 	Feedback string // what a rejected plan lacks
 }
 
-// AwaitPlan waits for the answer to a plan. A rejected one is to be revised, by the feedback, and
-// submitted again.
+// AwaitPlan waits for the answer to a plan. A rejected plan is to be revised and submitted again.
 func (m *Teammate) AwaitPlan(ctx context.Context, request string) (PlanAnswer, error) {
 	var plan team.Plan
 	var is team.Member
@@ -112,7 +111,7 @@ func (m *Teammate) AwaitPlan(ctx context.Context, request string) (PlanAnswer, e
 	return PlanAnswer{Approved: plan.State == "approved", Feedback: plan.Feedback}, nil
 }
 
-// PermissionAnswer is what became of a permission request.
+// PermissionAnswer is the answer to a permission request.
 type PermissionAnswer struct {
 	Allowed bool
 	Outcome Outcome
@@ -120,9 +119,9 @@ type PermissionAnswer struct {
 	Reason  string
 }
 
-// GiveReport gives the lead's report on the team's work, for which [Team.Run] asks it with a
-// message of the type [MessageSystem] and with [ReportRef] as Ref. It is refused with ErrConflict
-// when there is new work since, and with ErrDenied for a teammate.
+// GiveReport submits the lead's report on the team's work. [Team.Run] asks for it with a message of
+// the type [MessageSystem] with [ReportRef] as Ref. It returns ErrConflict if there is new work
+// since, and ErrDenied for a teammate.
 func (m *Teammate) GiveReport(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.GiveReport{Text: report})
 	return err
@@ -131,10 +130,10 @@ func (m *Teammate) GiveReport(ctx context.Context, report string) error {
 // ReportRef is the Ref of the message that asks the lead for its report.
 const ReportRef = team.ReportRef
 
-// AskPermission asks whether the member may use a tool, whose input is given as JSON, and waits for
-// the answer. Some requests are answered at once, by the member's mode and by delegate mode; for
-// the others the lead is asked, and the user for the lead. A request that nobody answers within the
-// time is denied as timed_out. A denial is no error.
+// AskPermission asks whether the member may use a tool, with its input as JSON, and waits for the
+// answer. The member's mode and delegate mode answer some requests at once. The others go to the
+// lead, and those of the lead to the user. A request without an answer in time is denied as
+// timed_out. A denial is not an error.
 func (m *Teammate) AskPermission(ctx context.Context, tool, input string,
 	within time.Duration) (PermissionAnswer, error) {
 	deadline := time.Now().Add(within)
@@ -156,7 +155,7 @@ func (m *Teammate) AskPermission(ctx context.Context, tool, input string,
 	return m.answered(ctx, request, r.Seq-1)
 }
 
-// expire ends the request, unless its host or an answer was faster.
+// expire ends the request, unless it has ended already.
 func (m *Teammate) expire(ctx context.Context, request string) error {
 	_, err := m.do(ctx, &team.ExpirePermission{Request: request})
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrFinished) {
@@ -165,7 +164,7 @@ func (m *Teammate) expire(ctx context.Context, request string) error {
 	return err
 }
 
-// answered waits for the answer in the history after seq after.
+// answered waits for the answer in the history, after the record with that seq.
 func (m *Teammate) answered(ctx context.Context, request string, after int64) (PermissionAnswer, error) {
 	for r, err := range m.team.records(ctx, after) {
 		if err != nil {

@@ -9,55 +9,54 @@ import (
 	"cadre/internal/transfer"
 )
 
-// PushOptions say how a team is pushed. The zero PushOptions push to the remote that git would push to.
+// PushOptions configure a push. The zero PushOptions push to git's default remote.
 type PushOptions struct {
 	Remote string // its name
-	// paths from the top of the work tree that go along although they are ignored, large, or likely
-	// hold a secret
+	// Include has paths, relative to the top of the work tree, that are pushed although they are
+	// ignored, large, or likely contain a secret.
 	Include []string
-	// Agree is asked once for each remote, with a sentence about what goes there for the first
-	// time. Nil refuses.
+	// Agree is called once for each remote, with a sentence about what is pushed there for the
+	// first time. Nil refuses.
 	Agree func(what string) bool
-	// Commit pushes the commit of a team that was consolidated, too, to the remote's branch of the
-	// name that is checked out: cadre consolidate --push.
+	// Commit also pushes the commit of a consolidated team, to the remote's branch with the name of
+	// the checked-out one, as cadre consolidate --push does.
 	Commit  bool
-	Release bool // this machine lets go of the team: it changes no more here, and another machine continues it
-	Ours    bool // of two histories the one that is here continues
+	Release bool // release the team: it no longer changes on this machine, and another machine continues it
+	Ours    bool // of two histories, continue the local one
 }
 
-// PullOptions say how a team is pulled.
+// PullOptions configure a pull.
 type PullOptions struct {
-	Remote string // its name; "" for the one that git would push to
+	Remote string // its name; "" for git's default
 	Dir    string // in a clone of the project; "" for the current directory
-	Theirs bool   // of two histories the remote's continues
+	Theirs bool   // of two histories, continue the remote's
 }
 
-// Pushed is what a push brought where.
+// Pushed is the result of a push.
 type Pushed struct {
 	Remote, URL    string
 	Records        int64  // of the team, that the remote has
 	Checkpoint     string // the commit of the checkpoint
-	New            bool   // the remote has something that it had not
-	Released       bool   // this machine has let go of the team
-	Commit, Branch string // the consolidated commit and the branch that names it; "" where it was not pushed
+	New            bool   // the remote got something new
+	Released       bool   // this machine has released the team
+	Commit, Branch string // the consolidated commit and its branch; "" if it was not pushed
 }
 
-// Pulled is what a pull brought.
+// Pulled is the result of a pull.
 type Pulled struct {
-	Restored bool      // the team is here, as the remote had it; false where there was nothing new
+	Restored bool      // the team was restored from the remote; false if nothing was new
 	Dir      string    // where it works
-	Missing  []Missing // work of completed tasks that is not here
-	Notices  []string  // what a person should know: that the team may still run elsewhere, say
+	Missing  []Missing // work of completed tasks that was not pulled
+	Notices  []string  // what a person should know, for example that the team may still run elsewhere
 }
 
 // Missing is work of a completed task that a pull could not bring.
 type Missing struct{ Task, What string }
 
 // PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does.
-// It is refused with ErrForked where the remote has another history of the team, with ErrDenied
-// where something would go there that nobody agreed to, and with ErrNotReady where the team is led
-// and cannot be let go of. With an error the result is what was done before it. A manager that has
-// the team leads it, and is to be closed first for Release.
+// It returns ErrForked if the remote has another history of the team, ErrDenied if nobody agreed to
+// a first push, and ErrNotReady if the team is led and cannot be released. With an error the result
+// has what was done before it. A manager that has the team leads it; close it first to use Release.
 func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) (Pushed, error) {
 	if err := m.pass("Manager.PushTeam"); err != nil {
 		return Pushed{}, err
@@ -78,8 +77,8 @@ func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) (Pus
 		New: done.New, Released: done.Released, Commit: done.Head.Commit, Branch: done.Head.Branch}, moved(err)
 }
 
-// agree returns nil where the caller agrees to a first push, and else the error that says what it
-// would bring.
+// agree returns nil if the caller agrees to a first push, and otherwise the error that describes
+// it.
 func (p PushOptions) agree(first error) error {
 	if p.Agree == nil || !p.Agree(first.Error()) {
 		return first
@@ -87,10 +86,9 @@ func (p PushOptions) agree(first error) error {
 	return nil
 }
 
-// PullTeam fetches the team of that name and restores it with its work, as cadre pull does. No
-// session is started: [Manager.OpenTeam] does that. It is refused with ErrForked where both sides
-// have a history of their own, with ErrNotReady where the team runs here, and with ErrNotFound
-// where the remote does not have it.
+// PullTeam fetches the team of that name and restores it with its work, as cadre pull does. It
+// starts no session; call [Manager.OpenTeam] next. It returns ErrForked if both sides have their
+// own history, ErrNotReady if the team runs here, and ErrNotFound if the remote does not have it.
 func (m *Manager) PullTeam(ctx context.Context, name string, p PullOptions) (Pulled, error) {
 	if err := m.pass("Manager.PullTeam"); err != nil {
 		return Pulled{}, err
@@ -115,7 +113,7 @@ func (m *Manager) PullTeam(ctx context.Context, name string, p PullOptions) (Pul
 	return pulled, nil
 }
 
-// arrived takes what was restored.
+// arrived copies the result of a restore.
 func (p *Pulled) arrived(a *transfer.Arrived) {
 	p.Restored, p.Dir = true, a.Dir
 	p.Notices = append(p.Notices, a.Redacted...)
@@ -124,7 +122,7 @@ func (p *Pulled) arrived(a *transfer.Arrived) {
 	}
 }
 
-// moved gives the errors of a move their codes.
+// moved adds codes to the errors of a push or pull.
 func moved(err error) error {
 	_, unconfirmed := errors.AsType[*transfer.UnconfirmedError](err)
 	_, suspect := errors.AsType[*transfer.SuspectError](err)

@@ -10,21 +10,21 @@ import (
 	"cadre/internal/team"
 )
 
-// User is the name under which the human whose team it is sends messages and gives orders.
+// User is the name under which the user, who owns the team, sends messages and gives orders.
 const User = team.User
 
-// Usage counts what models were asked to do, by the agents' own figures.
+// Usage is the use of models, by the agents' own figures.
 type Usage struct {
 	InputTokens      int64
 	OutputTokens     int64
 	CacheReadTokens  int64
 	CacheWriteTokens int64
-	CostMicroUSD     int64 // millionths of a US dollar; 0 where the agent does not say
+	CostMicroUSD     int64 // millionths of a US dollar; 0 if the agent does not say
 }
 
-// TeamInfo is what holds for a team as a whole.
+// TeamInfo is the state of a team as a whole.
 type TeamInfo struct {
-	ID          string // unique for ever, while the name can be used again
+	ID          string // never reused, while the name can be used again
 	Name        string
 	Status      TeamStatus
 	Goal        string
@@ -34,19 +34,19 @@ type TeamInfo struct {
 	Permissions PermissionRules
 	Budget      Budget
 	HandoverAt  int // percent; 0 for 80
-	// MaxTeammates is how many teammates the team may have at a time; 0 for 10 that its lead
-	// spawns, and any number that the user does.
+	// MaxTeammates bounds the number of teammates at a time. 0 means 10 for the lead, and no limit
+	// for the user.
 	MaxTeammates int
 	Exhausted    BudgetKind // which budget was spent: tokens, cost or time; "" while none is
 	Liveness     Liveness
-	Report       string // path of the report's file, once there is one
+	Report       string // path of the report's file; "" before it is written
 	Metadata     map[string]json.RawMessage
 	Usage        Usage // of all members together
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
 
-// Member is the lead or a teammate, as it is at the moment.
+// Member is the present state of the lead or a teammate.
 type Member struct {
 	Name           string
 	Agent          string
@@ -57,41 +57,41 @@ type Member struct {
 	Incarnation    int64 // counts its sessions, from 1
 	PermissionMode PermissionMode
 	Plan           Plan
-	Shutdown       string // id of the request to end that waits for it; "" for none
+	Shutdown       string // id of the pending request to end; "" for none
 	Session        string // the agent's own id of its session, for resuming it
-	Summary        string // what it said it is doing, or why it ended
-	Context        int    // percent of its session's context that is full; 0 where the agent does not say
+	Summary        string // its own summary of its work, or why it ended
+	Context        int    // percent of its session's context that is full; 0 if unknown
 	Isolation      Isolation
 	Budget         Budget     // of its own
 	Exhausted      BudgetKind // which budget of its own was spent; "" while none is
-	Undelivered    int        // messages that wait for it
+	Undelivered    int        // its pending messages
 	JoinedAt       time.Time
 	Usage          Usage
 }
 
-// Plan is the approval of a member's plan.
+// Plan is the state of the approval of a member's plan.
 type Plan struct {
 	Required bool // it may write nothing before a plan is approved
 	State    PlanState
 	Request  string    // id of the last submission
-	Text     string    // the plan, while it waits for an answer
+	Text     string    // the text of the plan, while it waits for an answer
 	Feedback string    // the lead's answer
-	Deadline time.Time // when the submission is rejected because nobody answered; zero for never
+	Deadline time.Time // when it is rejected because nobody answered; zero for never
 }
 
 // Task is a piece of work on the team's list.
 type Task struct {
 	ID           string // "1", "2", …; never used again
-	Name         string // that it goes by; "" for one that goes by its id
+	Name         string // its name; "" for a task that is called by its id
 	Subject      string
 	Description  string
-	ActiveForm   string // the subject as what is being done: "Fixing the parser"
+	ActiveForm   string // the subject in the present continuous form: "Fixing the parser"
 	Status       TaskStatus
-	Owner        string   // who holds it, or for whom it is meant
+	Owner        string   // the member that holds it, or that it is for
 	Role         string   // only members of this role take it; "" for any
-	BlockedBy    []string // ids of the tasks that it comes after
+	BlockedBy    []string // ids of the tasks that it depends on
 	Blocks       []string
-	Waiting      []string // those of BlockedBy that are still open: while there is one, the task cannot be claimed
+	Waiting      []string // those of BlockedBy that are still open: until they are done, the task cannot be claimed
 	Priority     Priority
 	Run          string // command for a shell member
 	RunIn        RunIn
@@ -99,11 +99,11 @@ type Task struct {
 	RunEnv       []string
 	When         When
 	Timeout      time.Duration
-	Retries      int    // failed attempts after which it is tried again
+	Retries      int    // failed attempts after which it is retried
 	Attempts     int    // claims so far
 	Failures     int    // attempts that failed
 	Failure      string // why the last attempt failed
-	OutOfRetries bool   // it failed too often and is only claimed by its id
+	OutOfRetries bool   // it is out of retries, and can only be claimed by its id
 	Result       string
 	Metadata     map[string]json.RawMessage
 	CreatedBy    string
@@ -115,8 +115,7 @@ type Task struct {
 	Usage        Usage
 }
 
-// Message is one entry of the mailbox. Who sends one fills in To, Body, and if they matter Intent
-// and Priority.
+// Message is one message. A sender sets To and Body, and Intent and Priority if they matter.
 type Message struct {
 	Seq        int64 // its id, and its place in the order
 	From       string
@@ -129,12 +128,12 @@ type Message struct {
 	Ref        string                     // id of the request or task that it is about
 	Metadata   map[string]json.RawMessage // what its sender keeps with it
 	SentAt     time.Time
-	// when it was delivered to the member in whose mailbox it is, and when that marked it as read;
-	// the zero time for not yet
+	// DeliveredAt and ReadAt are when it was delivered to the owner of the mailbox, and marked as
+	// read; zero before that.
 	DeliveredAt, ReadAt time.Time
 }
 
-// Permission is a member's request that waits for an answer.
+// Permission is a member's open request.
 type Permission struct {
 	Request  string // its id
 	Member   string
@@ -188,7 +187,7 @@ func taskOf(t team.Task) Task {
 		Usage: Usage(t.Usage)}
 }
 
-// called is what the task is called by people and agents.
+// called returns the task's name, or its id if it has none.
 func (t Task) called() string { return cmp.Or(t.Name, t.ID) }
 
 func messageOf(m team.Message) Message {

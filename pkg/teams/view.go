@@ -11,8 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// View is what there is to see of a team. A [Team] is a View, too; one without a Team is given by
-// [Manager.View], which starts nothing and changes nothing.
+// View reads a team. A [Team] is a View, too. [Manager.View] returns one that starts nothing and
+// changes nothing.
 type View struct {
 	of *engine.Team
 
@@ -24,7 +24,7 @@ func viewOf(of *engine.Team) *View {
 	return &View{of: of, id: info.ID, name: info.Name, dir: info.Dir, lead: info.Lead}
 }
 
-// look calls see with the team as it is now. The state must not be kept.
+// look calls see with the team's present state. The state must not be kept.
 func (v *View) look(ctx context.Context, see func(*team.State)) error {
 	if err := v.of.Refresh(ctx); err != nil {
 		return public(err)
@@ -33,26 +33,27 @@ func (v *View) look(ctx context.Context, see func(*team.State)) error {
 	return nil
 }
 
-// ID is unique for ever, while the name can be used again once the team is gone.
+// ID returns the team's id, which is never reused. The name can be used again once the team is
+// removed.
 func (v *View) ID() string { return v.id }
 
-// Name is the team's name.
+// Name returns the team's name.
 func (v *View) Name() string { return v.name }
 
-// Dir is where the members work, an absolute path.
+// Dir returns the absolute path of the directory in which the members work.
 func (v *View) Dir() string { return v.dir }
 
-// Lead is the name of the lead, which nobody else ever becomes.
+// Lead returns the name of the lead, which never changes.
 func (v *View) Lead() string { return v.lead }
 
-// Info returns what holds for the team as a whole.
+// Info returns the state of the team as a whole.
 func (v *View) Info(ctx context.Context) (info TeamInfo, err error) {
 	err = v.look(ctx, func(s *team.State) { info = infoOf(s.Team()) })
 	return info, err
 }
 
-// Members returns the lead and then the teammates in the order in which they joined, also those
-// that have ended.
+// Members returns the lead and then the teammates in the order in which they joined, including
+// those that have ended.
 func (v *View) Members(ctx context.Context) (members []Member, err error) {
 	err = v.look(ctx, func(s *team.State) {
 		for _, m := range s.Roster() {
@@ -78,22 +79,22 @@ func (v *View) Member(ctx context.Context, name string) (m Member, err error) {
 	return m, unknown
 }
 
-// missing refuses a name that no member of the team has.
+// missing returns the error for a name that no member of the team has.
 func missing(s *team.State, name string) error {
 	_, err := s.Named(name)
 	return public(err)
 }
 
-// member refuses a name that no member has, as far as the team was read.
+// member returns an error for an unknown name, without reading the team again.
 func (v *View) member(name string) (err error) {
 	v.of.View(func(s *team.State) { err = missing(s, name) })
 	return err
 }
 
-// Tasks reads the task list.
+// Tasks returns a reader of the task list.
 func (v *View) Tasks() *TaskReader { return &TaskReader{v} }
 
-// Permissions returns the requests that wait for an answer.
+// Permissions returns the requests that are open.
 func (v *View) Permissions(ctx context.Context) (open []Permission, err error) {
 	err = v.look(ctx, func(s *team.State) {
 		for _, p := range s.Permissions() {
@@ -103,8 +104,8 @@ func (v *View) Permissions(ctx context.Context) (open []Permission, err error) {
 	return open, err
 }
 
-// Allows says whether delegate mode lets the member use a tool. It restricts the lead and nobody
-// else: the error has the code ErrDenied and lists what the lead may use.
+// Allows returns nil if delegate mode lets the member use a tool. It restricts only the lead: the
+// error has the code ErrDenied and lists the tools that the lead may use.
 func (v *View) Allows(ctx context.Context, member, tool string) error {
 	var refused error
 	if err := v.look(ctx, func(s *team.State) { refused = s.AllowsTool(member, tool) }); err != nil {
@@ -113,62 +114,62 @@ func (v *View) Allows(ctx context.Context, member, tool string) error {
 	return public(refused)
 }
 
-// Life is whether a member's session is alive.
+// Life is the state of a member's session that the failure detector found.
 type Life string
 
-// The lives of a member.
+// The values of Life.
 const (
 	LifeOnline  Life = "online"
 	LifeOffline Life = "offline" // its heartbeats stopped, or its process is gone
-	LifePaused  Life = "paused"  // it has no session at the moment, and will get one
-	LifeOutside Life = "outside" // its session is run by somebody else, who says nothing of it
+	LifePaused  Life = "paused"  // it has no session now, and will get one
+	LifeOutside Life = "outside" // its session runs outside cadre, and sends no heartbeats
 	LifeEnded   Life = "ended"
 	LifeUnknown Life = "unknown" // a clock is wrong, or the heartbeat is damaged
 )
 
-// MemberLife is what is known of a member's session.
+// MemberLife describes a member's session.
 type MemberLife struct {
 	Name     string
 	Agent    string
-	Status   MemberStatus // that was recorded last
-	Life     Life         // that was found
-	Why      string       // of its life, in words
+	Status   MemberStatus // the last recorded status
+	Life     Life         // the state that was found
+	Why      string       // of Life, in words
 	LastSeen time.Time    // zero for never
 	Task     string       // that it has in progress
-	Saved    bool         // work of it was saved while there was no lead, and waits
+	Saved    bool         // its work was saved while the lead was lost, and waits
 }
 
-// LeadLife is what is known of who leads.
+// LeadLife describes the session that leads.
 type LeadLife struct {
 	Session  string // "" for none
 	LastSeen time.Time
-	Alive    bool      // its process, on this machine
+	Alive    bool      // its process on this machine is alive
 	Taking   bool      // another process on this machine is about to lead
-	Machine  string    // another machine, where its process may be alive; "" for this one
-	Lost     time.Time // since when the team has no lead; zero where it has one
+	Machine  string    // another machine, on which its process may be alive; "" for this one
+	Lost     time.Time // since when the team has no lead; zero if it has one
 	Stale    bool      // another session may take the lead
 }
 
-// Probe is what a team is found to be: what was recorded, compared with processes, files and
+// Probe is the result of an examination of a team: its records, compared with processes, files and
 // heartbeats.
 type Probe struct {
 	Team        TeamInfo
 	Lead        LeadLife
 	Members     []MemberLife
-	Missing     []string // what the team works with and is not in its place, in words
+	Missing     []string // what the team needs and is missing, in words
 	Facts       []FactState
 	Messages    int64 // that were sent
-	Undelivered int   // messages that wait for their recipients
+	Undelivered int   // pending messages
 	Held        int   // of them: they wait for a lead
-	Late        int   // of them: they wait for long
+	Late        int   // of them, those that are late
 	Pending     int   // tasks
 	InProgress  int
 	Completed   int
-	Left        time.Duration // an estimate of the time until all tasks are done; 0 where nobody can tell
+	Left        time.Duration // an estimate of the time until all tasks are done; 0 if unknown
 	Attention   []Attention
 }
 
-// Probe finds out who of the team is alive, and what of it is not in its place. It changes nothing.
+// Probe finds out which members are alive, and what is missing. It changes nothing.
 func (v *View) Probe(ctx context.Context) (Probe, error) {
 	if err := v.of.Refresh(ctx); err != nil {
 		return Probe{}, public(err)
@@ -196,11 +197,11 @@ func (v *View) probeOf(e *inspect.Examination) Probe {
 	return p
 }
 
-// FactState is what became of a file that everybody relies on.
+// FactState is the state of a file that all members rely on.
 type FactState struct {
 	SharedFact
-	Stale bool   // it is not as it was recorded
-	State string // in words: as it was, changed, gone …
+	Stale bool   // it differs from what was recorded
+	State string // in words: unchanged, changed, missing …
 }
 
 func factsOf(all []inspect.Fact) (facts []FactState) {
@@ -210,24 +211,24 @@ func factsOf(all []inspect.Fact) (facts []FactState) {
 	return facts
 }
 
-// Facts compares the files that everybody relies on with what was recorded of them.
+// Facts compares the shared facts with their recorded state.
 func (v *View) Facts(ctx context.Context) ([]FactState, error) {
 	p, err := v.Probe(ctx)
 	return p.Facts, err
 }
 
-// Review is what became of a team that has ended.
+// Review is the record of a team that has ended.
 type Review struct {
 	Probe
 	Tasks        []Task
 	LastWords    string              // of the lead
 	Consolidated *ConsolidatedRecord // nil for a team that was not consolidated
-	// Intact reports whether the history is the one that the record was made of.
+	// Intact reports whether the history is the one that the record describes.
 	Intact bool
 }
 
-// Review returns what became of a team that is complete or was aborted. It is refused with
-// ErrNotReady before.
+// Review returns the record of a team that is complete or was aborted. Before that it returns
+// ErrNotReady.
 func (v *View) Review(ctx context.Context) (Review, error) {
 	if err := v.of.Refresh(ctx); err != nil {
 		return Review{}, public(err)
@@ -249,17 +250,17 @@ func (v *View) Review(ctx context.Context) (Review, error) {
 // TaskReader reads a team's task list.
 type TaskReader struct{ view *View }
 
-// TaskFilter says which tasks are meant; the zero filter is for all that were not deleted. A task
-// has to pass every field that is set.
+// TaskFilter selects tasks. A task must match every field that is set. The zero filter selects all
+// tasks that are not deleted.
 type TaskFilter struct {
 	Status TaskStatus // "" for any but deleted
 	Owner  string
-	Role   string // that the task is meant for
-	// Unblocked is for pending tasks that wait for no other and are not out of retries, in the
-	// order in which they are claimed.
+	Role   string // the role that the task is for
+	// Unblocked selects the pending tasks that do not wait for another one and are not out of
+	// retries, in the order in which they are claimed.
 	Unblocked bool
-	// ClaimableBy is for the tasks that this member could claim now, in the order in which it would
-	// get them.
+	// ClaimableBy selects the tasks that this member could claim now, in the order in which it
+	// would get them.
 	ClaimableBy  string
 	OutOfRetries bool
 }
@@ -269,7 +270,7 @@ func (f TaskFilter) passes(t Task) bool {
 		(f.Role == "" || t.Role == f.Role) && (!f.OutOfRetries || t.OutOfRetries)
 }
 
-// Get returns the task with that id or name, a deleted one too, or ErrNotFound.
+// Get returns the task with that id or name, even a deleted one, or ErrNotFound.
 func (r *TaskReader) Get(ctx context.Context, id string) (t Task, err error) {
 	known := false
 	err = r.view.look(ctx, func(s *team.State) {
@@ -284,7 +285,8 @@ func (r *TaskReader) Get(ctx context.Context, id string) (t Task, err error) {
 	return t, err
 }
 
-// List returns the tasks that pass the filter, in the order of their ids, or in that of the filter.
+// List returns the tasks that match the filter, in the order of their ids, or in the order that the
+// filter defines.
 func (r *TaskReader) List(ctx context.Context, f TaskFilter) (all []Task, err error) {
 	var unknown error
 	err = r.view.look(ctx, func(s *team.State) {
@@ -311,8 +313,8 @@ func (r *TaskReader) List(ctx context.Context, f TaskFilter) (all []Task, err er
 	return all, cmp.Or(err, unknown)
 }
 
-// Patch returns what was done of a task, as git apply takes it: its work where that is recorded,
-// else what its member saved. It is refused with ErrNoTask where there is neither.
+// Patch returns the work on a task as a patch for git apply: the recorded work, else what its
+// member saved. It returns ErrNoTask if neither exists.
 func (r *TaskReader) Patch(ctx context.Context, id string) ([]byte, error) {
 	if err := r.view.of.Refresh(ctx); err != nil {
 		return nil, public(err)
@@ -321,18 +323,18 @@ func (r *TaskReader) Patch(ctx context.Context, id string) ([]byte, error) {
 	return patch, public(err)
 }
 
-// Events yields what happens from now on, which is when Events is called, as it happens. A slow
-// consumer misses nothing as long as the team is there.
+// Events yields the events after the call, as they happen. A slow consumer misses no event while
+// the team exists.
 //
-// It ends without an error once the team is complete, aborted or cleaned up and everything that was
-// recorded by then has been yielded. What is recorded of a team after its end, such as a
-// consolidation, is seen by another call of EventsAfter. When ctx ends, or the manager lets go of
-// the team, the last pair has the error: that of ctx, or one with the code ErrFinished.
+// The sequence ends without an error once the team is complete, aborted or cleaned up, and all
+// earlier events are yielded. A later call of EventsAfter yields events after that end, such as
+// those of a consolidation. When ctx ends, or the manager releases the team, the last pair has the
+// error: that of ctx, or one with the code ErrFinished.
 func (v *View) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return v.EventsAfter(ctx, v.of.Seq())
 }
 
-// EventsAfter yields what happened after the record seq, 0 for the whole history, and continues as
+// EventsAfter yields the events after the record seq (0 for the whole history), and continues as
 // Events does.
 func (v *View) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -354,8 +356,8 @@ func (v *View) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, erro
 	}
 }
 
-// records yields the records after seq after as they come, until the team has ended and all of them
-// are yielded. An error is the last pair.
+// records yields the records after the one with that seq as they are written, until the team has
+// ended and all of them are yielded. An error is the last pair.
 func (v *View) records(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
 	return func(yield func(*team.Record, error) bool) {
 		for {

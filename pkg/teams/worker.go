@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Worker is an agent made of Go functions: its sessions take tasks from the list, one at a time,
-// and call Task for each; the lead hears when there is none left. Asked to shut down it agrees
-// after the task at hand. It makes no plans, so it cannot be spawned with PlanApproval.
+// Worker is an agent made of Go functions. Its sessions take one task at a time from the list and
+// call Task for each. The lead is told when no task is left. Asked to shut down, it agrees after
+// the present task. It makes no plans, so it cannot be spawned with PlanApproval.
 type Worker struct {
-	// Task does one task. Its result completes the task and its error fails it. ctx ends when the
-	// session is to end; the task is back on the list then, whatever is returned, and who does not
-	// return soon is given up.
+	// Task does one task. Its result completes the task, and its error fails it. ctx ends when the
+	// session must end. The task then returns to the queue, whatever Task returns, and the session
+	// does not wait long for Task.
 	Task func(ctx context.Context, slot *Slot, job Job) (result string, err error)
-	// Mail is given the messages to the member, one at a time and never while Task runs; nil to
-	// ignore them. Requests to shut down are answered by the Worker. An error ends the session: the
-	// member has failed.
+	// Mail gets the messages to the member, one at a time and never while Task runs; nil ignores
+	// them. The Worker itself answers requests to shut down. An error ends the session: the member
+	// has failed.
 	Mail func(ctx context.Context, slot *Slot, m Message) error
 }
 
@@ -26,7 +26,7 @@ type Worker struct {
 type Job struct {
 	Task     Task
 	Claim    Claim
-	Feedback string // of the hook TaskCompleted, which rejected the result before; "" at first
+	Feedback string // feedback of the hook TaskCompleted, which rejected the last result; "" at first
 }
 
 // Start starts a session.
@@ -54,14 +54,14 @@ type workerSession struct {
 	Worker
 	slot   *Slot
 	cancel context.CancelFunc
-	wake   chan struct{} // holds one wake-up
+	wake   chan struct{} // holds one signal
 	over   chan struct{} // closed when the session is over, with the reason in err
 	err    error
 
 	mu   sync.Mutex
 	mail []Message
 
-	calm time.Duration // what to wait before it says again that it is idle, which a hook rejected
+	calm time.Duration // wait before it reports again that it is idle, after a hook rejected that
 }
 
 func (s *workerSession) Deliver(ctx context.Context, mail []Message) error {
@@ -94,7 +94,7 @@ func (s *workerSession) Wait() error {
 	return s.err
 }
 
-// work does what there is, and waits for more, until ctx ends.
+// work does the tasks, and waits for more, until ctx ends.
 func (s *workerSession) work(ctx context.Context) error {
 	for {
 		leaving, err := s.read(ctx)
@@ -121,8 +121,8 @@ func (s *workerSession) work(ctx context.Context) error {
 	}
 }
 
-// idle says that there is nothing to do. The feedback of a hook that rejects that comes as a
-// message, which wakes the session; so the next time waits.
+// idle reports that no task is ready. If a hook rejects that, its feedback comes as a message,
+// which wakes the session; so the next report waits.
 func (s *workerSession) idle(ctx context.Context) error {
 	if err := pause(ctx, s.calm); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *workerSession) idle(ctx context.Context) error {
 	return err
 }
 
-// pause waits for that time, or until ctx ends, whose error it returns.
+// pause waits for that time. If ctx ends first, it returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -151,7 +151,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// read takes the mail. It reports whether the session agreed to shut down.
+// read receives the mail. It reports whether the session agreed to shut down.
 func (s *workerSession) read(ctx context.Context) (leaving bool, err error) {
 	s.mu.Lock()
 	mail := s.mail
@@ -192,7 +192,8 @@ func (s *workerSession) next(ctx context.Context) (worked bool, err error) {
 	return err == nil, err
 }
 
-// do does a task and settles it. A claim that is gone is the team's decision and no error.
+// do does a task and records its end. If the claim is lost, that is the team's decision and not an
+// error.
 func (s *workerSession) do(ctx context.Context, claim Claim) error {
 	job := Job{Task: claim.Task, Claim: claim}
 	for {
@@ -219,7 +220,7 @@ func (s *workerSession) do(ctx context.Context, claim Claim) error {
 	}
 }
 
-// gone drops a refusal: what it was about is settled otherwise.
+// gone ignores a refusal: the matter was settled elsewhere.
 func gone(err error) error {
 	if _, refused := errors.AsType[*Error](err); refused {
 		return nil
