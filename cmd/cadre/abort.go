@@ -21,10 +21,12 @@ func (a *app) abortCommand() *cobra.Command {
 		Use: "abort [TEAM]", Short: "End a team at once, and keep its record",
 		Long: "End every session of a team at once, and the team with them. Its record is kept: cadre review reads " +
 			"it. It may be called again\nwhile something is still there.\n\nOn a terminal you are asked before; " +
-			"--yes skips the question. A script says --reason or --yes.",
+			"--yes skips the question. A script says --reason or --yes. The team of another project is ended by its " +
+			"id,\nunless you are asked.",
 		Example: "  cadre abort demo --reason 'the goal changed'",
 	}, func(c *cobra.Command, name string, _ []string) error {
-		if _, err := a.home.Sure(name); err != nil {
+		name, err := a.sure(name, yes)
+		if err != nil {
 			return err
 		}
 		if !yes && (a.asks() || reason == "") {

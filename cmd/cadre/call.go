@@ -100,6 +100,9 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 		name, err = a.theTeam(c)
 		return name, args, err
 	case needed + 1:
+		if !a.reads {
+			a.named = args[0]
+		}
 		return args[0], args[1:], nil
 	}
 	return "", nil, miscounted(c, args, needed, needed+1)

@@ -35,7 +35,9 @@ The team's branches stay in the repository, and are listed: cadre/TEAM with its 
 them, and prints the commit of each. Branches that are checked out stay. So does a branch with commits that no other branch, tag or checkpoint has: the
 commits are listed, and --force removes it too. If the team is removed already, --branches removes its branches from the repository that you are in.
 
-A name stands for the team of the project that you are in. The team of another project, or an archived run, is removed by its id: cadre ls --all has the ids.
+A name stands for the team of the project that you are in. On a terminal it may also be the only team of that name in another project: the question names
+that project. A script, or --yes, needs the id of such a team, so that a removal that is repeated does not reach a second team of the name. An archived run
+is removed by its id, too: cadre ls --all has the ids.
 
 A team whose project directory is missing is removed only with --force. Its worktrees are kept then, and listed.
 
@@ -44,9 +46,12 @@ Example:
 
 Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2: will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
-		if _, err := a.home.Sure(name); !how.Branches {
+		if !how.Branches { // branches of a removed team are found by its name
+			sure, err := a.sure(name, yes)
 			if _, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
 				return err
+			} else if err == nil {
+				name = sure
 			}
 		}
 		if !yes && (a.asks() || !how.Force) {
@@ -74,6 +79,19 @@ Exit status 0: the team is removed. 1: not now: a teammate runs, or branches sta
 	c.Flags().BoolVar(&how.Branches, "branches", false, "remove the team's branches from the repository too")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
+}
+
+// sure returns what to call the team that a command ends or removes: by its name, if the project that
+// the user is in has the team. The only team of that name in another project is called by its id if
+// the person can be asked. Without a question it is refused: a removal that is repeated must not
+// reach a second team of that name.
+func (a *app) sure(name string, unasked bool) (string, error) {
+	_, err := a.home.Sure(name)
+	if other, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere && !unasked && a.asks() &&
+		len(other.Teams) == 1 && other.Teams[0].Team.ID != "" {
+		return other.Teams[0].Team.ID, nil
+	}
+	return name, err
 }
 
 // measure names the team and says how large it is, for the question whether to remove it. If members

@@ -51,3 +51,57 @@ func TestAsksBeforeTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestAsksForAnotherProject checks that a team of another project is ended from here only with a
+// question, which names that project. Other changes say on standard error which project they are in.
+func TestAsksForAnotherProject(t *testing.T) {
+	if !terminals {
+		t.Skip("needs a terminal of its own")
+	}
+	root := t.TempDir()
+	there, here := filepath.Join(root, "there"), filepath.Join(root, "here")
+	for _, dir := range []string{there, here} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
+		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
+	do := func(dir string, args ...string) printed { return call{args: args, dir: dir, env: env}.run(t) }
+	if r := do(there, "create", "demo"); r.code != done {
+		t.Fatalf("create: %s", r.err)
+	}
+	tells := "team demo in " + there
+	for _, line := range []string{"send demo --to lead hello", "task add demo more", "budget demo --tokens 5"} {
+		if r := do(here, strings.Fields(line)...); r.code != done || !strings.Contains(string(r.err), tells) {
+			t.Errorf("%s: status %d, and it does not say where:\n%s", line, r.code, r.err)
+		}
+		if r := do(there, strings.Fields(line)...); strings.Contains(string(r.err), tells) {
+			t.Errorf("%s says in the project itself where it is:\n%s", line, r.err)
+		}
+	}
+	if r := do(here, "status", "demo"); strings.Contains(string(r.err), tells) {
+		t.Errorf("a command that only reads says where the team is:\n%s", r.err)
+	}
+	for _, one := range []struct {
+		line, types string
+		asks        bool
+		code        int
+	}{
+		{"abort demo --yes", "", false, hopeless},
+		{"cleanup demo --yes", "", false, hopeless},
+		{"cleanup demo", "n\n", true, tryAgain},
+		{"abort demo --reason enough", "n\n", true, tryAgain},
+		{"abort demo --reason enough", "y\n", true, done},
+		{"cleanup demo --force", "y\n", true, done},
+	} {
+		r := call{args: strings.Fields(one.line), dir: here, env: env, onTerm: true, types: one.types}.run(t)
+		if asked := strings.Contains(string(r.out), there+") now? [y/N]") ||
+			strings.Contains(string(r.out), there+")? [y/N]"); asked != one.asks || r.code != one.code {
+			t.Errorf("%s, %q: asked: %v, status %d\n%s", one.line, one.types, asked, r.code, r.out)
+		}
+	}
+	if r := do(here, "ls", "--json"); strings.Contains(string(r.out), "demo") {
+		t.Errorf("the team is there:\n%s", r.out)
+	}
+}

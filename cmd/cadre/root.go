@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -22,7 +23,8 @@ type app struct {
 	// actor acts with the command: whom its flags name, the member in whose session cadre was
 	// called, or the user. A command that only reads has none.
 	actor string
-	reads bool // the command changes nothing
+	reads bool   // the command changes nothing
+	named string // the team that an argument of a command names which changes it
 	haste haste
 	out   output
 	err   output
@@ -183,8 +185,18 @@ func withoutGlobal(args []string) []string {
 // engine is what the command line brings to the teams that it opens. The home is that of whoever
 // calls, so it is made when the caller is known.
 func (a *app) engine() *engine.Engine {
-	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note, Advise: a.advise, Warn: a.fail,
+	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note, Advise: a.advise, Warn: a.fail, Elsewhere: a.tellProject,
 		HostCommand: func(team string) []string { return []string{self(), "host", team} }}
+}
+
+// tellProject says which project a command of the user acts on, if its argument names a team of
+// another project than the one that the user is in. A name that is unique in the home is clear
+// enough to act, but the user may have another team in mind. Nobody takes an id for another team.
+func (a *app) tellProject(of team.Team) {
+	if a.named == of.Name && a.actor == team.User {
+		a.note(fmt.Sprintf("team %s in %s", of.Name, of.Dir))
+		a.named = "" // once is enough
+	}
 }
 
 // now is the present time.

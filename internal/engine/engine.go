@@ -12,6 +12,7 @@ import (
 	"cadre/internal/claude/projection"
 	"cadre/internal/consolidate"
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/git/project"
 	"cadre/internal/hook"
 	"cadre/internal/host"
 	"cadre/internal/inspect/catalog"
@@ -47,6 +48,9 @@ type Engine struct {
 	Log func(string)
 	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
 	Advise func(team.Note)
+	// Elsewhere is called with each team that is opened for an actor and belongs to another project
+	// than the directory of Home; nil for nothing.
+	Elsewhere func(team.Team)
 	// Warn gets errors that do not end a call; nil to send them to Log.
 	Warn func(error)
 }
@@ -180,6 +184,9 @@ func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 	of := t.Team()
 	if err := of.CheckOurs(); err != nil {
 		return nil, errors.Join(err, t.Close())
+	}
+	if dir := e.Home.Dir; e.Elsewhere != nil && dir != "" && of.Dir != dir && !project.Same(of.Dir, dir) {
+		e.Elsewhere(of)
 	}
 	return t, nil
 }
