@@ -358,6 +358,9 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		return team.Refuse(team.NotReady, "paused: %v; continue with the same command, or with: cadre resume %s",
 			r.Short,
 			r.Team.Name)
+	case r.Team.Ended():
+		return team.Refuse(team.NotReady, "not finished: %v", strings.TrimSuffix(fmt.Sprintf("%v. %s", r.Short,
+			restart(r.Team)), ". ")).With(team.Hint{Action: team.ActShowReview, Team: r.Team.Name})
 	case team.CodeOf(r.Short) == team.Exhausted:
 		return team.Refuse(team.Exhausted,
 			"not finished: %v; with a larger budget, the same command continues where this one stopped",

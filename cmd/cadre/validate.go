@@ -94,7 +94,14 @@ func (a *app) preview(ctx context.Context, o run.Options) error {
 func writePreview(w *sanitize.Writer, p run.Preview) error {
 	switch p.Does {
 	case "continue":
-		w.Printf("team %s continues in %s: %d of %s done\n", p.Team, p.Dir, p.Completed, plural(len(p.Tasks), "task"))
+		completed := 0
+		for _, t := range p.Tasks {
+			if t.Status == string(team.Completed) {
+				completed++
+			}
+		}
+		others := some(p.Completed-completed, ", and %d that the file does not have")
+		w.Printf("team %s continues in %s: %d of %s done%s\n", p.Team, p.Dir, completed, plural(len(p.Tasks), "task"), others)
 		if len(p.Changes) > 0 {
 			w.Printf("\nchanges of the team file:\n")
 			if err := writeChanges(w, p.Changes); err != nil {
@@ -145,7 +152,7 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 		w.Printf("! %s\n", why)
 	}
 	if p.Refused != "" {
-		w.Printf("a run would be refused: %s\n", p.Refused)
+		w.Printf("a run would be refused: %s\n", explain(p.Refusal))
 	}
 	return w.Printf("%s\n", "nothing was started (--dry-run)")
 }

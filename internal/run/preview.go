@@ -104,6 +104,11 @@ func (p *Preview) beside(ctx context.Context, a *attempt, there *engine.Team) er
 			return nothingToRedo(t.Name)
 		}
 		p.refuse(a.notInstalled())
+		if !t.CleanedUp && p.Refusal == nil {
+			var members []team.Member
+			there.View(func(s *team.State) { members = s.Members() })
+			p.refuse(merged(ctx, t, members))
+		}
 		return nil
 	}
 	if err := a.unlike(t); err != nil {

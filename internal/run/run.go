@@ -121,8 +121,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 func Again(e *engine.Engine, t *engine.Team) Options {
 	of := t.Team()
 	o := Options{Engine: e, Dir: of.Dir, Resume: true, Folder: t.Dir, File: &teamfile.File{Name: t.Name}}
-	if f, path, err := LoadFile(of.Origin); err == nil && path == of.Origin && f.Digest() == of.OriginDigest {
+	f, path, err := LoadFile(of.Origin)
+	switch {
+	case err != nil || path != of.Origin:
+	case f.Digest() == of.OriginDigest:
 		o.File = f // it says where the report is written, and what it contains
+	case f.Name == of.Name:
+		// nobody has agreed to its other changes yet
+		o.File.Report = f.Report
 	}
 	return o
 }
