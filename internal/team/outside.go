@@ -103,6 +103,17 @@ func (s *State) Dormant(o *Outside) bool {
 	return s.ledBySession() || len(s.Unhosted(o)) > 0
 }
 
+// Paused reports whether no host has a session of the team: the last one ended them in order, to be
+// resumed later. A host that was killed still has its sessions here.
+func (s *State) Paused() bool {
+	for i := range s.members {
+		if m := &s.members[i]; m.Status.Running() && m.Agent != External && m.Host != "" {
+			return false
+		}
+	}
+	return true
+}
+
 // Interrupted reports whether a consolidation was begun and is not finished, and no process runs
 // it.
 func (s *State) Interrupted(o *Outside) bool {

@@ -15,6 +15,7 @@
 package attention
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,8 @@ type Follower struct {
 	Home layout.Home
 	Only string // the team to follow; "" for all
 	Log  func(string)
+	// Pace is the longest time between two looks of [Follower.Watch]; 0 for [inspect.MaxAge].
+	Pace time.Duration
 
 	waits   bool // Wait was called
 	teams   map[string]*followed
@@ -63,9 +66,30 @@ type followed struct {
 // breath is the shortest time between two looks: a person does not notice the delay.
 const breath = 100 * time.Millisecond
 
-// List returns what waits now, sorted by the names of the teams. A damaged team has one item, which
-// says so. A team that cannot be examined otherwise is named in the error; the list has the others.
+// Found is a team with what waits in it.
+type Found struct {
+	Folder string    // its name in the home
+	Team   team.Team // zero if the team is damaged
+	Paused bool      // its sessions were ended in order, to be resumed later
+	Items  []team.Item
+}
+
+// List returns what waits now, in the order of [Follower.Teams].
 func (f *Follower) List(ctx context.Context) ([]Item, error) {
+	found, err := f.Teams(ctx)
+	items := []Item{}
+	for _, t := range found {
+		for _, i := range t.Items {
+			items = append(items, Item{t.Folder, i})
+		}
+	}
+	return items, err
+}
+
+// Teams returns the teams, sorted by name, each with what waits now. A damaged team has one item,
+// which says so. A team that cannot be examined otherwise is named in the error; the others are
+// returned.
+func (f *Follower) Teams(ctx context.Context) (teams []Found, failed error) {
 	names := []string{f.Only}
 	if f.Only == "" {
 		var err error
@@ -78,28 +102,27 @@ func (f *Follower) List(ctx context.Context) ([]Item, error) {
 			f.drop(name, one)
 		}
 	}
-	items := []Item{}
-	var failed error
 	for _, name := range names {
-		some, err := f.of(ctx, name)
+		found, err := f.of(ctx, name)
 		if damage, ok := errors.AsType[*journal.DamageError](err); ok {
-			items = append(items, Item{name, team.Item{Kind: team.ItemDamaged, WaitsFor: team.ForUser,
+			found.Items, err = []team.Item{{Kind: team.ItemDamaged, WaitsFor: team.ForUser,
 				Text: "The team is damaged: " + damage.Error() + ".",
-				Hint: team.Hint{Action: team.ActMend, Team: name}}})
-		} else if err != nil {
+				Hint: team.Hint{Action: team.ActMend, Team: name}}}, nil
+		}
+		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("team %s: %w", name, err))
+			continue
 		}
-		for _, i := range some {
-			items = append(items, Item{name, i})
-		}
+		teams = append(teams, found)
 	}
-	return items, failed
+	return teams, failed
 }
 
-func (f *Follower) of(ctx context.Context, name string) ([]team.Item, error) {
+func (f *Follower) of(ctx context.Context, name string) (Found, error) {
+	found := Found{Folder: name}
 	one, err := f.open(ctx, name)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	err = one.replica.Refresh(ctx)
 	if err == nil && f.waits {
@@ -111,11 +134,12 @@ func (f *Follower) of(ctx context.Context, name string) ([]team.Item, error) {
 	}
 	if err != nil {
 		f.drop(name, one) // another team may have the name by now
-		return nil, err
+		return found, err
 	}
-	var items []team.Item
-	one.replica.View(func(s *team.State) { items = s.Attention(replica.Now(), outside) })
-	return items, nil
+	one.replica.View(func(s *team.State) {
+		found.Team, found.Paused, found.Items = s.Team(), s.Paused(), s.Attention(replica.Now(), outside)
+	})
+	return found, nil
 }
 
 // open returns the team and keeps it open.
@@ -156,7 +180,22 @@ func (f *Follower) drop(name string, one *followed) {
 
 // Wait returns the list as soon as an item waits for the user. It reports once a team that cannot
 // be examined, and skips it.
-func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
+func (f *Follower) Wait(ctx context.Context) (items []Item, err error) {
+	return items, f.Watch(ctx, func(teams []Found) (done bool) {
+		items = nil
+		for _, t := range teams {
+			for _, i := range t.Items {
+				items = append(items, Item{t.Folder, i})
+			}
+		}
+		return ForUser(items)
+	})
+}
+
+// Watch calls see with the teams, and again whenever something may have changed, until see returns
+// true or ctx ends; then its error is the cause of ctx. It reports once a team that cannot be
+// examined, and skips it.
+func (f *Follower) Watch(ctx context.Context, see func([]Found) (done bool)) error {
 	if f.folders == nil {
 		f.folders = fswatch.New()
 	}
@@ -171,14 +210,14 @@ func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 			f.folders.Add(filepath.Join(one.looker.Dir, "journal"))
 		}
 		opened := len(f.teams)
-		items, err := f.List(ctx)
+		teams, err := f.Teams(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case ForUser(items):
-			return items, nil
+			return context.Cause(ctx)
 		case err != nil && f.Only != "":
-			return nil, err
+			return err
+		case see(teams):
+			return nil
 		case err != nil && err.Error() != told:
 			told = err.Error()
 			f.Log(told)
@@ -189,7 +228,7 @@ func (f *Follower) Wait(ctx context.Context) ([]Item, error) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(breath):
-			f.folders.Wait(ctx, inspect.MaxAge-breath)
+			f.folders.Wait(ctx, cmp.Or(f.Pace, inspect.MaxAge)-breath)
 		}
 	}
 }

@@ -1,0 +1,168 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"cadre/internal/git/redact"
+	"cadre/internal/render/excerpt"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
+	"cadre/internal/ui/settings"
+)
+
+// Channels returns the channels of the settings. terminal is the terminal in which the process runs,
+// or nil for none: then there is no bell and no desktop.
+func Channels(n settings.Notify, terminal *Terminal) (channels []Channel) {
+	if terminal != nil && n.Bell {
+		channels = append(channels, Channel{Name: "bell", Fleeting: true, Send: terminal.Bell})
+	}
+	if terminal != nil && n.Desktop != settings.NoDesktop {
+		channels = append(channels, Channel{Name: "desktop", Fleeting: true,
+			Send: func(ctx context.Context, f Fact) error { return terminal.Desktop(ctx, n.Desktop, f) }})
+	}
+	return append(channels, Remote(n)...)
+}
+
+// Remote returns the channels that need no terminal.
+func Remote(n settings.Notify) (channels []Channel) {
+	if n.Command != "" {
+		channels = append(channels, Channel{Name: "command", Send: command(n.Command)})
+	}
+	if n.Webhook != nil {
+		channels = append(channels, Channel{Name: "webhook", Send: webhook(*n.Webhook)})
+	}
+	if n.Ntfy != nil {
+		channels = append(channels, Channel{Name: "ntfy", Send: ntfy(*n.Ntfy)})
+	}
+	return channels
+}
+
+// keepOutput is how much of the output of a command an error quotes.
+const keepOutput = 400
+
+// command returns a channel that runs the command with the fact on its standard input as JSON, and
+// in its environment.
+func command(line string) func(context.Context, Fact) error {
+	return func(ctx context.Context, f Fact) error {
+		input, err := json.Marshal(f)
+		if err != nil {
+			return err
+		}
+		procs, err := proc.Open("")
+		if err != nil {
+			return err
+		}
+		defer procs.Close(context.WithoutCancel(ctx))
+		output := &proc.Capture{Head: keepOutput, Tail: keepOutput}
+		exit, err := procs.Run(ctx, proc.Cmd{Args: []string{"/bin/sh", "-c", line}, Input: append(input, '\n'),
+			Env: append(os.Environ(), "CADRE_NOTIFY_TITLE="+f.Title(), "CADRE_NOTIFY_TEXT="+f.Text,
+				"CADRE_NOTIFY_DO="+f.Do, "CADRE_NOTIFY_KIND="+f.Kind, "CADRE_NOTIFY_TEAM="+f.Team,
+				"CADRE_NOTIFY_MEMBER="+f.Member, "CADRE_NOTIFY_TASK="+f.Task),
+			Stdout: output, Stderr: output, Trusted: true}, proc.Ladder{Term: -1})
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("the command was ended after %s", Deadline)
+		case err != nil && !errors.Is(err, proc.ErrLeft):
+			return err
+		case exit.Code != 0 || exit.Signal != 0:
+			said := excerpt.Line(sanitize.Lines(output.String()), keepOutput)
+			if said != "" {
+				said = ": " + said
+			}
+			return fmt.Errorf("the command failed (%s)%s", exit, said)
+		}
+		return nil
+	}
+}
+
+// client sends to the address that it is given and nowhere else.
+var client = &http.Client{
+	Timeout:       Deadline,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// public returns the fact without likely secrets.
+func public(f Fact) Fact {
+	f.Text, f.Do = redact.Text(f.Text), redact.Text(f.Do)
+	return f
+}
+
+// webhook returns a channel that posts the fact as JSON. The header Idempotency-Key has its id.
+func webhook(w settings.Webhook) func(context.Context, Fact) error {
+	return func(ctx context.Context, f Fact) error {
+		f = public(f)
+		body, err := json.Marshal(struct {
+			Title string `json:"title"`
+			Fact
+		}{f.Title(), f})
+		if err != nil {
+			return err
+		}
+		header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {f.ID}}
+		for name, value := range w.Headers {
+			header.Set(name, value)
+		}
+		return post(ctx, w.URL, header, body)
+	}
+}
+
+// ntfy returns a channel that publishes to a topic, as https://docs.ntfy.sh/publish/ says.
+func ntfy(n settings.Ntfy) func(context.Context, Fact) error {
+	return func(ctx context.Context, f Fact) error {
+		f = public(f)
+		header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Title": {ascii(f.Title())},
+			"Priority": {"high"}}
+		if f.Kind == Complete || f.Kind == kindTest {
+			header.Set("Priority", "default")
+		}
+		if n.Token != "" {
+			header.Set("Authorization", "Bearer "+n.Token)
+		}
+		return post(ctx, n.URL, header, []byte(f.Body()))
+	}
+}
+
+// ascii replaces what cannot stand in a header.
+func ascii(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// post sends the body. The error names no address, which may contain a secret, but its host.
+func post(ctx context.Context, address string, header http.Header, body []byte) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return errors.New("the address in the settings cannot be used")
+	}
+	request.Header = header
+	answer, err := client.Do(request)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err
+		}
+		return fmt.Errorf("%s cannot be reached: %w", request.URL.Host, err)
+	}
+	defer answer.Body.Close()
+	defer io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10))
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		why := ""
+		if to := answer.Header.Get("Location"); to != "" {
+			why = "; redirects are not followed"
+		}
+		return fmt.Errorf("%s answered %s%s", request.URL.Host, sanitize.Line(answer.Status), why)
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+// Package notify tells a person that a team needs them, or has ended, where they do not look at it.
+//
+// # Authority
+//
+// Package team says what waits for a person, and package inspect/attention follows it in all teams.
+// Package notify makes facts of that and sends each one through the channels of the settings.
+//
+// # States
+//
+// Each channel has its own state for each fact:
+//
+//	stands ──send──▶ sent            it is not sent again while it stands
+//	   ▲      └─────▶ failed ──pause──▶ stands
+//	   └── it stands again ── gone   the state is forgotten
+//
+// One process at a time serves a channel: it holds the channel's lock in the folder "notified" of
+// the home. A process that is killed leaves its place to the next one, and the file beside the lock
+// says what was sent.
+//
+// # Guarantees
+//
+//   - A fact is sent once through each channel. Only a process that is killed between sending it and
+//     recording that leaves it to be sent again. It has the same id then.
+//   - What stood before the settings were written is not sent.
+//   - The end of a team is one fact. A team that a person paused is none.
+//   - A channel that hangs is ended after [Deadline], delays no other channel, and is reported once.
+//     It is tried again later, with growing pauses.
+//   - Nothing is sent to an address that the settings do not name; redirects are not followed. Likely
+//     secrets are replaced in what is sent over the network.
+package notify

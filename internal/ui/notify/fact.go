@@ -1,0 +1,140 @@
+package notify
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"cadre/internal/inspect/attention"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// Fact is one thing that a person is told.
+type Fact struct {
+	ID     string    `json:"id"` // the same for as long as the same thing stands
+	Team   string    `json:"team"`
+	TeamID string    `json:"teamId,omitempty"` // empty for a damaged team
+	Kind   string    `json:"kind"`             // of the item of attention, or [Complete] or [Aborted]
+	Member string    `json:"member,omitempty"`
+	Task   string    `json:"task,omitempty"`
+	Text   string    `json:"text"`         // a sentence of one line
+	Do     string    `json:"do,omitempty"` // the command that answers or shows it
+	Since  team.Time `json:"since,omitempty"`
+}
+
+// These are the kinds of the end of a team.
+const (
+	Complete = string(team.TeamComplete)
+	Aborted  = string(team.TeamAborted)
+)
+
+// Title returns the headline of a notification.
+func (f Fact) Title() string {
+	switch f.Kind {
+	case Complete:
+		return "Team " + f.Team + " is done"
+	case Aborted:
+		return "Team " + f.Team + " was aborted"
+	case kindTest:
+		return "cadre: a test"
+	case kindSeveral:
+		return "Team " + f.Team + " needs you"
+	}
+	if f.Member != "" {
+		return f.Member + " of team " + f.Team + " needs you"
+	}
+	return "Team " + f.Team + " needs you"
+}
+
+// Body returns the sentence, and what to type.
+func (f Fact) Body() string {
+	if f.Do == "" {
+		return f.Text
+	}
+	return f.Text + "\n" + f.Do
+}
+
+const (
+	kindTest    = "test"
+	kindSeveral = "several"
+)
+
+// Test is the notification with which a person tries a channel.
+func Test(now team.Time) Fact {
+	return Fact{ID: "test/" + strconv.FormatInt(int64(now), 10), Kind: kindTest,
+		Text: "Notifications of this kind arrive.", Since: now}
+}
+
+// settle is how long something must last that a process which is just being replaced may cause.
+const settle = 5 * time.Second
+
+// Facts returns what a person is told of the teams now. do turns a hint into a command line.
+func Facts(teams []attention.Found, do func(team.Hint) string) (facts []Fact) {
+	for _, t := range teams {
+		id := cmp.Or(t.Team.ID, t.Folder)
+		of := Fact{Team: t.Folder, TeamID: t.Team.ID}
+		switch t.Team.Status {
+		case team.TeamComplete, team.TeamAborted:
+			end := of
+			end.Kind, end.ID, end.Since = string(t.Team.Status), id+"/end", t.Team.UpdatedAt
+			end.Text, end.Do = ended(t.Team), do(team.Hint{Action: team.ActShowLog, Team: t.Folder})
+			if t.Team.Released == (team.Released{}) && t.Team.Observed == "" {
+				facts = append(facts, end)
+			}
+		}
+		for _, i := range t.Items {
+			if i.WaitsFor != team.ForUser || quiet(i, t.Paused) {
+				continue
+			}
+			f := of
+			f.ID, f.Kind, f.Member, f.Task, f.Since = id+"/"+i.Key(), string(i.Kind), i.Member, i.Task, i.Since
+			hint := i.Hint
+			hint.Team = t.Folder
+			f.Text, f.Do = sanitize.Line(i.Text), do(hint)
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
+
+// quiet reports whether nobody is told of the item: its cause is something that the person did.
+func quiet(i team.Item, paused bool) bool {
+	switch i.Kind {
+	case team.ItemHeld: // the person interrupted the member
+		return true
+	case team.ItemDormant, team.ItemUnhosted: // the person stopped the team
+		return paused
+	}
+	return false
+}
+
+// lasting reports whether the item is only told once it has lasted, because another process may be
+// about to end it.
+func (f Fact) lasting() bool {
+	switch team.ItemKind(f.Kind) {
+	case team.ItemDormant, team.ItemUnhosted, team.ItemOffline, team.ItemLeadLost:
+		return true
+	}
+	return false
+}
+
+func ended(t team.Team) string {
+	text := fmt.Sprintf("Team %s is %s", t.Name, t.Status)
+	if t.Report != "" {
+		text += "; its report is in " + t.Report
+	}
+	return sanitize.Line(text + ".")
+}
+
+// digest folds facts of one team into one, so that many at once are one notification.
+func digest(facts []Fact) Fact {
+	first := facts[0]
+	if len(facts) == 1 {
+		return first
+	}
+	return Fact{ID: first.ID, Team: first.Team, TeamID: first.TeamID, Kind: kindSeveral, Since: first.Since,
+		Text: fmt.Sprintf("%d things need you. The first: %s", len(facts), first.Text),
+		Do:   "cadre attention " + first.Team}
+}

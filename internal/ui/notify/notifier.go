@@ -1,0 +1,345 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"cadre/internal/inspect/attention"
+	"cadre/internal/sys/filelock"
+	"cadre/internal/team"
+)
+
+// Deadline bounds the sending of one notification through one channel.
+const Deadline = 10 * time.Second
+
+const (
+	// tryLock is the pause between two attempts to serve a channel that another process serves.
+	tryLock = 5 * time.Second
+	// The pause after a failure begins with retry and doubles up to retryMost.
+	retry     = time.Minute
+	retryMost = time.Hour
+	// most facts of one team that are sent at once each by itself.
+	most = 3
+)
+
+// Channel is a way to reach a person.
+type Channel struct {
+	Name string
+	// Send sends one notification. ctx ends after [Deadline].
+	Send func(ctx context.Context, f Fact) error
+	// Fleeting is set for a channel that reaches only whoever sits there now, such as a bell. What
+	// stands when the process starts is not sent through it, and nothing is recorded.
+	Fleeting bool
+}
+
+// Options are what a notifier needs.
+type Options struct {
+	Folder   string    // with the locks and files of the channels
+	Written  time.Time // when the settings were written: what stood before is not sent
+	Channels []Channel
+	Follow   *attention.Follower // belongs to the notifier, which closes it
+	Do       func(team.Hint) string
+	Log      func(string)
+	// Watched returns the ids of the teams that the person looks at now. nil for none.
+	Watched func() []string
+}
+
+// farewell bounds what is sent after the notifier was told to end.
+const farewell = 3 * time.Second
+
+// Run notifies until ctx ends. Then it looks once more, sends what is due within a few seconds, and
+// returns nil.
+func Run(ctx context.Context, o Options) error {
+	defer o.Follow.Close()
+	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	board := newBoard()
+	for _, c := range o.Channels {
+		s := &server{Options: o, channel: c, board: board}
+		serving.Go(func() { s.serve(sending) })
+	}
+	err := o.Follow.Watch(ctx, func(teams []attention.Found) bool {
+		board.put(Facts(teams, o.Do))
+		return false
+	})
+	if ctx.Err() == nil {
+		cancel()
+		return err
+	}
+	last, end := context.WithTimeout(sending, farewell)
+	context.AfterFunc(last, cancel)
+	defer end()
+	if teams, err := o.Follow.Teams(last); err == nil {
+		board.put(Facts(teams, o.Do))
+	}
+	board.end()
+	serving.Wait()
+	return nil
+}
+
+// board has the facts that stand now. Each server reads them at its own pace, so a fact that is gone
+// before it was sent is not sent.
+type board struct {
+	mu      sync.Mutex
+	facts   []Fact
+	seen    bool          // it was written at least once
+	ended   bool          // nothing is written any more
+	changed chan struct{} // closed by the next change
+}
+
+func newBoard() *board { return &board{changed: make(chan struct{})} }
+
+func (b *board) put(facts []Fact) { b.change(func() { b.facts, b.seen = facts, true }) }
+
+// end says that nothing is written any more.
+func (b *board) end() { b.change(func() { b.ended = true }) }
+
+func (b *board) change(by func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	by()
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// news is what a board has at one moment.
+type news struct {
+	facts       []Fact
+	seen, ended bool
+	changed     <-chan struct{}
+}
+
+func (b *board) look() news {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return news{b.facts, b.seen, b.ended, b.changed}
+}
+
+// server serves one channel.
+type server struct {
+	Options
+	channel Channel
+	board   *board
+
+	sent     map[string]bool      // by id
+	since    map[string]time.Time // when a fact that must last was first seen
+	failures int
+	again    time.Time // no attempt before
+}
+
+// serve sends facts while it holds the channel's lock, until the board or ctx ends.
+func (s *server) serve(ctx context.Context) {
+	for {
+		lock, err := filelock.New(s.path(".lock"))
+		if err == nil {
+			err = s.hold(ctx)
+			if unlock := lock.Unlock(); err == nil {
+				err = unlock
+			}
+		}
+		if err != nil && !errors.Is(err, filelock.ErrHeld) {
+			s.Log(fmt.Sprintf("notifications by %s: %v", s.channel.Name, err))
+			return
+		}
+		// the process that holds the lock sends what is left
+		for end := time.Now().Add(tryLock); ; {
+			now := s.board.look()
+			if now.ended || ctx.Err() != nil {
+				return
+			}
+			left := time.Until(end)
+			if left <= 0 {
+				break
+			}
+			pause(ctx, now.changed, left)
+		}
+	}
+}
+
+// hold sends what stands, and what comes, until the board or ctx ends.
+func (s *server) hold(ctx context.Context) error {
+	if err := s.load(); err != nil {
+		return err
+	}
+	for {
+		now, wait := s.board.look(), time.Hour
+		if now.seen {
+			var err error
+			if wait, err = s.step(ctx, now.facts); err != nil {
+				return err
+			}
+		}
+		if now.ended || ctx.Err() != nil {
+			return nil
+		}
+		pause(ctx, now.changed, wait)
+	}
+}
+
+// pause returns when ctx ends, the board changes, or the time is over.
+func pause(ctx context.Context, changed <-chan struct{}, most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-timer.C:
+	}
+}
+
+// step sends what is due of the facts, and returns after which time more is due.
+func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, err error) {
+	now := time.Now()
+	if s.sent == nil {
+		if err := s.begin(facts); err != nil {
+			return 0, err
+		}
+	}
+	due, wait := s.due(facts, now)
+	if gone := s.forget(facts); gone {
+		if err := s.save(); err != nil {
+			return 0, err
+		}
+	}
+	if len(due) == 0 {
+		return wait, nil
+	}
+	if pause := s.again.Sub(now); pause > 0 {
+		return min(wait, pause), nil
+	}
+	for _, some := range grouped(due) {
+		if s.looksAt(some[0]) {
+			s.mark(some)
+			continue
+		}
+		sending, cancel := context.WithTimeout(ctx, Deadline)
+		err := s.channel.Send(sending, digest(some))
+		cancel()
+		if ctx.Err() != nil {
+			return 0, nil
+		}
+		if err != nil {
+			s.failed(err)
+			return min(wait, time.Until(s.again)), nil
+		}
+		s.failures = 0
+		s.mark(some)
+		if err := s.save(); err != nil {
+			return 0, err
+		}
+	}
+	return wait, s.save()
+}
+
+// failed reports the first failure in a row, and puts off the next attempt.
+func (s *server) failed(err error) {
+	if s.failures == 0 {
+		s.Log(fmt.Sprintf("A notification by %s failed: %v. Try it with: cadre notify --test", s.channel.Name, err))
+	}
+	pause := min(retry<<min(s.failures, 10), retryMost)
+	s.failures++
+	s.again = time.Now().Add(pause)
+}
+
+// begin takes what stood before the settings were written, or for a fleeting channel what stands, as
+// sent.
+func (s *server) begin(facts []Fact) error {
+	s.sent = map[string]bool{}
+	for _, f := range facts {
+		if s.channel.Fleeting || f.Since == 0 || time.UnixMilli(int64(f.Since)).Before(s.Written) {
+			s.sent[f.ID] = true
+		}
+	}
+	return s.save()
+}
+
+// due returns the facts that are not sent yet, and after which time one more may be.
+func (s *server) due(facts []Fact, now time.Time) (due []Fact, wait time.Duration) {
+	wait = time.Hour
+	for _, f := range facts {
+		if s.sent[f.ID] {
+			continue
+		}
+		if f.lasting() {
+			if s.since == nil {
+				s.since = map[string]time.Time{}
+			}
+			if s.since[f.ID].IsZero() {
+				s.since[f.ID] = now
+			}
+			if left := settle - now.Sub(s.since[f.ID]); left > 0 {
+				wait = min(wait, left)
+				continue
+			}
+		}
+		due = append(due, f)
+	}
+	return due, wait
+}
+
+// forget drops the states of facts that do not stand any more. It reports whether one was sent.
+func (s *server) forget(facts []Fact) (gone bool) {
+	stands := make(map[string]bool, len(facts))
+	for _, f := range facts {
+		stands[f.ID] = true
+	}
+	for id := range s.sent {
+		if !stands[id] {
+			delete(s.sent, id)
+			gone = true
+		}
+	}
+	for id := range s.since {
+		if !stands[id] {
+			delete(s.since, id)
+		}
+	}
+	return gone
+}
+
+func (s *server) mark(facts []Fact) {
+	for _, f := range facts {
+		s.sent[f.ID] = true
+	}
+}
+
+// looksAt reports whether the person looks at the team of the fact.
+func (s *server) looksAt(f Fact) bool {
+	if s.Watched == nil || f.TeamID == "" {
+		return false
+	}
+	for _, id := range s.Watched() {
+		if id == f.TeamID {
+			return true
+		}
+	}
+	return false
+}
+
+// grouped returns the facts in the groups that are sent together: those of a team with many of them
+// are one.
+func grouped(facts []Fact) (groups [][]Fact) {
+	for len(facts) > 0 {
+		n := 1
+		for n < len(facts) && facts[n].Team == facts[0].Team {
+			n++
+		}
+		if n > most {
+			groups = append(groups, facts[:n])
+		} else {
+			for i := range n {
+				groups = append(groups, facts[i:i+1])
+			}
+		}
+		facts = facts[n:]
+	}
+	return groups
+}
