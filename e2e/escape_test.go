@@ -61,6 +61,7 @@ var outside = map[string][][]string{
 	"consolidate":         {{"consolidate", "demo", "--no-commit"}, {"consolidate", "other", "--no-commit"}},
 	"checkpoint":          {{"checkpoint", "other"}},
 	"trust":               {{"trust"}, {"trust", "--yes"}, {"trust", "--list"}, {"trust", "--revoke"}},
+	"notify":              {{"notify"}, {"notify", "--test"}},
 	"hooks dir":           {{"hooks", "--dir", "."}},
 	"hooks disable":       {{"hooks", "disable", "demo", "TaskCreated"}, {"hooks", "disable", "other", "TaskCreated"}},
 	"hooks enable":        {{"hooks", "enable", "demo", "TaskCreated"}},

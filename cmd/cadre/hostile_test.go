@@ -158,6 +158,7 @@ var drives = map[string][]drive{
 		shows("evil", "2", "--owner", "{evil}")},
 	"trust": {{args: []string{}, shows: true, types: "y\n"}, shows("--yes"), calls("--list"),
 		shows("--revoke"), shows("--yes", "--json"), shows("--dir", "{evil}")},
+	"notify":  {calls(), calls("--json"), calls("--test"), calls("--test", "--watch")},
 	"version": {calls(), calls("--json")},
 	"wake":    {calls("--team", "evil"), calls("--team", "{evil}"), calls("--team", "evil", "--as", "{evil}")},
 }

@@ -96,7 +96,7 @@ var commands = []entry{
 	{"claude-teammate", "work", (*app).teammateCommand}, {"report-killed", "work", (*app).reportKilledCommand},
 
 	{"fsck", "care", (*app).fsckCommand}, {"trust", "care", (*app).trustCommand},
-	{"hooks", "care", (*app).hooksCommand},
+	{"hooks", "care", (*app).hooksCommand}, {"notify", "care", (*app).notifyCommand},
 	{"doctor", "care", (*app).doctorCommand}, {"version", "care", (*app).versionCommand},
 
 	{"gemini-hook", "", (*app).geminiHookCommand}, // hidden

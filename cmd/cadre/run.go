@@ -286,6 +286,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		asker.saw(ctx, r, of)
 	}
 	o.Hurry, o.Kill = a.haste.hurry, a.haste.kill
+	defer a.notifies(context.WithoutCancel(ctx), p.note)()
 	stop := a.announce(ctx, p.note, p.sessions)
 	r, err := run.Run(ctx, o)
 	stop()

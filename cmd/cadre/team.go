@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -195,6 +196,7 @@ func (a *app) hostCommand() *cobra.Command {
 		if err != nil {
 			return a.moving(err, name, "cadre resume "+name)
 		}
+		defer a.notifies(context.WithoutCancel(ctx), a.note)()
 		defer a.announce(ctx, a.note, func() int { return sessions(t) })()
 		select {
 		case <-ctx.Done():

@@ -16,6 +16,7 @@ const may = ""
 var (
 	inChecks = map[string]string{
 		"trust":              "hooks that are trusted run with the user's rights",
+		"notify":             "it runs a command of the user's settings",
 		"hooks --dir":        may,
 		"hooks disable":      "hooks judge what members do",
 		"hooks enable":       may,

@@ -32,6 +32,7 @@ var commands = []Row{
 	{Name: "checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by " +
 		"themselves"},
 	{Name: "trust", Rule: User, Because: "hooks that are trusted run with the user's rights"},
+	{Name: "notify", Rule: User, Because: "it runs a command and sends to addresses that the user chose"},
 	{Name: "hooks", Rule: Reads, Flags: []Flag{
 		{"dir", User, "the hooks of other projects are not the session's business"}}},
 	{Name: "hooks disable", Rule: User, Because: "hooks judge what members do"},

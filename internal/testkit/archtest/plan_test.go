@@ -218,6 +218,11 @@ var rooms = []room{
 			"the agent"},
 	{"ui/sessionview", []string{"agent/sessionlog", "render", "render/sanitize", "team"},
 		"a session looks the same on every screen; the front end decides where it comes from"},
+	{"ui/settings", []string{"sys/regularfile"},
+		"the file says how cadre shows itself, and each front end reads its part"},
+	{"ui/notify", []string{"git/redact", "inspect/attention", "render/excerpt", "render/sanitize", "sys/atomicfile",
+		"sys/filelock", "sys/proc", "sys/regularfile", "team", "ui/settings"},
+		"it sends what the one list of attention has, and every long command may start it"},
 	{"testkit/archtest", nil,
 		"it contains only tests"},
 	{"testkit/doctest", nil,
@@ -265,8 +270,10 @@ var bans = []ban{
 			"starts hosts in the background, which do outlive the process that started them"},
 	{imports: []string{"net"},
 		but: []string{"internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex",
-			"internal/agent/acp", "internal/claude/sdkrelay", "internal/sys/websocket"},
-		because: "nothing of this talks to a network. Claude Code connects to sdkrelay, on loopback unless a person " +
+			"internal/agent/acp", "internal/claude/sdkrelay", "internal/sys/websocket", "internal/ui/notify",
+			"internal/ui/settings"},
+		because: "nothing of this talks to a network, except that notify sends to the addresses in the person's " +
+			"settings. Claude Code connects to sdkrelay, on loopback unless a person " +
 			"says otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the " +
 			"driver that gemini's hook asks; tests have a model on loopback"},
 	{imports: []string{"log", "log/slog"},
@@ -332,6 +339,8 @@ var front = []fronted{
 	{"agent/drivers", nil, "its help names the agents, and it tells the engine their helper"},
 	{"agent/acp", []string{"Hook", "Relay"}, "agents start it as their helper, on its standard input and output"},
 	{"agent/mcpserver", []string{"Options", "Stdio"}, "it serves tools on its standard input and output"},
+	{"ui/notify", nil, "it tells the person at this terminal, and shows how"},
+	{"ui/settings", nil, "the person's own choices"},
 	{"ui/sessionview", nil, "a session looks the same in every front end"},
 	{"agent/prompts", []string{"News"}, "it prints that there is news, for an agent's hook"},
 	{"agent/wake", []string{"Hook"}, "its help shows the hook"},
@@ -396,6 +405,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/agent/claudetmux", "when a member of a team of files joined it, and was answered"},
 	{"internal/guest", "it stamps commands and messages to a team that has no journal"},
 	{"internal/layout", "the age of a folder whose creation was not finished"},
+	{"internal/ui/notify", "when a notification is tried again, and how long a fact has stood"},
 	{"pkg/teams", "the deadline for the answer to a permission request"},
 	{"cmd/cadre", "when a project was trusted, and when a member joined a team of Claude Code"},
 }

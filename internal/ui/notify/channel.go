@@ -23,10 +23,10 @@ import (
 // or nil for none: then there is no bell and no desktop.
 func Channels(n settings.Notify, terminal *Terminal) (channels []Channel) {
 	if terminal != nil && n.Bell {
-		channels = append(channels, Channel{Name: "bell", Fleeting: true, Send: terminal.Bell})
+		channels = append(channels, Channel{Name: "bell", To: "this terminal", Fleeting: true, Send: terminal.Bell})
 	}
 	if terminal != nil && n.Desktop != settings.NoDesktop {
-		channels = append(channels, Channel{Name: "desktop", Fleeting: true,
+		channels = append(channels, Channel{Name: "desktop", To: "this terminal", Fleeting: true,
 			Send: func(ctx context.Context, f Fact) error { return terminal.Desktop(ctx, n.Desktop, f) }})
 	}
 	return append(channels, Remote(n)...)
@@ -35,15 +35,23 @@ func Channels(n settings.Notify, terminal *Terminal) (channels []Channel) {
 // Remote returns the channels that need no terminal.
 func Remote(n settings.Notify) (channels []Channel) {
 	if n.Command != "" {
-		channels = append(channels, Channel{Name: "command", Send: command(n.Command)})
+		channels = append(channels, Channel{Name: "command", To: n.Command, Send: command(n.Command)})
 	}
 	if n.Webhook != nil {
-		channels = append(channels, Channel{Name: "webhook", Send: webhook(*n.Webhook)})
+		channels = append(channels, Channel{Name: "webhook", To: host(n.Webhook.URL), Send: webhook(*n.Webhook)})
 	}
 	if n.Ntfy != nil {
-		channels = append(channels, Channel{Name: "ntfy", Send: ntfy(*n.Ntfy)})
+		channels = append(channels, Channel{Name: "ntfy", To: host(n.Ntfy.URL), Send: ntfy(*n.Ntfy)})
 	}
 	return channels
+}
+
+// host returns the host of an address. The rest is often secret.
+func host(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Host
+	}
+	return ""
 }
 
 // keepOutput is how much of the output of a command an error quotes.
@@ -53,7 +61,7 @@ const keepOutput = 400
 // in its environment.
 func command(line string) func(context.Context, Fact) error {
 	return func(ctx context.Context, f Fact) error {
-		input, err := json.Marshal(f)
+		input, err := encode(f)
 		if err != nil {
 			return err
 		}
@@ -90,6 +98,14 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
+// encode returns the fact as JSON, with its title.
+func encode(f Fact) ([]byte, error) {
+	return json.Marshal(struct {
+		Title string `json:"title"`
+		Fact
+	}{f.Title(), f})
+}
+
 // public returns the fact without likely secrets.
 func public(f Fact) Fact {
 	f.Text, f.Do = redact.Text(f.Text), redact.Text(f.Do)
@@ -100,10 +116,7 @@ func public(f Fact) Fact {
 func webhook(w settings.Webhook) func(context.Context, Fact) error {
 	return func(ctx context.Context, f Fact) error {
 		f = public(f)
-		body, err := json.Marshal(struct {
-			Title string `json:"title"`
-			Fact
-		}{f.Title(), f})
+		body, err := encode(f)
 		if err != nil {
 			return err
 		}

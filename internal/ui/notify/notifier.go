@@ -29,6 +29,7 @@ const (
 // Channel is a way to reach a person.
 type Channel struct {
 	Name string
+	To   string // where it sends to, for the person
 	// Send sends one notification. ctx ends after [Deadline].
 	Send func(ctx context.Context, f Fact) error
 	// Fleeting is set for a channel that reaches only whoever sits there now, such as a bell. What

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
 	"cadre/internal/ui/settings"
 )
 
@@ -76,12 +76,21 @@ func (t *Terminal) Desktop(ctx context.Context, how settings.Desktop, f Fact) er
 func (t *Terminal) passes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
 	defer cancel()
-	value, err := exec.CommandContext(ctx, "tmux", "show-options", "-Apv", "-t", t.Getenv("TMUX_PANE"),
-		"allow-passthrough").Output()
+	procs, err := proc.Open("")
 	if err != nil {
-		return fmt.Errorf("tmux was asked for allow-passthrough: %w", err)
+		return err
 	}
-	if got := strings.TrimSpace(string(value)); got != "on" && got != "all" {
+	defer procs.Close(context.WithoutCancel(ctx))
+	var value proc.Capture
+	exit, err := procs.Run(ctx, proc.Cmd{Args: []string{"tmux", "show-options", "-Apv", "-t", t.Getenv("TMUX_PANE"),
+		"allow-passthrough"}, Stdout: &value}, proc.Ladder{Term: -1})
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("tmux ended with %s", exit)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot ask tmux for allow-passthrough: %w", err)
+	}
+	if got := strings.TrimSpace(value.String()); got != "on" && got != "all" {
 		return errors.New("tmux keeps the notification to itself; allow it with: tmux set -g allow-passthrough on")
 	}
 	return nil

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+	"cadre/internal/ui/notify"
+	"cadre/internal/ui/settings"
+)
+
+func (a *app) notifyCommand() *cobra.Command {
+	var test, watch bool
+	c := &cobra.Command{
+		Use: "notify", Short: "Show or try how you are notified", Args: exactly(0),
+		Long: `Show the ways in which you are notified when a team needs you, is done, or is dead. They are in settings.json in the folder of the teams:
+
+  {"notify": {
+    "bell": true,
+    "desktop": "auto",
+    "command": "notify-send \"$CADRE_NOTIFY_TITLE\" \"$CADRE_NOTIFY_TEXT\"",
+    "webhook": {"url": "https://example.com/hook", "headers": {"Authorization": "Bearer TOKEN"}},
+    "ntfy":    {"url": "https://ntfy.sh/TOPIC", "token": "TOKEN"}
+  }}
+
+bell and desktop use the terminal in which cadre run works; desktop is auto, osc9, osc777 or osc99. The others also work without a terminal: any cadre run
+and any background host sends them. Where no such process is alive, cadre notify --watch does, for example as a service.
+
+You are notified once of each thing that cadre attention lists for you, and once of the end of a team. Nothing is sent anywhere that is not in the file.
+
+Exit status 0: shown; with --test, every notification was sent. 1: one was not. 2: the file has a mistake.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, _, err := a.settings()
+			if err != nil {
+				return usage{err}
+			}
+			terminal := notify.OpenTerminal()
+			defer terminal.Close()
+			switch {
+			case test && watch:
+				return usage{errors.New("--test sends once, and --watch stays; use one of them")}
+			case watch:
+				if len(notify.Remote(s.Notify)) == 0 && (terminal == nil || len(notify.Channels(s.Notify, terminal)) == 0) {
+					return usage{errors.New("there is nothing to notify by; set notify in " + settings.File(a.home.Root))}
+				}
+				stays()
+				return a.notifyUntil(c.Context(), terminal)
+			}
+			return a.showChannels(c.Context(), s.Notify, terminal, test)
+		},
+	}
+	c.Flags().BoolVar(&test, "test", false, "send a notification in each way now")
+	c.Flags().BoolVar(&watch, "watch", false, "notify until it is ended")
+	return c
+}
+
+// settings returns the settings of the home, and when they were written.
+func (a *app) settings() (s settings.Settings, written time.Time, err error) {
+	path := settings.File(a.home.Root)
+	if s, err = settings.Load(path); err != nil {
+		return s, written, err
+	}
+	if info, err := os.Stat(path); err == nil {
+		written = info.ModTime()
+	}
+	return s, written, nil
+}
+
+// channel is one way to notify a person.
+type channel struct {
+	Name  string `json:"name"`            // bell, desktop, command, webhook or ntfy
+	To    string `json:"to"`              // the command, or the host that is sent to
+	Sent  bool   `json:"sent"`            // by --test
+	Error string `json:"error,omitempty"` // why it was not
+}
+
+// showChannels lists the channels. If test is set, it sends a notification through each.
+func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *notify.Terminal, test bool) error {
+	all := []channel{}
+	failed := false
+	channels := notify.Channels(n, terminal)
+	if terminal == nil {
+		for _, c := range notify.Channels(n, &notify.Terminal{}) {
+			if c.Fleeting {
+				all = append(all, channel{Name: c.Name, To: "a terminal, which this process does not have"})
+			}
+		}
+	}
+	for _, c := range channels {
+		one := channel{Name: c.Name, To: c.To}
+		if test {
+			sending, cancel := context.WithTimeout(ctx, notify.Deadline)
+			err := c.Send(sending, notify.Test(now()))
+			cancel()
+			if one.Sent = err == nil; err != nil {
+				one.Error, failed = err.Error(), true
+			}
+		}
+		all = append(all, one)
+	}
+	err := a.print(all, func(w *sanitize.Writer) error {
+		if len(all) == 0 {
+			return said("You are not notified. cadre notify --help says what to put into %s.",
+				settings.File(a.home.Root))(w)
+		}
+		t := render.NewList()
+		for _, c := range all {
+			switch {
+			case c.Error != "":
+				t.Row("✗", c.Name, c.To, c.Error)
+			case c.Sent:
+				t.Row("✓", c.Name, c.To, "sent")
+			default:
+				t.Row("·", c.Name, c.To, "")
+			}
+		}
+		return t.Write(w)
+	})
+	if err == nil && failed {
+		err = exit(tryAgain)
+	}
+	return err
+}
+
+// notifies notifies the person while a long command works, if the settings say so. The caller calls
+// end when the command is done; what is due then is still sent.
+func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
+	if !a.who.IsUser() {
+		return func() {}
+	}
+	s, _, err := a.settings()
+	if err != nil {
+		note("Nobody is notified: " + err.Error())
+		return func() {}
+	}
+	if len(notify.Channels(s.Notify, &notify.Terminal{})) == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		terminal := notify.OpenTerminal()
+		defer terminal.Close()
+		if err := a.notifyUntil(ctx, terminal); err != nil {
+			note("Nobody is notified: " + err.Error())
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// notifyPace is the longest time between two looks at the processes of teams.
+const notifyPace = 5 * time.Second
+
+// notifyUntil notifies the person until ctx ends.
+func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal) error {
+	s, written, err := a.settings()
+	if err != nil {
+		return err
+	}
+	follow := a.engine().Attention("")
+	follow.Pace = notifyPace
+	return notify.Run(ctx, notify.Options{Folder: filepath.Join(a.home.Root, "notified"), Written: written,
+		Channels: notify.Channels(s.Notify, terminal), Follow: follow,
+		Do: func(h team.Hint) string { return command(h).line }, Log: a.note})
+}
