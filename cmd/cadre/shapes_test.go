@@ -66,6 +66,7 @@ func prints() map[string][]printedForm {
 		"fsck":          {one[verdict]("")},
 		"handover":      {one[concerned]("")},
 		"hooks":         {one[hooksListed]("")},
+		"notify":        {listOf[channel]("")},
 		"hooks disable": {one[switched]("")},
 		"hooks enable":  {one[switched]("")},
 		"hooks try":     {one[engine.HookTrial]("")},
