@@ -75,6 +75,7 @@ type Team struct {
 	kept     *kept // nil for a team on the disk
 	procs    atomic.Pointer[proc.Register]
 	runnable bool // the last Runnable accepted the team
+	marks    marks
 }
 
 // Note sends the text to Log, if there is one.

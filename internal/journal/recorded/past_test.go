@@ -39,7 +39,7 @@ func pastOf(j journal.Journal) *Past { return NewPast(j.Read, j.Snapshot) }
 // and that keyframes keep their bound, with and without a snapshot in the journal.
 func TestAtIsTheReplayedState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := historytest.Play(rapid.SliceOfN(rapid.Uint32(), 0, 120).Draw(t, "choices"))
+		h := historytest.Play(historytest.Choices(120).Draw(t, "choices"))
 		want := replay(h)
 		j := memjournal.New("t1", h.Encoded()...).Open()
 		p := pastOf(j)

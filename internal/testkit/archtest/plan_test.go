@@ -183,7 +183,8 @@ var rooms = []room{
 		"agent/sessionlog", "agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate",
 		"consolidate/branches", "engine/upkeep",
 		"git/checkout", "git/checkpoint", "git/project", "git/worktree", "hook", "host", "inspect", "inspect/attention",
-		"inspect/catalog", "inspect/history", "journal", "journal/memjournal", "layout", "liveness/detector",
+		"inspect/catalog", "inspect/history", "journal", "journal/memjournal", "journal/recorded", "layout",
+		"liveness/detector",
 		"liveness/leader",
 		"observe/store", "replica", "sys/filelock", "sys/proc", "sys/regularfile", "team", "transfer"},
 		"it is the one place that assembles replicas, hosts, leads and outside members, so that all front ends have " +

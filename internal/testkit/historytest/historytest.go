@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"cadre/internal/team"
+
+	"pgregory.net/rapid"
 )
 
 // Began is the time of the first record of every history.
@@ -59,6 +61,22 @@ func (t *Team) Encoded() [][]byte {
 
 var members = []string{"ann", "bob", "cy", "dan"}
 
+// Choices generates choices for [Play], at most that many and at least a
+// third of it. All histories begin with tasks and with members
+// of three agents, one of whom must submit a plan.
+func Choices(most int) *rapid.Generator[[]uint32] {
+	// Rapid prefers small numbers, which would choose the same few commands.
+	choice := rapid.Custom(func(t *rapid.T) uint32 {
+		action := rapid.SampledFrom(actions).Draw(t, "action")
+		return action + 24*(rapid.Uint32().Draw(t, "details")*2654435761>>8)
+	})
+	return rapid.Map(rapid.SliceOfN(choice, most/3, most), func(choices []uint32) []uint32 {
+		return append([]uint32{0, 24 * 36, 24 * 24, 24 * 108, 2, 3, 3, 4}, choices...)
+	})
+}
+
+var actions = []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}
+
 // Play returns the history that the choices make: each one is a command on members and tasks that
 // exist, or nearly.
 func Play(choices []uint32) *Team {
@@ -80,31 +98,37 @@ func (t *Team) play(c uint32) {
 	t.Now += team.Time(take(4)) * 20_000
 	name := members[take(len(members))]
 	task := func() string { return strconv.Itoa(1 + take(t.tasks()+1)) }
+	held := func() string { // a task of the member, if it has one
+		if held := t.State.Held(name); len(held) > 0 {
+			return held[0].ID
+		}
+		return task()
+	}
 	host := team.Host("h")
 	switch action {
 	case 0, 1:
 		t.Do("lead", &team.SpawnMember{Name: name, Agent: []string{team.Claude, team.Shell, team.External}[take(3)],
-			Prompt: "work", Role: []string{"", "tester"}[take(2)]})
+			Prompt: "work", Role: []string{"", "tester"}[take(2)], PlanApproval: take(2) == 1})
 	case 2:
 		t.Do(host, &team.AttachMember{Member: name})
 		t.Do(host, &team.ReportStarted{Member: name, Session: "s" + strconv.Itoa(take(3))})
 	case 3, 4:
 		b := &team.CreateTask{Subject: "look at it", Run: "true", Retries: int64(take(2))}
-		if take(2) == 0 {
+		if take(2) == 1 {
 			b.BlockedBy = []string{task()}
 		}
-		if take(4) == 0 {
+		if take(4) == 1 {
 			b.Owner = name
 		}
 		t.Do("lead", b)
 	case 5, 6:
 		t.Do(name, &team.ClaimTask{})
 	case 7:
-		t.Do(team.User, &team.CompleteTask{Task: task(), Member: name, Result: "done"})
+		t.Do(team.User, &team.CompleteTask{Task: held(), Member: name, Result: "done"})
 	case 8:
-		t.Do(name, &team.CompleteTask{Task: task()})
+		t.Do(name, &team.CompleteTask{Task: held()})
 	case 9:
-		t.Do(name, &team.FailTask{Task: task(), Reason: "exit status 1"})
+		t.Do(name, &team.FailTask{Task: held(), Reason: "exit status 1"})
 	case 10:
 		t.Do("lead", &team.ReleaseTask{Task: task(), Reason: "again"})
 	case 11, 12:

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+
+	"cadre/internal/inspect/history"
+	"cadre/internal/journal/recorded"
+	"cadre/internal/team"
+)
+
+// LostError reports records that are lost to damage, and which states can be shown; see
+// [Team.Past].
+type LostError = recorded.LostError
+
+// marks are the marks of a team's history, as far as they were asked for.
+type marks struct {
+	mu  sync.Mutex
+	all history.Marks
+}
+
+// Marks returns the records that a person may want to see the team at: failures, waits for a person
+// and commits. It reads what was recorded since the last call. What damage hides has no marks.
+func (t *Team) Marks(ctx context.Context) ([]history.Mark, error) {
+	t.marks.mu.Lock()
+	defer t.marks.mu.Unlock()
+	for r, err := range t.Past().Records(ctx, t.marks.all.Through()) {
+		switch {
+		case err == nil:
+			t.marks.all.Add(r)
+		case !lost(err):
+			return nil, err
+		}
+	}
+	return slices.Clone(t.marks.all.All()), nil
+}
+
+// Since sums up what happened after the record seq, for the person who leads or watches the team.
+// 0 stands for the whole history.
+func (t *Team) Since(ctx context.Context, seq int64) (history.Summary, error) {
+	var s history.Summary
+	if lead := t.Lead(); lead.Agent == team.External {
+		s.Reader = lead.Name
+	}
+	if seq < 0 {
+		return s, team.Refuse(team.Invalid, "record %d does not exist: the first record of a team is record 1", seq)
+	}
+	return s, s.Sum(t.Past().Records(ctx, seq), lost)
+}
+
+// Records yields the records after seq after that exist now. Unlike Read it continues after records
+// that are lost to damage: it yields a [*LostError] for them.
+func (t *Team) Records(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
+	return t.Past().Records(ctx, after)
+}
+
+// lost reports whether the error says that records are lost, so that later ones may follow.
+func lost(err error) bool {
+	_, is := errors.AsType[*LostError](err)
+	return is
+}
