@@ -217,6 +217,8 @@ var rooms = []room{
 		"sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"it is a member of a team that Claude Code runs: an agent by its contract, and the files; the caller chooses " +
 			"the agent"},
+	{"ui/timeline", []string{"team"},
+		"lanes are a function of the records; a terminal and a browser draw the same ones"},
 	{"ui/sessionview", []string{"agent/sessionlog", "render", "render/sanitize", "team"},
 		"a session looks the same on every screen; the front end decides where it comes from"},
 	{"ui/settings", []string{"sys/regularfile"},

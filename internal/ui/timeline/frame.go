@@ -1,0 +1,288 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+// View says which part of a timeline is shown, and how wide.
+type View struct {
+	Columns int       // at least 1
+	From    team.Time // 0 for the first record
+	// To is where the last column ends: the present time of a team that runs. 0 stands for the last
+	// record.
+	To      team.Time
+	Members []string // whose lanes, in this order; nil for all
+	// Whole shows the times in which nobody works as long as they were. Otherwise a time of more
+	// than [Long] in which nobody works takes one column, or less where there are many.
+	Whole bool
+}
+
+// Frame is a timeline in columns.
+type Frame struct {
+	Rows  []Row
+	Edges []team.Time // Edges[i] is where column i begins; there is one more than columns
+	Quiet []bool      // whether the column stands for a compressed time
+}
+
+// Row is the lane of one member.
+type Row struct {
+	Member string
+	Cells  []Cell
+}
+
+// Cell is one column of a lane.
+type Cell struct {
+	Kind Kind
+	Mark MarkKind
+	// Quiet says that the column stands for a compressed time.
+	Quiet bool
+}
+
+// Frame returns the lanes in columns.
+func (t *Timeline) Frame(v View) Frame {
+	columns := max(1, v.Columns)
+	from, to := v.From, v.To
+	if from == 0 {
+		from = t.began
+	}
+	if to == 0 {
+		to = t.last
+	}
+	scale := t.scale(from, max(to, from+1), columns, v.Whole)
+	f := Frame{Edges: make([]team.Time, columns+1), Quiet: make([]bool, columns)}
+	for i := range f.Edges {
+		f.Edges[i] = scale.time(i, 0)
+		if i < columns {
+			_, f.Quiet[i] = scale.at(i, 1)
+		}
+	}
+	lanes := t.lanes
+	if v.Members != nil {
+		lanes = nil
+		for _, name := range v.Members {
+			if l := t.named[name]; l != nil {
+				lanes = append(lanes, l)
+			}
+		}
+	}
+	for _, l := range lanes {
+		f.Rows = append(f.Rows, Row{l.name, t.cells(l, &f, scale)})
+	}
+	return f
+}
+
+// cells returns the columns of a lane.
+func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
+	cells := make([]Cell, len(f.Quiet))
+	for i := range cells {
+		begin, end := f.Edges[i], f.Edges[i+1]
+		c := &cells[i]
+		c.Mark = l.marked(begin, max(end, begin+1))
+		switch {
+		case f.Quiet[i]:
+			middle, _ := s.at(i, 1)
+			c.Kind, c.Quiet = l.at(middle), true
+		case end <= begin:
+			c.Kind = l.at(begin)
+		default:
+			c.Kind = l.between(begin, end).main()
+		}
+	}
+	if n := len(cells) - 1; cells[n].Mark == NoMark {
+		cells[n].Mark = l.marked(f.Edges[n], f.Edges[n+1]+1) // the last record is at its end
+	}
+	return cells
+}
+
+// main returns the kind that stands for the time: the longest, but what is worth a look where it
+// takes a quarter.
+func (d totals) main() Kind {
+	longest, sum := Absent, int64(0)
+	for k, ms := range d {
+		if sum += ms; ms > d[longest] {
+			longest = Kind(k)
+		}
+	}
+	if longest >= Working && longest <= Dependency {
+		return longest
+	}
+	best := Working
+	for k := Working; k <= Dependency; k++ {
+		if d[k] > d[best] {
+			best = k
+		}
+	}
+	if 4*d[best] >= sum && d[best] > 0 {
+		return best
+	}
+	return longest
+}
+
+// scale maps columns to times. Compressed times have the same room each.
+type scale struct {
+	from, to team.Time
+	quiet    []stretch // that are compressed, cut to the time that is shown
+	room     int64     // for each of them, in milliseconds of other times
+	columns  int64
+	length   int64 // of the columns together, in the same unit
+}
+
+// scale returns the scale for a time. It looks up the compressed times in it and copies none.
+func (t *Timeline) scale(from, to team.Time, columns int, whole bool) scale {
+	s := scale{from: from, to: to, columns: int64(columns), length: int64(to - from)}
+	if whole {
+		return s
+	}
+	all := t.quiet
+	if t.working == 0 && to-max(t.quietSince, from) >= Long && t.quietSince >= 0 && len(t.lanes) > 0 {
+		t.quiet = slices.Grow(t.quiet, 1) // the one that has not ended is appended without a copy
+		all = append(t.quiet, stretch{t.quietSince, to, t.quietBefore()})
+	}
+	first, _ := slices.BinarySearchFunc(all, from, func(q stretch, at team.Time) int { return cmp.Compare(q.to, at) })
+	end, _ := slices.BinarySearchFunc(all, to, func(q stretch, at team.Time) int { return cmp.Compare(q.from, at) })
+	if first >= end {
+		return s
+	}
+	s.quiet = all[first:end]
+	active := s.length - s.hidden(to)
+	if n := int64(len(s.quiet)); 4*n <= s.columns {
+		s.room = max(1, active/(s.columns-n))
+	} else {
+		s.room = max(1, active/3/n)
+	}
+	s.length = active + s.room*int64(len(s.quiet))
+	return s
+}
+
+// hidden returns how much of the time before at is compressed.
+func (s *scale) hidden(at team.Time) int64 {
+	i, _ := slices.BinarySearchFunc(s.quiet, at, func(q stretch, at team.Time) int { return cmp.Compare(q.from, at) })
+	if i == 0 {
+		return 0
+	}
+	last := s.quiet[i-1]
+	cut := max(0, int64(s.from-s.quiet[0].from)) // the first may begin before the time that is shown
+	return last.before + int64(min(at, last.to)-last.from) - s.quiet[0].before - cut
+}
+
+// position returns where the stretch with that index begins, in the unit of length.
+func (s *scale) position(i int) int64 {
+	at := max(s.from, s.quiet[i].from)
+	return int64(at-s.from) - s.hidden(at) + s.room*int64(i)
+}
+
+// time returns the time at a column, and the half of it.
+func (s *scale) time(column, half int) team.Time {
+	at, _ := s.at(column, half)
+	return at
+}
+
+// at returns the time at a column, and the half of it, and whether that is in a compressed time.
+func (s *scale) at(column, half int) (at team.Time, quiet bool) {
+	p := s.length * int64(2*column+half) / (2 * s.columns)
+	if column == int(s.columns) {
+		return s.to, false
+	}
+	// The last stretch that begins at or before the position.
+	lo, hi := 0, len(s.quiet)
+	for lo < hi {
+		if middle := (lo + hi) / 2; s.position(middle) <= p {
+			lo = middle + 1
+		} else {
+			hi = middle
+		}
+	}
+	if lo == 0 {
+		return s.from + team.Time(p), false
+	}
+	q := s.quiet[lo-1]
+	begin, end := max(s.from, q.from), min(s.to, q.to)
+	past := p - s.position(lo-1)
+	if past < s.room {
+		return begin + team.Time(float64(end-begin)*float64(past)/float64(s.room)), true
+	}
+	return end + team.Time(past-s.room), false
+}
+
+// Column returns the column of the frame at that time.
+func (f *Frame) Column(at team.Time) int {
+	i, exact := slices.BinarySearch(f.Edges, at)
+	if !exact {
+		i--
+	}
+	return max(0, min(i, len(f.Quiet)-1))
+}
+
+// signs are the characters of the kinds and marks, each one column wide.
+type signs struct {
+	kinds [kinds]rune
+	marks [markKinds]rune
+	quiet rune
+}
+
+var (
+	drawn = signs{[kinds]rune{' ', '‥', '█', '▓', '?', '~', '░', '·', ' '}, [markKinds]rune{' ', '↺', '◆', '✗'}, '⋯'}
+	ascii = signs{[kinds]rune{' ', ',', '#', '=', '?', '~', ':', '.', ' '}, [markKinds]rune{' ', 'r', 'p', 'x'}, '-'}
+)
+
+func chars(plain bool) *signs {
+	if plain {
+		return &ascii
+	}
+	return &drawn
+}
+
+// Rune returns the character of the cell, one column wide. plain uses ASCII alone.
+func (c Cell) Rune(plain bool) rune {
+	s := chars(plain)
+	switch {
+	case c.Mark != NoMark:
+		return s.marks[c.Mark]
+	case c.Quiet && c.Kind != Absent && c.Kind != Ended:
+		return s.quiet
+	}
+	return s.kinds[c.Kind]
+}
+
+// Text returns the lane as one character a column.
+func (r Row) Text(plain bool) string {
+	var b strings.Builder
+	for _, c := range r.Cells {
+		b.WriteRune(c.Rune(plain))
+	}
+	return b.String()
+}
+
+// Axis returns a line with the times of the columns, as label writes them, with room between them. A
+// label must have one column a byte.
+func (f *Frame) Axis(label func(team.Time) string) string {
+	line := []byte(strings.Repeat(" ", len(f.Quiet)))
+	for i := 0; i < len(line); {
+		text := label(f.Edges[i])
+		if text == "" || i+len(text) > len(line) {
+			break
+		}
+		i += copy(line[i:], text) + 3
+	}
+	return strings.TrimRight(string(line), " ")
+}
+
+// Legend says what the characters mean.
+func Legend(plain bool) string {
+	s := chars(plain)
+	var parts []string
+	for _, one := range []struct {
+		sign rune
+		text string
+	}{{s.kinds[Working], "works"}, {s.kinds[Tool], "runs a tool"}, {s.kinds[Person], "waits for a person"},
+		{s.kinds[Limit], "tries again later"}, {s.kinds[Dependency], "blocked"}, {s.kinds[Idle], "idle"},
+		{s.kinds[Starting], "starts"}, {s.quiet, "nobody works for long"}, {s.marks[Failure], "failed"},
+		{s.marks[Plan], "plan"}, {s.marks[Retry], "retry"}} {
+		parts = append(parts, string(one.sign)+" "+one.text)
+	}
+	return strings.Join(parts, "  ")
+}

@@ -1,0 +1,165 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+
+	"cadre/internal/team"
+)
+
+// lane is one member: what is known of it now, and its spans so far.
+type lane struct {
+	name     string
+	role     string
+	external bool
+	status   team.MemberStatus // "" before it joined
+	busy     bool              // it said that it works
+	limited  bool
+	plan     bool
+	requests int // open permission requests
+	session  int // counts its sessions
+	held     int // tasks in progress
+	tools    int
+	own      load // tasks that are meant for it
+
+	spans []start
+	sums  []totals // sums[i] is the time of each kind before spans[i*stride]
+	marks [markKinds][]Mark
+}
+
+// start begins a span, which lasts until the next one.
+type start struct {
+	at   team.Time
+	kind Kind
+}
+
+// totals has milliseconds by kind.
+type totals [kinds]int64
+
+// stride is how many spans share a sum. It trades memory for a few additions a column.
+const stride = 16
+
+// kind returns the kind of the last span.
+func (l *lane) kind() Kind {
+	if len(l.spans) == 0 {
+		return Absent
+	}
+	return l.spans[len(l.spans)-1].kind
+}
+
+// become begins a span of that kind, unless the last one has it. A span without any time is
+// replaced.
+func (l *lane) become(kind Kind, at team.Time) {
+	n := len(l.spans)
+	if n > 0 && l.spans[n-1].at >= at {
+		l.spans = l.spans[:n-1]
+		if (n-1)%stride == 0 {
+			l.sums = l.sums[:len(l.sums)-1]
+		}
+	}
+	if l.kind() == kind {
+		return
+	}
+	if len(l.spans)%stride == 0 {
+		l.sums = append(l.sums, l.before(at))
+	}
+	l.spans = append(l.spans, start{at, kind})
+}
+
+// before returns the time of each kind before that time.
+func (l *lane) before(at team.Time) (sum totals) {
+	i := l.index(at)
+	if i < 0 {
+		return sum
+	}
+	block := min(i/stride, len(l.sums)-1)
+	sum = l.sums[block]
+	for k := block * stride; k <= i; k++ {
+		end := at
+		if k < i {
+			end = l.spans[k+1].at
+		}
+		sum[l.spans[k].kind] += int64(end - l.spans[k].at)
+	}
+	return sum
+}
+
+// index returns the index of the span at that time; -1 for none.
+func (l *lane) index(at team.Time) int {
+	i, exact := slices.BinarySearchFunc(l.spans, at, func(s start, at team.Time) int { return cmp.Compare(s.at, at) })
+	if exact {
+		return i
+	}
+	return i - 1
+}
+
+// at returns the kind at that time.
+func (l *lane) at(at team.Time) Kind {
+	if i := l.index(at); i >= 0 {
+		return l.spans[i].kind
+	}
+	return Absent
+}
+
+// between returns the time of each kind in a time that the first span has begun before, or later.
+// The time before the first span is Absent.
+func (l *lane) between(from, to team.Time) totals {
+	sum, earlier := l.before(to), l.before(from)
+	left := int64(to - from)
+	for k := range sum {
+		sum[k] -= earlier[k]
+		left -= sum[k]
+	}
+	sum[Absent] += left
+	return sum
+}
+
+func (l *lane) mark(kind MarkKind, at team.Time, seq int64) {
+	l.marks[kind] = append(l.marks[kind], Mark{at, seq, kind})
+}
+
+// marked returns the most important kind of mark from one time until before the other one.
+func (l *lane) marked(from, to team.Time) MarkKind {
+	for kind := markKinds - 1; kind > NoMark; kind-- {
+		marks := l.marks[kind]
+		i, _ := slices.BinarySearchFunc(marks, from, func(m Mark, at team.Time) int { return cmp.Compare(m.At, at) })
+		if i < len(marks) && marks[i].At < to {
+			return kind
+		}
+	}
+	return NoMark
+}
+
+// Spans returns the spans of the member that overlap the time, cut to it.
+func (t *Timeline) Spans(member string, from, to team.Time) (all []Span) {
+	l := t.named[member]
+	if l == nil || to <= from {
+		return nil
+	}
+	for i := max(0, l.index(from)); i < len(l.spans) && l.spans[i].at < to; i++ {
+		end := to
+		if i+1 < len(l.spans) {
+			end = min(to, l.spans[i+1].at)
+		}
+		if begin := max(from, l.spans[i].at); end > begin {
+			all = append(all, Span{begin, end, l.spans[i].kind})
+		}
+	}
+	return all
+}
+
+// Marks returns the marks of the member from one time until before the other one, in order.
+func (t *Timeline) Marks(member string, from, to team.Time) (all []Mark) {
+	l := t.named[member]
+	if l == nil {
+		return nil
+	}
+	for _, marks := range l.marks {
+		i, _ := slices.BinarySearchFunc(marks, from, func(m Mark, at team.Time) int { return cmp.Compare(m.At, at) })
+		for ; i < len(marks) && marks[i].At < to; i++ {
+			all = append(all, marks[i])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Mark) int { return cmp.Compare(a.Seq, b.Seq) })
+	return all
+}

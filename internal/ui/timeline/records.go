@@ -1,0 +1,447 @@
+package timeline
+
+import (
+	"iter"
+	"slices"
+
+	"cadre/internal/team"
+)
+
+// task is what the timeline knows of a task.
+type task struct {
+	status   team.TaskStatus
+	owner    string
+	role     string
+	retries  int64
+	failures int64
+	failure  bool     // its last attempt failed
+	forced   bool     // it became free though a blocker is open, as a task with When always does
+	waits    []string // its blockers
+	blocks   []string
+
+	counted *load // where it is counted as pending; nil for nowhere
+	blocked bool  // as what it is counted
+	holder  *lane // who has it in progress
+}
+
+func (k *task) open() bool { return k.status == team.Pending || k.status == team.InProgress }
+
+// member takes an event of a member, and reports whether it is one.
+func (t *Timeline) member(e team.Event, r *team.Record) bool {
+	switch e := e.(type) {
+	case *team.TeamCreated:
+		t.lead = e.Lead.Name
+		t.join(e.Lead)
+	case *team.TeamRestored:
+		t.restore(e.Team.Lead, e.Members, slices.Values(e.Tasks), e.Permissions)
+	case *team.MemberSpawned:
+		t.join(e.Member)
+	case *team.MemberReturned:
+		if l := t.named[e.Member.Name]; l != nil && !l.status.Running() && l.name != t.lead {
+			l.status, l.role, l.plan = e.Member.Status, e.Member.Role, e.Member.Plan.State == "submitted"
+			t.touch(l)
+		}
+	case *team.MemberDescribed:
+		t.role(e.Member, e.Role)
+	case *team.MemberRevised:
+		if slices.Contains(e.Fields, "role") {
+			t.role(e.Member.Name, e.Member.Role)
+		}
+		if l := t.named[e.Member.Name]; l != nil && slices.Contains(e.Fields, "agent") {
+			l.external = e.Member.Agent == team.External
+			t.touch(l)
+		}
+	case *team.MemberStarted:
+		t.alive(e.Member, func(l *lane) {
+			l.limited = false
+			if l.status == team.Spawning {
+				l.status = team.Active
+			}
+		})
+	case *team.MemberStatusChanged:
+		t.alive(e.Member, func(l *lane) {
+			if l.status != team.ShuttingDown {
+				l.status = e.Status
+			}
+			l.busy, l.limited = e.Status == team.Active, e.Trouble != ""
+			if e.Trouble != "" {
+				l.mark(Retry, t.last, r.Seq)
+			}
+			if e.Status != team.Active {
+				l.tools = 0
+			}
+		})
+	case *team.MemberTroubled:
+		t.alive(e.Member, func(l *lane) { l.trouble(e, t.last, r.Seq) })
+	case *team.MemberDetached:
+		t.alive(e.Member, func(l *lane) {
+			l.status = team.Spawning
+			l.ended()
+		})
+	case *team.MemberStopped:
+		t.end(e.Member, team.Stopped)
+	case *team.MemberFailed:
+		if l := t.named[e.Member]; l != nil {
+			l.mark(Failure, t.last, r.Seq)
+		}
+		t.end(e.Member, team.Failed)
+	case *team.ShutdownAnswered:
+		if e.Approved {
+			t.alive(e.Member, func(l *lane) { l.status = team.ShuttingDown })
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (l *lane) trouble(e *team.MemberTroubled, at team.Time, seq int64) {
+	l.limited = e.Setbacks > 0
+	switch {
+	case e.Setbacks == 0 && l.status == team.Blocked:
+		l.status = team.Idle
+	case e.Setbacks > 0:
+		l.mark(Retry, at, seq)
+		if l.status == team.Active || l.status == team.Idle {
+			l.status = team.Blocked
+		}
+	}
+}
+
+// ended drops what belonged to the session that ended.
+func (l *lane) ended() {
+	l.session++
+	l.requests, l.tools, l.busy = 0, 0, false
+}
+
+func (t *Timeline) join(m team.Member) {
+	if t.named[m.Name] != nil {
+		return
+	}
+	l := &lane{name: m.Name, role: m.Role, external: m.Agent == team.External, status: m.Status,
+		plan: m.Plan.State == "submitted"}
+	l.limited = m.Setbacks > 0 && m.Status.Running()
+	if t.named == nil {
+		t.named = map[string]*lane{}
+	}
+	t.named[m.Name] = l
+	t.lanes = append(t.lanes, l)
+	t.touch(l)
+}
+
+func (t *Timeline) role(member, role string) {
+	if l := t.named[member]; l != nil && role != "" {
+		l.role = role
+		t.touch(l)
+	}
+}
+
+// alive changes the lane of a member that has not ended.
+func (t *Timeline) alive(member string, change func(*lane)) {
+	if l := t.named[member]; l != nil && l.status.Running() {
+		change(l)
+		t.touch(l)
+	}
+}
+
+func (t *Timeline) end(member string, status team.MemberStatus) {
+	if l := t.named[member]; l != nil {
+		l.status, l.limited = status, false
+		l.ended()
+		t.touch(l)
+	}
+}
+
+// request takes an event of a request or a plan, and reports whether it is one.
+func (t *Timeline) request(e team.Event, r *team.Record) bool {
+	switch e := e.(type) {
+	case *team.PermissionRequested:
+		t.ask(e.Permission)
+	case *team.PermissionAnswered:
+		if a, is := t.asked[e.Request]; is {
+			delete(t.asked, e.Request)
+			if a.session == a.lane.session {
+				a.lane.requests--
+				t.touch(a.lane)
+			}
+		}
+	case *team.PlanSubmitted:
+		if l := t.named[e.Member]; l != nil {
+			l.plan = true
+			l.mark(Plan, t.last, r.Seq)
+			t.touch(l)
+		}
+	case *team.PlanAnswered:
+		if l := t.named[e.Member]; l != nil {
+			l.plan = false
+			t.touch(l)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *Timeline) ask(p team.Permission) {
+	l := t.named[p.Member]
+	if l == nil {
+		return
+	}
+	if t.asked == nil {
+		t.asked = map[string]asked{}
+	}
+	t.asked[p.Request] = asked{l, l.session}
+	l.requests++
+	t.touch(l)
+}
+
+// task takes an event of a task.
+func (t *Timeline) task(e team.Event, r *team.Record) {
+	switch e := e.(type) {
+	case *team.TaskCreated:
+		t.create(e.Task)
+	case *team.TaskUpdated:
+		t.update(e)
+	case *team.TaskRevised:
+		t.change(e.Task.ID, func(k *task) { k.revise(&e.Task, e.Fields) })
+		if slices.Contains(e.Fields, "blockedBy") {
+			t.link(e.Task.ID, e.Task.BlockedBy)
+		}
+	case *team.TaskClaimed:
+		t.change(e.Task, func(k *task) { k.status, k.owner, k.failure = team.InProgress, e.Member, false })
+		if l := t.named[e.Member]; l != nil && l.status == team.Idle && !l.external {
+			l.status = team.Active
+			t.touch(l)
+		}
+	case *team.TaskReleased:
+		t.change(e.Task, func(k *task) {
+			if k.failure || k.status == team.Completed {
+				k.failures = 0
+			}
+			k.status, k.owner, k.failure = team.Pending, e.Owner, false
+		})
+	case *team.TaskRolledBack:
+		t.change(e.Task, func(k *task) {
+			if k.status != team.Deleted {
+				k.status, k.owner, k.failure, k.failures = team.Pending, e.Owner, false, 0
+			}
+		})
+	case *team.TaskFailed:
+		if l := t.named[e.By]; l != nil {
+			l.mark(Failure, t.last, r.Seq)
+		}
+		t.change(e.Task, func(k *task) {
+			k.status, k.failure = team.Pending, true
+			k.failures++
+		})
+		t.free(e.Unblocked)
+	case *team.TaskCompleted:
+		t.change(e.Task, func(k *task) { k.status, k.failure = team.Completed, false })
+		t.free(e.Unblocked)
+	case *team.TaskDeleted:
+		t.change(e.Task, func(k *task) { k.status = team.Deleted })
+		t.free(e.Unblocked)
+	}
+}
+
+func (t *Timeline) create(of team.Task) {
+	if t.tasks == nil {
+		t.tasks = map[string]*task{}
+	}
+	if old := t.tasks[of.ID]; old != nil {
+		return
+	}
+	t.tasks[of.ID] = &task{status: of.Status, owner: of.Owner, role: of.Role, retries: of.Retries,
+		failures: of.Failures, failure: of.Failure != ""}
+	t.link(of.ID, of.BlockedBy)
+}
+
+// update changes a task as the core does: another owner takes it from whoever works on it.
+func (t *Timeline) update(e *team.TaskUpdated) {
+	t.change(e.Task, func(k *task) {
+		if e.Run != nil {
+			k.failures, k.failure = 0, false
+		}
+		if e.Owner != nil {
+			if k.status == team.InProgress && k.owner != *e.Owner {
+				k.status = team.Pending
+			}
+			k.owner = *e.Owner
+		}
+	})
+	if k := t.tasks[e.Task]; k != nil && len(e.AddBlockedBy)+len(e.RemoveBlockedBy) > 0 {
+		t.link(e.Task, with(k.waits, e.AddBlockedBy, e.RemoveBlockedBy))
+	}
+	for _, id := range e.AddBlocks {
+		if k := t.tasks[id]; k != nil {
+			t.link(id, with(k.waits, []string{e.Task}, nil))
+		}
+	}
+	for _, id := range e.RemoveBlocks {
+		if k := t.tasks[id]; k != nil {
+			t.link(id, with(k.waits, nil, []string{e.Task}))
+		}
+	}
+}
+
+func with(ids, added, removed []string) []string {
+	var all []string
+	for _, id := range append(slices.Clip(ids), added...) {
+		if !slices.Contains(removed, id) && !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+func (k *task) revise(to *team.Task, fields []string) {
+	for _, field := range fields {
+		switch field {
+		case "owner":
+			k.owner = to.Owner
+		case "role":
+			k.role = to.Role
+		case "retries":
+			k.retries = to.Retries
+		}
+	}
+	k.failures, k.failure = 0, false
+}
+
+// link sets the blockers of a task.
+func (t *Timeline) link(id string, blockers []string) {
+	k := t.tasks[id]
+	if k == nil {
+		return
+	}
+	for _, b := range k.waits {
+		if blocker := t.tasks[b]; blocker != nil {
+			blocker.blocks = slices.DeleteFunc(blocker.blocks, func(w string) bool { return w == id })
+		}
+	}
+	k.waits, k.forced = blockers, false
+	for _, b := range blockers {
+		if blocker := t.tasks[b]; blocker != nil {
+			blocker.blocks = append(blocker.blocks, id)
+		}
+	}
+	t.count(k)
+}
+
+// free takes note of tasks that are no longer blocked.
+func (t *Timeline) free(ids []string) {
+	for _, id := range ids {
+		if k := t.tasks[id]; k != nil {
+			k.forced = true
+			t.count(k)
+		}
+	}
+}
+
+// change changes a task, and the tasks that wait for it if it was done or is open again.
+func (t *Timeline) change(id string, f func(*task)) {
+	k := t.tasks[id]
+	if k == nil {
+		return
+	}
+	before := k.open()
+	f(k)
+	t.count(k)
+	if k.open() != before {
+		for _, id := range k.blocks {
+			if w := t.tasks[id]; w != nil {
+				w.forced = false
+				t.count(w)
+			}
+		}
+	}
+}
+
+// count counts the task where it is now: in progress with a member, or pending for a member or for
+// those of its role. A task that is out of retries waits for a person, not for a member.
+func (t *Timeline) count(k *task) {
+	if k.counted != nil {
+		t.weigh(k.counted, k.blocked, -1)
+	}
+	if k.holder != nil {
+		k.holder.held--
+		t.touch(k.holder)
+	}
+	k.counted, k.holder = nil, nil
+	owner := t.named[k.owner]
+	switch {
+	case k.status == team.InProgress && owner != nil:
+		k.holder = owner
+		owner.held++
+		t.touch(owner)
+	case k.status != team.Pending || k.failure && k.failures > k.retries:
+	case k.owner == "":
+		k.counted = t.pools[k.role]
+		if k.counted == nil {
+			if t.pools == nil {
+				t.pools = map[string]*load{}
+			}
+			k.counted = &load{}
+			t.pools[k.role] = k.counted
+		}
+	case owner != nil:
+		k.counted = &owner.own
+		t.touch(owner)
+	}
+	if k.counted != nil {
+		k.blocked = !k.forced && slices.ContainsFunc(k.waits, func(id string) bool {
+			blocker := t.tasks[id]
+			return blocker != nil && blocker.open()
+		})
+		t.weigh(k.counted, k.blocked, +1)
+	}
+}
+
+// weigh adds to one of the two counts. Lanes depend on whether they are zero.
+func (t *Timeline) weigh(l *load, blocked bool, n int) {
+	of := &l.ready
+	if blocked {
+		of = &l.blocked
+	}
+	before := *of > 0
+	*of += n
+	t.turned = t.turned || before != (*of > 0)
+}
+
+// Restore begins the lanes again from a state, where the records before it are lost. What they
+// showed stays.
+func (t *Timeline) Restore(s *team.State) {
+	if s.Seq() <= t.through || !s.Exists() {
+		return
+	}
+	t.through = s.Seq()
+	of := s.Team()
+	t.clock(of.UpdatedAt)
+	t.restore(of.Lead, s.Members(), s.Tasks(), s.Permissions())
+	t.settle()
+}
+
+func (t *Timeline) restore(lead string, members []team.Member, tasks iter.Seq[team.Task], open []team.Permission) {
+	t.lead, t.tasks, t.pools, t.asked = lead, nil, nil, nil
+	for _, m := range members {
+		l := t.named[m.Name]
+		if l == nil {
+			t.join(m)
+			continue
+		}
+		l.ended()
+		l.role, l.external, l.status, l.held, l.own = m.Role, m.Agent == team.External, m.Status, 0, load{}
+		l.plan, l.limited = m.Plan.State == "submitted", m.Setbacks > 0 && m.Status.Running()
+		t.touch(l)
+	}
+	for k := range tasks {
+		t.create(k)
+	}
+	for id, k := range t.tasks { // a task may be listed before its blockers
+		t.link(id, k.waits)
+	}
+	for _, p := range open {
+		t.ask(p)
+	}
+	t.turned = true
+}

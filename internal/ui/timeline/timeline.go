@@ -1,0 +1,258 @@
+// Package timeline shows what the members of a team did over time: one lane of spans for each member,
+// from the records of its history.
+//
+// It has no authority: the records say what happened. It knows no terminal and no clock. A front end
+// adds each record once, in order, and asks for a frame of as many columns as it has.
+//
+// # Lanes
+//
+//	absent ──joins──▶ starting ──session runs──▶ working ◀──▶ tool
+//	                     ▲                          │ ▲
+//	                     │ session gone      turn ends │ has a task or mail
+//	                     │                          ▼ │
+//	                     └──────────── idle, dependency, person, limit ──▶ ended
+//
+// A member waits for a person while a request or plan of it is open, for a limit while its agent or
+// its host tries again later, and for a dependency while it is idle and all tasks that it could take
+// are blocked. Tools are known only from session logs; see [Timeline.Tool].
+//
+// # Guarantees
+//
+//   - Adding a record costs the same at any length of the history: O(1) for the members that it
+//     concerns, and O(members) when the queue of tasks runs empty or fills.
+//   - A frame costs O(columns × members × log history).
+//   - Lanes never go back in time. A record with an earlier time counts as if it had the last one.
+package timeline
+
+import (
+	"slices"
+
+	"cadre/internal/team"
+)
+
+// Kind says what a member does.
+type Kind uint8
+
+// The kinds of spans.
+const (
+	Absent     Kind = iota // it has not joined yet
+	Starting               // it has no session, and gets one
+	Working                // a turn
+	Tool                   // a turn, while a tool runs
+	Person                 // it waits for an answer of a person
+	Limit                  // it waits until it is tried again: a rate limit, or another trouble
+	Dependency             // it is idle, and the tasks that it could take are blocked
+	Idle
+	Ended
+	kinds
+)
+
+// words names the kinds, for people and for programs.
+var words = [kinds]string{"absent", "starting", "working", "tool", "person", "limit", "dependency", "idle", "ended"}
+
+func (k Kind) String() string { return words[k] }
+
+// works reports whether the kind is work, so that time with it is never compressed.
+func (k Kind) works() bool { return k == Working || k == Tool }
+
+// MarkKind is something that happened at one time in a lane.
+type MarkKind uint8
+
+// The kinds of marks. A later one hides an earlier one in the same column.
+const (
+	NoMark  MarkKind = iota
+	Retry            // its agent or its host tries again
+	Plan             // it submitted a plan
+	Failure          // a task or the member itself failed
+	markKinds
+)
+
+// Span is a time in which a member does one thing.
+type Span struct {
+	From, To team.Time
+	Kind     Kind
+}
+
+// Mark is a mark in a lane.
+type Mark struct {
+	At   team.Time
+	Seq  int64 // of its record
+	Kind MarkKind
+}
+
+// Long is how long nobody may work before the time is compressed.
+const Long = 120_000 // milliseconds
+
+// Timeline is the lanes of a team. The zero value begins a history. It belongs to one goroutine.
+type Timeline struct {
+	lanes   []*lane
+	named   map[string]*lane
+	lead    string
+	tasks   map[string]*task
+	pools   map[string]*load // tasks that are meant for nobody by name, by their roles
+	asked   map[string]asked // open permission requests
+	through int64
+
+	began, last team.Time
+	started     bool
+	working     int       // lanes with work
+	quietSince  team.Time // while working is 0
+	quiet       []stretch // the long ones that have ended
+	turned      bool      // a count of tasks became zero, or is no longer, since the lanes were updated
+	touched     []*lane
+}
+
+// stretch is a time in which nobody worked.
+type stretch struct {
+	from, to team.Time
+	before   int64 // milliseconds in earlier stretches
+}
+
+// load counts the pending tasks of a pool or a member.
+type load struct{ ready, blocked int }
+
+// asked is an open request. It ends with the session of the member.
+type asked struct {
+	lane    *lane
+	session int
+}
+
+// Through returns the seq of the last record that was added.
+func (t *Timeline) Through() int64 { return t.through }
+
+// Bounds returns the times of the first and the last record.
+func (t *Timeline) Bounds() (first, last team.Time) { return t.began, t.last }
+
+// Members returns the names of the lanes: the lead, then the others in the order in which they
+// joined.
+func (t *Timeline) Members() []string {
+	names := make([]string, len(t.lanes))
+	for i, l := range t.lanes {
+		names[i] = l.name
+	}
+	return names
+}
+
+// Add adds the next record. It ignores one that was added before.
+func (t *Timeline) Add(r *team.Record) {
+	if r.Seq <= t.through {
+		return
+	}
+	t.through = r.Seq
+	t.clock(r.At)
+	for _, e := range r.Events {
+		if !t.member(e, r) && !t.request(e, r) {
+			t.task(e, r)
+		}
+	}
+	t.settle()
+}
+
+// Tool says that a tool of the member began or ended to run, as its session log shows. A time before
+// the last one of the lane is ignored.
+func (t *Timeline) Tool(member string, at team.Time, runs bool) {
+	l := t.named[member]
+	if l == nil || at < t.last {
+		return
+	}
+	t.clock(at)
+	if runs {
+		l.tools++
+	} else {
+		l.tools = max(0, l.tools-1)
+	}
+	t.touch(l)
+	t.settle()
+}
+
+// clock brings the timeline to that time.
+func (t *Timeline) clock(at team.Time) {
+	if !t.started {
+		t.started, t.began, t.last, t.quietSince = true, at, at, at
+	}
+	t.last = max(t.last, at)
+}
+
+func (t *Timeline) touch(l *lane) {
+	if l != nil && !slices.Contains(t.touched, l) {
+		t.touched = append(t.touched, l)
+	}
+}
+
+// settle gives the lanes that the record changed their new spans. If the queue of tasks changed from
+// or to empty, that may be any lane.
+func (t *Timeline) settle() {
+	if t.turned {
+		t.turned = false
+		t.touched = append(t.touched[:0], t.lanes...)
+	}
+	for _, l := range t.touched {
+		kind := t.kind(l)
+		t.working += toInt(kind.works()) - toInt(l.kind().works())
+		l.become(kind, t.last)
+	}
+	t.touched = t.touched[:0]
+	switch {
+	case t.working == 0 && t.quietSince < 0:
+		t.quietSince = t.last
+	case t.working > 0 && t.quietSince >= 0:
+		if t.last-t.quietSince >= Long {
+			t.quiet = append(t.quiet, stretch{t.quietSince, t.last, t.quietBefore()})
+		}
+		t.quietSince = -1
+	}
+}
+
+func toInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// quietBefore returns the milliseconds in all stretches that have ended.
+func (t *Timeline) quietBefore() int64 {
+	if len(t.quiet) == 0 {
+		return 0
+	}
+	s := t.quiet[len(t.quiet)-1]
+	return s.before + int64(s.to-s.from)
+}
+
+// kind returns what the member does now.
+func (t *Timeline) kind(l *lane) Kind {
+	switch {
+	case l.status == "":
+		return Absent
+	case !l.status.Running():
+		return Ended
+	case l.limited:
+		return Limit
+	case l.status == team.Spawning:
+		return Starting
+	case l.requests > 0 || l.plan || l.status == team.Blocked:
+		return Person
+	case l.status == team.Active && (!l.external || l.busy) || l.external && l.held > 0:
+		if l.tools > 0 {
+			return Tool
+		}
+		return Working
+	case t.depends(l):
+		return Dependency
+	}
+	return Idle
+}
+
+// depends reports whether every task that the idle member could take is blocked, and there is one.
+func (t *Timeline) depends(l *lane) bool {
+	all := l.own
+	if l.name != t.lead { // an agent that leads takes only its own tasks, and a person waits for none
+		for _, role := range []string{"", l.role} {
+			if pool := t.pools[role]; pool != nil {
+				all.ready += pool.ready
+				all.blocked += pool.blocked
+			}
+		}
+	}
+	return all.ready == 0 && all.blocked > 0
+}
