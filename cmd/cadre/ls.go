@@ -10,30 +10,10 @@ import (
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/team"
 )
 
 // overview is a team in a list, and the head of its status.
 type overview struct{ catalog.Overview }
-
-// state is the status for people: what is true of the team, not only what was recorded last.
-func (o overview) state() string {
-	switch {
-	case o.Released != 0:
-		return "released"
-	case o.Interrupted:
-		return "interrupted"
-	case o.Dormant:
-		return "dormant"
-	case o.Winding == "ready":
-		return "ready to be consolidated"
-	case o.Winding != "":
-		return "winding down"
-	case o.Observed != "" && o.Status != team.TeamComplete:
-		return "observed"
-	}
-	return string(o.Status)
-}
 
 // teammates is how many there are, and how many of them are not as they should be.
 func (o overview) teammates() string {
@@ -153,7 +133,7 @@ func writeGroups(w *sanitize.Writer, listed []overview) error {
 			if i == 2 {
 				name = o.ID
 			}
-			t.Row(name, o.state(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)),
+			t.Row(name, o.State(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)),
 				render.Ago(now(), o.UpdatedAt), o.Dir)
 		}
 		if err := t.Write(w); err != nil {

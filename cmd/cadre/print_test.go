@@ -59,7 +59,7 @@ func TestState(t *testing.T) {
 		"observed":    {Status: team.TeamActive, Observed: "fx"},
 		"complete":    {Status: team.TeamComplete, Observed: "fx"},
 	} {
-		if got := (overview{o}).state(); got != want {
+		if got := o.State(); got != want {
 			t.Errorf("%+v has state %s", o, got)
 		}
 	}

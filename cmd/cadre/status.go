@@ -305,7 +305,7 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 	if o.Session {
 		w.Printf("%s is a session of %s that is %s\n", o.Name, o.Observed, n.observedNow())
 	} else {
-		state := o.state()
+		state := o.State()
 		w.Printf("%s is %s: %s\n", render.Strong.On(o.Name), render.StateTone(state).On(state), sanitize.Hanging{
 			Text: o.progress() + " tasks done" + n.open(), At: render.Width(o.Name + " is " + state + ": "), Indent: 2})
 	}

@@ -295,3 +295,7 @@ func (t *Team) Standing(ctx context.Context) (n catalog.Standing, err error) {
 	t.View(func(s *team.State) { n = catalog.Stand(t.engine.Home, s, outside) })
 	return n, nil
 }
+
+// Looker returns what looks repeatedly at the processes of the team, for one goroutine that follows
+// the team.
+func (t *Team) Looker() *inspect.Looker { return &inspect.Looker{Replica: t.Replica, Dir: t.Dir} }

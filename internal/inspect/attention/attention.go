@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"cadre/internal/inspect"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/journal"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
@@ -72,6 +73,8 @@ type Found struct {
 	Team   team.Team // zero if the team is damaged
 	Paused bool      // its sessions were ended in order, to be resumed later
 	Items  []team.Item
+	// Overview is what a list says of the team; zero if the team is damaged.
+	Overview catalog.Overview
 }
 
 // List returns what waits now, in the order of [Follower.Teams].
@@ -137,7 +140,8 @@ func (f *Follower) of(ctx context.Context, name string) (Found, error) {
 		return found, err
 	}
 	one.replica.View(func(s *team.State) {
-		found.Team, found.Paused, found.Items = s.Team(), s.Paused(), s.Attention(replica.Now(), outside)
+		found.Team, found.Paused, found.Overview = s.Team(), s.Paused(), catalog.Summarize(f.Home, s, outside)
+		found.Items = found.Overview.Attention
 	})
 	return found, nil
 }

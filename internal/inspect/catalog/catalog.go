@@ -76,6 +76,25 @@ type Overview struct {
 	Winding string `json:"winding,omitempty"`
 }
 
+// State is the status for people: what is true of the team, not only what was recorded last.
+func (o *Overview) State() string {
+	switch {
+	case o.Released != 0:
+		return "released"
+	case o.Interrupted:
+		return "interrupted"
+	case o.Dormant:
+		return "dormant"
+	case o.Winding == "ready":
+		return "ready to be consolidated"
+	case o.Winding != "":
+		return "winding down"
+	case o.Observed != "" && o.Status != team.TeamComplete:
+		return "observed"
+	}
+	return string(o.Status)
+}
+
 // Summarize describes a team of a home, from its state and what was found outside.
 func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview {
 	t := s.Team()
