@@ -72,6 +72,7 @@ var outside = map[string][][]string{
 	"budget usd":          {{"budget", "demo", "--member", "x", "--usd", "1"}},
 	"budget time":         {{"budget", "demo", "--time", "1h"}},
 	"budget unlimited":    {{"budget", "demo", "--unlimited"}},
+	"watch":               {{"watch"}, {"watch", "demo"}},
 	"attach":              {{"attach", "demo", "y"}, {"attach", "other", "z"}},
 	"handover":            {{"handover", "other", "z"}},
 	"interrupt":           {{"interrupt", "demo", "y"}, {"interrupt", "other", "z"}},

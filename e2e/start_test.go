@@ -18,15 +18,23 @@ import (
 // Before you add a package, measure its cost (cd bench && go test -bench Start -run '^$').
 // docs/architecture/start.md has the figures, and lists what the program does not link.
 var initialised = map[string]int{
-	"github.com/fsnotify/fsnotify":        20,
-	"github.com/spf13/cobra":              20,
-	"github.com/spf13/pflag":              10,
-	"go.yaml.in/yaml/v4":                  30,
-	"go.yaml.in/yaml/v4/internal/libyaml": 400,
-	"go.yaml.in/yaml/v4/internal/plugin":  100,
-	"go.yaml.in/yaml/v4/plugin/aliasdata": 50,
-	"golang.org/x/sys/unix":               10,
-	"mvdan.cc/sh/v3/fileutil":             120,
+	"github.com/charmbracelet/colorprofile":  10,
+	"github.com/charmbracelet/ultraviolet":   30,
+	"github.com/charmbracelet/x/ansi":        10,
+	"github.com/charmbracelet/x/ansi/parser": 10,
+	"github.com/charmbracelet/x/termios":     40,
+	"github.com/fsnotify/fsnotify":           20,
+	"github.com/mattn/go-runewidth":          80,
+	"github.com/muesli/cancelreader":         5,
+	"github.com/spf13/cobra":                 20,
+	"github.com/spf13/pflag":                 10,
+	"go.yaml.in/yaml/v4":                     30,
+	"go.yaml.in/yaml/v4/internal/libyaml":    400,
+	"go.yaml.in/yaml/v4/internal/plugin":     100,
+	"go.yaml.in/yaml/v4/plugin/aliasdata":    50,
+	"github.com/xo/terminfo":                 5,
+	"golang.org/x/sys/unix":                  10,
+	"mvdan.cc/sh/v3/fileutil":                120,
 }
 
 // These are the most allocations that the initialisation of a package may make: for each package of

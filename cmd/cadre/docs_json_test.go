@@ -105,6 +105,7 @@ printf 'name: pair\nmembers: [{name: ann}, {name: bob}]\ntasks: [{id: one, run: 
 // withoutShape are the commands that print no JSON of their own, with the reason.
 var withoutShape = map[string]string{
 	"report-killed":   "hidden",
+	"watch":           "it is a screen",
 	"claude-teammate": "it shows an agent at work",
 	"completion":      "it prints a script",
 	"gemini-hook":     "hidden",

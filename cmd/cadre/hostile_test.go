@@ -159,6 +159,7 @@ var drives = map[string][]drive{
 	"trust": {{args: []string{}, shows: true, types: "y\n"}, shows("--yes"), calls("--list"),
 		shows("--revoke"), shows("--yes", "--json"), shows("--dir", "{evil}")},
 	"notify":  {calls(), calls("--json"), calls("--test"), calls("--test", "--watch")},
+	"watch":   {{args: []string{"evil"}, alone: true}, {args: []string{}, alone: true}, shows("{evil}")},
 	"version": {calls(), calls("--json")},
 	"wake":    {calls("--team", "evil"), calls("--team", "{evil}"), calls("--team", "evil", "--as", "{evil}")},
 }

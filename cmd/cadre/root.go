@@ -71,6 +71,7 @@ type entry struct {
 var commands = []entry{
 	{"run", "team", (*app).runCommand}, {"init", "team", (*app).initCommand}, {"ls", "team", (*app).lsCommand},
 	{"status", "team", (*app).statusCommand},
+	{"watch", "team", (*app).watchCommand},
 	{"attention", "team", (*app).attentionCommand}, {"log", "team", (*app).logCommand},
 	{"validate", "team", (*app).validateCommand},
 	{"observe", "team", (*app).observeCommand}, {"schema", "team", (*app).schemaCommand},

@@ -29,6 +29,7 @@ var (
 		"budget --time":      "it says what may be spent",
 		"budget --unlimited": "it says what may be spent",
 		"spawn":              "it starts a session",
+		"watch":              "what is typed on the screen is the user's word",
 		"attach":             "what is typed at a member's terminal is the user's word",
 		"handover":           "it starts a session",
 		"interrupt":          may,

@@ -79,6 +79,7 @@ var commands = []Row{
 		{"usd", User, "it says what may be spent"},
 		{"time", User, "it says what may be spent"},
 		{"unlimited", User, "it says what may be spent"}}},
+	{Name: "watch", Rule: User, Because: "what is typed on the screen is the user's word"},
 	{Name: "attach", Rule: User, Because: "what is typed at a member's terminal is the user's word"},
 	{Name: "handover", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "interrupt", Rule: User, Because: "it ends a turn; a lead sends an urgent message"},

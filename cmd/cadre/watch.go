@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/agent"
+	"cadre/internal/engine"
+	"cadre/internal/team"
+	"cadre/internal/ui/tui"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch [TEAM]", Short: "Open the screen on which you see and steer teams", Args: atMost(1),
+		Long: "Open a screen on which you see all teams, or one: what waits for you, what each member does, the tasks, " +
+			"and the messages. The last line shows the keys that apply, and ? shows all. When you quit, the teams " +
+			"continue.\n\n" +
+			"It needs a terminal. Elsewhere, use cadre log TEAM --follow, or cadre status TEAM --watch.",
+		Example: "  cadre watch\n  cadre watch my-team",
+		RunE: func(c *cobra.Command, args []string) error {
+			name := os.Getenv(agent.TeamVariable)
+			if len(args) > 0 {
+				name = args[0]
+			}
+			if name != "" {
+				if _, err := a.home.Folder(name); err != nil {
+					return err
+				}
+			}
+			if !atTerminal() || !a.out.terminal() || os.Getenv("TERM") == "dumb" {
+				return usage{errors.New("watch needs a terminal. To follow a team without one, type: " +
+					command(team.Hint{Action: team.ActFollowLog, Team: orPlaceholder(name)}).String())}
+			}
+			stays()
+			err := tui.Run(c.Context(), tui.Options{Engine: a.quietEngine(), Team: name,
+				Command: func(h team.Hint) string { return command(h).String() }, Explain: explain, In: os.Stdin,
+				Out: a.out.file, Env: os.Environ(), Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"})
+			return engine.InTermsOf(name, err)
+		},
+	}
+}
+
+// quietEngine is an engine that says nothing beside the screen.
+func (a *app) quietEngine() *engine.Engine {
+	e := a.engine()
+	e.Log, e.Advise, e.Warn = func(string) {}, func(team.Note) {}, func(error) {}
+	return e
+}
+
+func orPlaceholder(name string) string {
+	if name == "" {
+		return "TEAM"
+	}
+	return name
+}

@@ -1,0 +1,29 @@
+// Package tui is the screen on which a person watches teams and steers them: cadre watch.
+//
+// # Authority
+//
+// The package decides what is shown and which key does what. It decides nothing about a team: it
+// sends commands through package engine, as the user, and shows each refusal. It stands beside the
+// command line, on the same engine, and shows the same values in the same words (package render).
+//
+// # Parts
+//
+// Model, Update and View are pure. Everything from outside reaches Update as a message: the teams
+// and what waits in them, the team that is open, the session of the member that is open, answers to
+// commands, keys and the size of the terminal. A [source] reads those in three goroutines, which end
+// with [Run].
+//
+//	journals, session logs ──▶ source ──▶ messages ──▶ Update ──▶ Model ──▶ View ──▶ terminal
+//	                             ▲                       │
+//	                             └── targets, commands ──┘
+//
+// # Guarantees
+//
+//   - A text of an agent passes package sanitize once, where it enters the model (rows.go, feed.go).
+//     The views only cut it.
+//   - Each source sends at most 20 messages a second, and is busy for at most a tenth of the time.
+//   - The cost of a frame grows with the size of the terminal and with the rows of the open team,
+//     of which there are at most [mostTasks]. It does not grow with a history or a session.
+//   - A key is declared once, in keymap: what it does, when it applies, and its help.
+//   - Colors and symbols say nothing that the text does not say as well.
+package tui

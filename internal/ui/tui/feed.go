@@ -1,0 +1,81 @@
+package tui
+
+import (
+	"strings"
+
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// feedLine is something that happened in the open team. Its text is harmless.
+type feedLine struct {
+	seq  int64
+	at   team.Time
+	text string
+}
+
+// mostFeed bounds the lines that are kept. The whole history is in cadre log.
+const mostFeed = 500
+
+// feedOf returns the lines of a record. s is the state after it, or a later one.
+func feedOf(r *team.Record, s *team.State) (lines []feedLine) {
+	for _, e := range r.Events {
+		if text := render.Headline(e, r, s); text != "" {
+			lines = append(lines, feedLine{r.Seq, r.At, render.Clean(strings.TrimLeft(text, " "))})
+		}
+	}
+	return lines
+}
+
+// oneLine makes a text from outside harmless, for one line.
+func oneLine(text string) string { return sanitize.Line(strings.TrimSpace(text)) }
+
+// feedLines shows the end of the feed in that many lines, or an earlier part where scroll is the
+// number of lines that are hidden below.
+func (m *Model) feedLines(width, height int) []string {
+	if height <= 0 {
+		return nil
+	}
+	if len(m.feed) == 0 {
+		return []string{"  " + faint.on("Nothing has happened yet.")}
+	}
+	m.scroll = max(0, min(m.scroll, len(m.feed)-1))
+	var out []string
+	for i := len(m.feed) - 1 - m.scroll; i >= 0 && len(out) < height; i-- {
+		one := m.feed[i]
+		at := render.Clock(one.at) + " "
+		if width < 60 {
+			at = at[:5] + " "
+		}
+		room := width - len("  ") - len(at) - 1
+		parts := wrap(one.text, room)
+		if len(parts) > 3 {
+			parts = append(parts[:2:2], render.Cut(parts[2]+" "+parts[3], room))
+		}
+		for j := len(parts) - 1; j >= 0 && len(out) < height; j-- {
+			if j > 0 {
+				out = append(out, "  "+strings.Repeat(" ", len(at))+" "+parts[j])
+				continue
+			}
+			symbol, rest := symbolOf(parts[0])
+			out = append(out, "  "+faint.on(at)+" "+symbol+rest)
+		}
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// symbolOf divides a line into the symbol with which it begins, in its color, and the rest.
+func symbolOf(text string) (symbol, rest string) {
+	styled, rest := render.Symbol(text)
+	sign, _ := styled.Text.(string)
+	for tone := render.Plain; tone <= render.Wait; tone++ {
+		if sign != "" && tone != render.Plain && tone.Look() == styled.Look {
+			return toned(tone).on(sign), rest
+		}
+	}
+	return sign, rest
+}

@@ -1,0 +1,322 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/team"
+)
+
+// scope is a set of places in which a key means something.
+type scope int
+
+// The scopes.
+const (
+	inTeams scope = 1 << iota
+	inTeam
+	inMember // its session, while the line has no focus
+	inLine   // the line to the member
+	inAttention
+	inPager
+	everywhere = inTeams | inTeam | inMember | inAttention | inPager
+)
+
+// key is what a key does. It is the only place where that is said: handling, the bottom line and the
+// help follow from it.
+type key struct {
+	names []string // as the terminal library names them; the first one is shown
+	in    scope
+	label string // in the bottom line; "" for a key that is only in the help
+	help  string
+	when  func(*Model) string // why it does not apply now; nil or "" if it does
+	do    func(*Model) tea.Cmd
+}
+
+var (
+	keysOnce sync.Once
+	allKeys  []key
+)
+
+// keymap returns all keys, in the order in which the bottom line shows them.
+func keymap() []key {
+	keysOnce.Do(func() { allKeys = slices.Concat(moveKeys(), teamKeys(), commonKeys()) })
+	return allKeys
+}
+
+func moveKeys() []key {
+	step := func(by int) func(*Model) tea.Cmd { return func(m *Model) tea.Cmd { return m.move(by) } }
+	return []key{
+		{[]string{"up", "k"}, everywhere, "", "select the row above, or scroll up", nil, step(-1)},
+		{[]string{"down", "j"}, everywhere, "", "select the row below, or scroll down", nil, step(1)},
+		{[]string{"pgup", "ctrl+b"}, everywhere, "", "go up by a page", nil, func(m *Model) tea.Cmd {
+			return m.move(-m.page())
+		}},
+		{[]string{"pgdown", "ctrl+f", "space"}, everywhere, "", "go down by a page", nil, func(m *Model) tea.Cmd {
+			return m.move(m.page())
+		}},
+		{[]string{"home", "g"}, everywhere, "", "go to the beginning", nil, step(-farAway)},
+		{[]string{"end", "G"}, everywhere, "", "go to the end", nil, step(farAway)},
+	}
+}
+
+// farAway is further than any list is long.
+const farAway = 1 << 20
+
+func teamKeys() []key {
+	keys := []key{
+		{[]string{"enter", "right", "l"}, inTeams, "open", "open the team", (*Model).noTeam, (*Model).openSelected},
+		{[]string{"tab"}, inTeam, "next tab", "show the next tab", nil, func(m *Model) tea.Cmd {
+			m.tab = (m.tab + 1) % tab(len(tabs))
+			return nil
+		}},
+		{[]string{"shift+up", "K"}, inTeam, "", "select the teammate above", noMembers, func(m *Model) tea.Cmd {
+			return m.moveMember(-1)
+		}},
+		{[]string{"shift+down", "J"}, inTeam, "", "select the teammate below", noMembers, func(m *Model) tea.Cmd {
+			return m.moveMember(1)
+		}},
+		{[]string{"ctrl+t", "t"}, inTeam, "tasks", "show the list of tasks", nil, func(m *Model) tea.Cmd {
+			m.tab = tabTasks
+			return nil
+		}},
+		{[]string{"shift+tab", "D"}, inTeam, "delegate", "switch delegate mode, in which the lead only coordinates",
+			closedTeam, (*Model).delegate},
+	}
+	for i, name := range tabs {
+		keys = append(keys, key{[]string{fmt.Sprint(i + 1)}, inTeam, "", "show the " + name, nil,
+			func(m *Model) tea.Cmd {
+				m.tab = tab(i)
+				return nil
+			}})
+	}
+	return keys
+}
+
+func commonKeys() []key {
+	return []key{
+		{[]string{"esc", "left", "h", "backspace"}, inTeam | inMember | inAttention | inPager, "back", "go back", nil,
+			(*Model).backOut},
+		{[]string{"?", "f1"}, everywhere, "help", "show all keys", nil, (*Model).help},
+		{[]string{"ctrl+l"}, everywhere | inLine, "", "draw the screen again", nil,
+			func(*Model) tea.Cmd { return tea.ClearScreen }},
+		{[]string{"ctrl+z"}, everywhere | inLine, "", "suspend cadre; fg continues it", nil,
+			func(*Model) tea.Cmd { return tea.Suspend }},
+		{[]string{"q", "ctrl+c"}, everywhere, "quit", "quit; teams continue", nil,
+			func(*Model) tea.Cmd { return quit }},
+	}
+}
+
+// quit ends the screen.
+func quit() tea.Msg { return quitMsg{} }
+
+// quitMsg asks for the end of the screen; see [Model.finish].
+type quitMsg struct{}
+
+// scope returns where keys go now.
+func (m *Model) scope() scope {
+	switch {
+	case m.overlay != nil:
+		return inPager
+	case m.place == atTeam:
+		return inTeam
+	case m.place == atMember:
+		return inMember
+	case m.place == atAttention:
+		return inAttention
+	}
+	return inTeams
+}
+
+// press handles a key.
+func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
+	name := msg.String()
+	if m.ask != nil {
+		return m.answer(name)
+	}
+	m.notice = notice{}
+	for _, k := range keymap() {
+		if k.in&m.scope() == 0 || !slices.Contains(k.names, name) {
+			continue
+		}
+		if k.when != nil {
+			if why := k.when(m); why != "" {
+				m.notice = notice{why, waits}
+				return nil
+			}
+		}
+		return k.do(m)
+	}
+	if strings.HasPrefix(name, "alt+") { // Escape and a key that follows it at once arrive as this
+		return nil
+	}
+	m.notice = notice{shown(name) + " does nothing here; ? shows the keys", faint}
+	return nil
+}
+
+// answer handles the key that answers a question.
+func (m *Model) answer(name string) tea.Cmd {
+	q := m.ask
+	m.ask = nil
+	if slices.Contains(q.yes, name) {
+		return q.do(m)
+	}
+	m.notice = notice{"Nothing was changed.", faint}
+	return nil
+}
+
+// wheel scrolls with the mouse.
+func (m *Model) wheel(b tea.MouseButton) tea.Cmd {
+	const lines = 3
+	switch b {
+	case tea.MouseWheelUp:
+		return m.move(-lines)
+	case tea.MouseWheelDown:
+		return m.move(lines)
+	}
+	return nil
+}
+
+// page is how far a page is.
+func (m *Model) page() int { return max(1, m.height-6) }
+
+// move selects another row of the list that has the focus, or scrolls.
+func (m *Model) move(by int) tea.Cmd {
+	switch {
+	case m.overlay != nil:
+		m.overlay.top += by
+	case m.place == atTeams && len(m.teams) > 0:
+		m.chosen.team = m.teams[moved(m.teamIndex(), by, len(m.teams))].ref
+	case m.place == atTeam && m.team != nil:
+		switch m.tab {
+		case tabMembers:
+			return m.moveMember(by)
+		case tabTasks:
+			if n := len(m.team.tasks); n > 0 {
+				m.chosen.task = m.team.tasks[moved(m.taskIndex(), by, n)].id
+			}
+		case tabMessages:
+			m.scroll = max(0, m.scroll-by)
+		}
+	}
+	return nil
+}
+
+// moved returns the index that is by rows away, within n rows.
+func moved(index, by, n int) int { return max(0, min(index+by, n-1)) }
+
+func (m *Model) moveMember(by int) tea.Cmd {
+	if m.team == nil || len(m.team.members) == 0 {
+		return nil
+	}
+	m.chosen.member = m.team.members[moved(m.memberIndex(), by, len(m.team.members))].name
+	if m.tab == tabTasks || m.tab == tabMessages {
+		m.tab = tabMembers
+	}
+	return nil
+}
+
+func (m *Model) openSelected() tea.Cmd {
+	one := m.teams[m.teamIndex()]
+	m.chosen.team = one.ref
+	m.enter(atTeam)
+	return m.open(one.ref)
+}
+
+// backOut leads back, and out of an overlay.
+func (m *Model) backOut() tea.Cmd {
+	if m.overlay != nil {
+		m.overlay = nil
+		return nil
+	}
+	return m.leave()
+}
+
+// delegate asks whether to switch delegate mode.
+func (m *Model) delegate() tea.Cmd {
+	on := !m.team.delegate
+	text, said := "Switch delegate mode on, so that the lead only coordinates? [y/N]", "Delegate mode is on."
+	if !on {
+		text, said = "Switch delegate mode off? [y/N]", "Delegate mode is off."
+	}
+	m.ask = &question{text, []string{"y", "Y"}, func(m *Model) tea.Cmd {
+		return m.act(m.ref, &team.SetDelegate{On: on}, said)
+	}}
+	return nil
+}
+
+// These say why a key does not apply.
+
+func (m *Model) noTeam() string {
+	if len(m.teams) == 0 {
+		return "There is no team to open."
+	}
+	return ""
+}
+
+func closedTeam(m *Model) string {
+	if m.team == nil {
+		return "The team has not been read yet."
+	}
+	return ""
+}
+
+func noMembers(m *Model) string {
+	if m.team == nil || len(m.team.members) == 0 {
+		return "The team has no members."
+	}
+	return ""
+}
+
+// shown is the name of a key for people.
+func shown(name string) string {
+	parts := strings.Split(name, "+")
+	if name == "+" {
+		return name
+	}
+	names := map[string]string{"esc": "Esc", "pgup": "PgUp", "pgdown": "PgDn", "up": "↑", "down": "↓", "left": "←",
+		"right": "→"}
+	for i, part := range parts {
+		if other, is := names[part]; is {
+			parts[i] = other
+		} else if len(part) > 1 {
+			parts[i] = strings.ToUpper(part[:1]) + part[1:]
+		} else if len(parts) > 1 {
+			parts[i] = strings.ToUpper(part)
+		}
+	}
+	return strings.Join(parts, "+")
+}
+
+// keyLine shows the keys that apply now, as many as fit.
+func (m *Model) keyLine() string {
+	if m.ask != nil {
+		return " " + strong.on(shown(m.ask.yes[0])) + " " + faint.on("yes") + "  " + faint.on("any other key: no")
+	}
+	var cells []cell
+	used := 1
+	for _, k := range m.applying() {
+		name := shown(k.names[0])
+		needs := len([]rune(name)) + 1 + len(k.label) + gap
+		if used+needs > m.width {
+			continue
+		}
+		used += needs
+		cells = append(cells, cell{name, strong}, cell{" " + k.label + "  ", faint})
+	}
+	text, _ := joined(append([]cell{{" ", plain}}, cells...), m.width)
+	return text
+}
+
+// applying returns the keys with a label that do something now.
+func (m *Model) applying() (keys []key) {
+	for _, k := range keymap() {
+		if k.label != "" && k.in&m.scope() != 0 && (k.when == nil || k.when(m) == "") {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}

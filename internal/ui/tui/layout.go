@@ -1,0 +1,257 @@
+package tui
+
+import (
+	"strings"
+
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+)
+
+// cell is a text in a row of a table.
+type cell struct {
+	text string
+	look style
+}
+
+// column says how the cells of a column are laid out.
+type column struct {
+	head  string
+	right bool // numbers are aligned to the right
+	most  int  // columns of the terminal; 0 for any number
+	flex  bool // it gets what the others leave; one column of a table is
+	spare int  // a narrow table leaves out the columns with the highest number first; 0 for never
+}
+
+// gap is between the columns of a table.
+const gap = 2
+
+// table is a list of which one row is selected.
+type table struct {
+	columns []column
+	rows    [][]cell
+	// selected is the index of the row with the mark; -1 for none.
+	selected int
+	headless bool
+}
+
+// mark stands before the selected row.
+const mark = "▸ "
+
+// lines lays the table out: a head and as many rows as there is room for, around the selected one.
+func (t *table) lines(width, height int) []string {
+	if height <= 0 {
+		return nil
+	}
+	widths := t.widths(width - len("  "))
+	var out []string
+	if !t.headless && height > 1 {
+		head := make([]cell, len(t.columns))
+		for i, c := range t.columns {
+			head[i] = cell{c.head, faint}
+		}
+		out = append(out, "  "+t.row(head, widths, false))
+		height--
+	}
+	from, to := window(len(t.rows), t.selected, height)
+	for i := from; i < to; i++ {
+		prefix := "  "
+		if i == t.selected {
+			prefix = strong.on(mark)
+		}
+		out = append(out, prefix+t.row(t.rows[i], widths, i == t.selected))
+	}
+	return out
+}
+
+// window returns which of n rows are shown in that many lines, so that the selected one is.
+func window(n, selected, height int) (from, to int) {
+	if n <= height {
+		return 0, n
+	}
+	from = min(max(0, selected-height/2), n-height)
+	return from, from + height
+}
+
+// widths returns the width of each column; 0 for one that is left out.
+func (t *table) widths(room int) []int {
+	widths := make([]int, len(t.columns))
+	flex, empty := -1, make([]bool, len(t.columns))
+	for i, c := range t.columns {
+		empty[i] = true
+		for _, row := range t.rows {
+			if w := render.Width(row[i].text); w > 0 {
+				empty[i] = false
+				widths[i] = max(widths[i], w)
+			}
+		}
+		if c.flex {
+			flex = i
+		}
+		if empty[i] && !c.flex {
+			widths[i] = 0
+			continue
+		}
+		if widths[i] = max(widths[i], render.Width(c.head)); c.most > 0 {
+			widths[i] = min(widths[i], c.most)
+		}
+	}
+	for {
+		rest, worst := room, -1
+		for i, w := range widths {
+			if w > 0 && i != flex {
+				rest -= w + gap
+			}
+			if w > 0 && t.columns[i].spare > 0 && (worst < 0 || t.columns[i].spare > t.columns[worst].spare) {
+				worst = i
+			}
+		}
+		if flex < 0 || rest >= min(max(widths[flex], 1), max(12, room*3/10)) || worst < 0 {
+			if flex >= 0 {
+				widths[flex] = max(1, rest)
+			}
+			return widths
+		}
+		widths[worst] = 0
+	}
+}
+
+func (t *table) row(cells []cell, widths []int, selected bool) string {
+	var b strings.Builder
+	last := 0
+	for i, w := range widths {
+		if w > 0 {
+			last = i
+		}
+	}
+	for i, w := range widths {
+		if w == 0 {
+			continue
+		}
+		text := render.Cut(cells[i].text, w)
+		space := max(0, w-render.Width(text))
+		look := cells[i].look
+		if selected {
+			look.bold, look.faint = true, false
+		}
+		if t.columns[i].right {
+			b.WriteString(strings.Repeat(" ", space))
+			space = 0
+		}
+		b.WriteString(look.on(text))
+		if i != last {
+			b.WriteString(strings.Repeat(" ", space+gap))
+		}
+	}
+	return b.String()
+}
+
+// line is one line of two parts, of which the right one ends at the right edge. The left part is cut
+// where both do not fit.
+func line(width int, left []cell, right []cell) string {
+	room := width - widthOf(right)
+	if len(right) > 0 {
+		room -= gap
+	}
+	if room < width/3 { // the right part is what is left out
+		right, room = nil, width
+	}
+	text, used := joined(left, room)
+	if len(right) == 0 {
+		return text
+	}
+	end, _ := joined(right, width)
+	return text + strings.Repeat(" ", max(0, width-used-widthOf(right))) + end
+}
+
+func widthOf(cells []cell) (width int) {
+	for _, c := range cells {
+		width += render.Width(c.text)
+	}
+	return width
+}
+
+// joined joins the cells to a text of at most that many columns.
+func joined(cells []cell, room int) (text string, used int) {
+	var b strings.Builder
+	for _, c := range cells {
+		cut := render.Cut(c.text, max(0, room-used))
+		if used >= room {
+			break
+		}
+		used += render.Width(cut)
+		b.WriteString(c.look.on(cut))
+	}
+	return b.String(), used
+}
+
+// beside puts two blocks of lines side by side, the left one with that width.
+func beside(left, right []string, leftWidth, height int) []string {
+	out := make([]string, 0, height)
+	for i := range height {
+		var l, r string
+		if i < len(left) {
+			l = left[i]
+		}
+		if i < len(right) {
+			r = right[i]
+		}
+		if l == "" && r == "" {
+			out = append(out, "")
+			continue
+		}
+		out = append(out, l+strings.Repeat(" ", max(0, leftWidth-visible(l)))+r)
+	}
+	return out
+}
+
+// visible returns the width of a painted line.
+func visible(line string) (width int) {
+	for line != "" {
+		text, rest, styled := strings.Cut(line, "\x1b[")
+		width += render.Width(text)
+		if !styled {
+			break
+		}
+		_, line, _ = strings.Cut(rest, "m")
+	}
+	return width
+}
+
+// wrap breaks a line between words into parts of at most that many columns. It keeps the spaces at
+// the beginning, and breaks a word only where it does not fit on a line of its own.
+func wrap(text string, width int) (parts []string) {
+	if len(text) <= width {
+		return []string{text}
+	}
+	width = max(2, width)
+	start, used, space, joins := 0, 0, -1, false
+	for i, r := range text {
+		w := sanitize.Columns(r)
+		if used+w > width && w > 0 && !joins {
+			end, next := i, i
+			if space > start && strings.TrimLeft(text[start:space], " ") != "" {
+				end, next = space, space+1
+			}
+			parts = append(parts, text[start:end])
+			start, space = next, -1
+			used = 0
+			for _, kept := range text[start:i] {
+				used += sanitize.Columns(kept)
+			}
+		}
+		if r == ' ' {
+			space = i
+		}
+		used += w
+		joins = r == '\u200d' // the next character is part of this one
+	}
+	return append(parts, text[start:])
+}
+
+// fill returns exactly that many lines.
+func fill(lines []string, height int) []string {
+	if len(lines) > height {
+		return lines[:max(0, height)]
+	}
+	return append(lines, make([]string, height-len(lines))...)
+}

@@ -1,0 +1,221 @@
+package tui
+
+import (
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/team"
+)
+
+// place is what the screen shows.
+type place int
+
+// The places. A key leads back from each to the one before.
+const (
+	atTeams place = iota
+	atTeam
+	atMember
+	atAttention
+)
+
+// outside is what the model asks for outside of itself. The model calls it only within commands, so
+// Update stays pure. Any goroutine may call it.
+type outside interface {
+	OpenTeam(ref string)            // "" closes the open one
+	OpenSession(ref, member string) // "" closes the open one
+	// Act sends a command as the user. said is shown when it is done.
+	Act(ref string, body team.Body, said string) tea.Msg
+}
+
+// Model is everything that the screen shows.
+type Model struct {
+	out     outside
+	command func(team.Hint) string // the command line of a hint
+
+	width, height int
+	now           team.Time
+
+	place place
+	back  []place
+
+	listed bool // the teams were read
+	teams  []teamRow
+	items  []itemRow
+
+	ref     string // the open team; "" for none
+	team    *teamView
+	feed    []feedLine
+	tab     tab
+	scroll  int // of the messages, in lines from the end
+	trouble string
+
+	member string // the open member
+	chosen chosen
+
+	notice  notice
+	ask     *question
+	overlay *pager
+}
+
+// chosen is what is selected in each list, by a name that stays when the list changes.
+type chosen struct{ team, member, task, item string }
+
+// notice is a line about what a key did, or why it did nothing.
+type notice struct {
+	text string
+	look style
+}
+
+// question is something that is asked before it is done.
+type question struct {
+	text string
+	yes  []string // the keys that mean yes; any other one means no
+	do   func(*Model) tea.Cmd
+}
+
+// Messages from outside.
+type (
+	clockMsg team.Time
+	teamsMsg struct {
+		teams []teamRow
+		items []itemRow
+		err   error
+	}
+	teamMsg struct {
+		ref   string
+		view  *teamView
+		feed  []feedLine // new lines
+		fresh bool       // feed has everything, from the beginning
+		err   error
+	}
+	actedMsg struct {
+		said string
+		err  string
+	}
+)
+
+// newModel returns a model that shows the team, or for "" the list of teams.
+func newModel(out outside, command func(team.Hint) string, ref string, now team.Time) *Model {
+	m := &Model{out: out, command: command, now: now}
+	if ref != "" {
+		m.place, m.back, m.ref = atTeam, []place{atTeams}, ref
+	}
+	return m
+}
+
+// Init opens the team that the program was called with.
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.open(m.ref), tick()) }
+
+// tick sends the time once a second, for what shows how long something takes.
+func tick() tea.Cmd {
+	return tea.Every(time.Second, func(at time.Time) tea.Msg { return clockMsg(at.UnixMilli()) })
+}
+
+// open makes the team the open one.
+func (m *Model) open(ref string) tea.Cmd {
+	if ref != m.ref {
+		m.ref, m.team, m.feed, m.trouble, m.member = ref, nil, nil, "", ""
+		m.chosen.member, m.chosen.task, m.scroll, m.tab = "", "", 0, 0
+	}
+	return func() tea.Msg {
+		m.out.OpenTeam(ref)
+		return nil
+	}
+}
+
+// act sends a command to the open team.
+func (m *Model) act(ref string, body team.Body, said string) tea.Cmd {
+	out := m.out
+	return func() tea.Msg { return out.Act(ref, body, said) }
+}
+
+// Update handles a message.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case clockMsg:
+		m.now = max(m.now, team.Time(msg))
+		return m, tick()
+	case teamsMsg:
+		m.list(msg)
+	case teamMsg:
+		m.see(msg)
+	case actedMsg:
+		m.acted(msg)
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	case tea.MouseWheelMsg:
+		return m, m.wheel(msg.Button)
+	}
+	return m, nil
+}
+
+// list takes a new list of teams.
+func (m *Model) list(msg teamsMsg) {
+	if msg.err != nil {
+		m.notice = notice{oneLine(msg.err.Error()), alarm}
+		return
+	}
+	m.listed, m.teams, m.items = true, msg.teams, msg.items
+	slices.SortStableFunc(m.teams, func(a, b teamRow) int { return int(a.section - b.section) })
+}
+
+// see takes a new state of the open team.
+func (m *Model) see(msg teamMsg) {
+	if msg.ref != m.ref {
+		return // it was closed meanwhile
+	}
+	if msg.err != nil {
+		m.trouble = oneLine(msg.err.Error())
+		return
+	}
+	m.trouble, m.team = "", msg.view
+	if msg.fresh {
+		m.feed = nil
+	}
+	if m.scroll > 0 { // what is read stays where it is
+		m.scroll += len(msg.feed)
+	}
+	m.feed = append(m.feed, msg.feed...)
+	if over := len(m.feed) - mostFeed; over > 0 {
+		m.feed = slices.Clone(m.feed[over:])
+	}
+}
+
+func (m *Model) acted(msg actedMsg) {
+	m.notice = notice{msg.said, good}
+	if msg.err != "" {
+		m.notice = notice{msg.err, alarm}
+	}
+}
+
+// go to leads to a place, from which a key leads back.
+func (m *Model) enter(p place) {
+	if m.place == p {
+		return
+	}
+	m.back = append(m.back, m.place)
+	m.place, m.notice = p, notice{}
+}
+
+// leave leads back.
+func (m *Model) leave() tea.Cmd {
+	if len(m.back) == 0 {
+		return nil
+	}
+	m.place, m.back, m.notice = m.back[len(m.back)-1], m.back[:len(m.back)-1], notice{}
+	return nil
+}
+
+// needs returns how many things wait for the user, in all teams.
+func (m *Model) needs() (n int) {
+	for _, i := range m.items {
+		if i.WaitsFor == team.ForUser {
+			n++
+		}
+	}
+	return n
+}

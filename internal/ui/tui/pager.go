@@ -1,0 +1,51 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// pager shows a long text over the view. The lines are harmless.
+type pager struct {
+	title string
+	text  []string // may be painted; not wider than the screen was
+	top   int      // the first line that is shown
+}
+
+// lines returns the part of the text that is shown.
+func (p *pager) lines(width, height int) []string {
+	room := max(1, height-2)
+	p.top = max(0, min(p.top, len(p.text)-room))
+	out := []string{" " + strong.on(p.title), ""}
+	return append(out, p.text[p.top:min(len(p.text), p.top+room)]...)
+}
+
+// help shows all keys of the place, with what they do and why some do not apply now.
+func (m *Model) help() tea.Cmd {
+	if m.overlay != nil {
+		m.overlay = nil
+		return nil
+	}
+	var text []string
+	t := table{columns: []column{{head: "KEY"}, {head: "OR", spare: 1}, {head: "DOES", flex: true}}, selected: -1}
+	for _, k := range keymap() {
+		if k.in&m.scope() == 0 {
+			continue
+		}
+		var others []string
+		for _, name := range k.names[1:] {
+			others = append(others, shown(name))
+		}
+		does := cell{k.help, plain}
+		if k.when != nil {
+			if why := k.when(m); why != "" {
+				does = cell{k.help + " (not now: " + why + ")", faint}
+			}
+		}
+		t.rows = append(t.rows, []cell{{shown(k.names[0]), strong}, {strings.Join(others, ", "), faint}, does})
+	}
+	text = append(text, t.lines(m.width, len(t.rows)+1)...)
+	m.overlay = &pager{title: "Keys", text: text}
+	return nil
+}

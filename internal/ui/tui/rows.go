@@ -1,0 +1,248 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/inspect/attention"
+	"cadre/internal/inspect/catalog"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// section is a part of the list of teams.
+type section int
+
+// The sections, in the order in which they are shown.
+const (
+	needsYou section = iota
+	working
+	finished
+)
+
+var sections = [...]string{"Needs you", "Working", "Finished"}
+
+// teamRow is a team in the list. Its texts are harmless.
+type teamRow struct {
+	ref     string // by which commands name it
+	name    string
+	project string
+	state   string
+	section section
+	done    int
+	tasks   int
+	members int // that have not ended
+	needs   int // how many things wait for the user
+	usage   team.Usage
+	updated team.Time
+	goal    string
+}
+
+// rowOf makes the row of a team.
+func rowOf(e attention.Found) teamRow {
+	o := &e.Overview
+	row := teamRow{ref: e.Folder, name: sanitize.Line(cmp.Or(o.Name, e.Folder)), project: sanitize.Line(o.Project),
+		state: o.State(), members: o.Teammates, done: o.Tasks["completed"], usage: o.Usage, updated: o.UpdatedAt,
+		goal: render.Clean(o.Goal), section: working}
+	for _, n := range o.Tasks {
+		row.tasks += n
+	}
+	for _, i := range e.Items {
+		if i.WaitsFor == team.ForUser {
+			row.needs++
+		}
+	}
+	switch {
+	case o.ID == "":
+		row.state, row.section = "damaged", needsYou
+	case row.needs > 0:
+		row.section = needsYou
+	case o.Status == team.TeamComplete || o.Status == team.TeamAborted || o.Released != 0:
+		row.section = finished
+	}
+	return row
+}
+
+// itemRow is something that waits. Its texts are harmless.
+type itemRow struct {
+	team.Item
+	ref  string // the team
+	text string
+}
+
+func itemsOf(e attention.Found) (rows []itemRow) {
+	for _, i := range e.Items {
+		i.Hint.Team = e.Folder
+		rows = append(rows, itemRow{Item: i, ref: e.Folder, text: render.Clean(i.Text)})
+	}
+	return rows
+}
+
+// memberRow is a member of the open team. Its texts are harmless.
+type memberRow struct {
+	name    string
+	lead    bool
+	agent   string
+	role    string
+	model   string
+	mode    string
+	state   string // its status, or what follows from what was found outside
+	since   team.Time
+	works   string
+	usage   team.Usage
+	context int64 // percent
+	mail    int
+	running bool
+	turn    bool // it is in a turn
+	color   int  // of its name: an SGR code
+	session bool // it has a session that can be watched
+}
+
+// taskRow is a task of the open team. Its texts are harmless.
+type taskRow struct {
+	id           string
+	called       string
+	state        string
+	status       team.TaskStatus
+	owner        string
+	attempts     int64
+	subject      string
+	why          string // why its last attempt failed
+	outOfRetries bool
+	usage        team.Usage
+}
+
+// teamView is what is shown of the open team: a copy, with no reference to its state.
+type teamView struct {
+	ref, name, goal, state string
+	seq                    int64
+	at                     team.Time // of its last change
+	lead                   string
+	delegate               bool
+	done, all              int
+	usage                  team.Usage
+	members                []memberRow
+	tasks                  []taskRow
+	moreTasks              int // completed tasks that are not in tasks
+	requests               map[string]string
+	seconds                map[string]team.Answer
+}
+
+// mostTasks bounds the completed tasks and, separately, the open tasks of a view.
+const mostTasks = 400
+
+// viewOf copies what is shown of a team from its state. outside may be nil.
+func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
+	t := s.Team()
+	v := &teamView{ref: ref, name: sanitize.Line(t.Name), goal: render.Clean(t.Goal), state: stateOf(s, outside),
+		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate, done: s.Count(team.Completed),
+		usage: t.Usage, requests: map[string]string{}}
+	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
+	works := render.WorksOn(s)
+	for i, m := range s.Roster() {
+		v.members = append(v.members, memberRow{name: m.Name, lead: m.Name == t.Lead, agent: sanitize.Line(m.Agent),
+			role: sanitize.Line(m.Role), model: sanitize.Line(m.Model), mode: m.PermissionMode,
+			state: string(s.Standing(m.Name, outside)), since: m.Since, works: render.Clean(works[m.Name]),
+			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
+			turn: m.Status == team.Active, color: colorOf(m.Color, i), session: m.Agent != team.External})
+		if m.Plan.State == "submitted" {
+			v.requests[m.Plan.Request] = sanitize.Lines(m.Plan.Text)
+		}
+	}
+	slices.SortStableFunc(v.members, func(a, b memberRow) int { return a.rank() - b.rank() })
+	for _, p := range s.Permissions() {
+		v.requests[p.Request] = sanitize.Line(p.Tool) + "\n" + inputOf(p.Input)
+	}
+	v.listTasks(s)
+	return v
+}
+
+// rank puts the lead first, and those that have ended last.
+func (m memberRow) rank() int {
+	switch {
+	case m.lead:
+		return 0
+	case m.running:
+		return 1
+	}
+	return 2
+}
+
+// listTasks lists the tasks in progress, the failed and the open ones, and then the completed ones,
+// the newest first.
+func (v *teamView) listTasks(s *team.State) {
+	var parts [4][]taskRow
+	add := func(part int, t team.Task) {
+		if len(parts[part]) < mostTasks {
+			parts[part] = append(parts[part], taskRow{id: t.ID, called: sanitize.Line(t.Called()),
+				state: render.TaskState(t), status: t.Status, owner: cmp.Or(t.CompletedBy, t.Owner),
+				attempts: t.Attempts, subject: render.Clean(t.Subject), why: render.Clean(t.Failure),
+				outOfRetries: t.OutOfRetries(), usage: t.Usage})
+		}
+	}
+	for t := range s.Tasks() {
+		switch {
+		case t.Status == team.InProgress:
+			add(0, t)
+		case t.OutOfRetries():
+			add(1, t)
+		case t.Status == team.Pending:
+			add(2, t)
+		case t.Status == team.Completed:
+			if n := len(parts[3]); n == mostTasks {
+				parts[3] = slices.Delete(parts[3], 0, mostTasks/4)
+			}
+			add(3, t)
+		}
+	}
+	slices.Reverse(parts[3])
+	v.tasks = slices.Concat(parts[:]...)
+	v.moreTasks = v.all - len(v.tasks)
+}
+
+// stateOf is the state of the team for people.
+func stateOf(s *team.State, outside *team.Outside) string {
+	t := s.Team()
+	o := catalog.Overview{Status: t.Status, Observed: t.Observed, Released: t.Released.At,
+		Dormant: outside != nil && s.Dormant(outside), Interrupted: outside != nil && s.Interrupted(outside)}
+	if t.Status == team.TeamConsolidating && !t.Consolidation.Open() {
+		o.Winding = "winding_down"
+		if s.ReadyToConsolidate() {
+			o.Winding = "ready"
+		}
+	}
+	if t.CleanedUp {
+		return "removed"
+	}
+	return o.State()
+}
+
+// inputOf returns the whole input of a tool, as lines that can be read.
+func inputOf(input string) string {
+	return strings.TrimSpace(sanitize.Lines(indented(input)))
+}
+
+// tokens says how many tokens were used; "" for none.
+func tokens(u team.Usage) string {
+	switch n := u.Tokens(); {
+	case n == 0:
+		return ""
+	case n < 10_000:
+		return fmt.Sprint(n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	default:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	}
+}
+
+// cost says what was spent; "" for nothing.
+func cost(u team.Usage) string {
+	if u.CostMicroUSD == 0 {
+		return ""
+	}
+	return fmt.Sprintf("$%.2f", float64(u.CostMicroUSD)/1e6)
+}

@@ -1,0 +1,152 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/engine"
+	"cadre/internal/inspect/attention"
+	"cadre/internal/team"
+)
+
+// source reads what the screen shows, and acts on teams. It implements [outside].
+type source struct {
+	engine  *engine.Engine
+	explain func(error) string
+	send    func(tea.Msg)
+	ctx     context.Context // of the screen
+
+	mu      sync.Mutex
+	ref     string // the team to read
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+// Each source sends at most one message in this time, and is busy for at most a tenth of the time.
+const frame = 50 * time.Millisecond
+
+// pause waits after a message whose making took that long.
+func pause(ctx context.Context, took time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(max(frame, 9*took)):
+	}
+}
+
+// teams sends the list of teams whenever it may have changed, until the context ends.
+func (s *source) teams() {
+	f := s.engine.Attention("")
+	defer f.Close()
+	f.Log = func(text string) { s.send(actedMsg{err: oneLine(text)}) }
+	err := f.Watch(s.ctx, func(found []attention.Found) bool {
+		var msg teamsMsg
+		for _, one := range found {
+			msg.teams = append(msg.teams, rowOf(one))
+			msg.items = append(msg.items, itemsOf(one)...)
+		}
+		s.send(msg)
+		pause(s.ctx, 0)
+		return false
+	})
+	if s.ctx.Err() == nil {
+		s.send(teamsMsg{err: err})
+	}
+}
+
+// OpenTeam implements [outside].
+func (s *source) OpenTeam(ref string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ref == ref || s.ctx.Err() != nil {
+		return
+	}
+	if s.end != nil {
+		s.end()
+	}
+	s.ref = ref
+	if ref == "" {
+		return
+	}
+	var ctx context.Context
+	ctx, s.end = context.WithCancel(s.ctx)
+	s.running.Go(func() { s.follow(ctx, ref) })
+}
+
+// OpenSession implements [outside].
+func (s *source) OpenSession(string, string) {}
+
+// follow sends the state of the team at each change, until ctx ends. A team that cannot be read is
+// tried again.
+func (s *source) follow(ctx context.Context, ref string) {
+	const again = 2 * time.Second
+	for ctx.Err() == nil {
+		err := s.followOnce(ctx, ref)
+		if ctx.Err() != nil {
+			return
+		}
+		s.send(teamMsg{ref: ref, err: errors.New(s.explain(err))})
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+// lookEvery is how often the processes of a team are looked at: its history does not say who is alive.
+const lookEvery = 2 * time.Second
+
+func (s *source) followOnce(ctx context.Context, ref string) error {
+	t, err := s.engine.Look(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	after, fresh := max(0, t.Seq()-mostFeed), true
+	looker := t.Looker()
+	for {
+		began := engine.Now()
+		outside, err := looker.Look(ctx, time.UnixMilli(int64(began)))
+		if err != nil {
+			return err
+		}
+		msg := teamMsg{ref: ref, fresh: fresh}
+		seq := t.Seq()
+		for r, err := range t.Read(ctx, after) {
+			if err != nil {
+				return err
+			}
+			t.View(func(st *team.State) { msg.feed = append(msg.feed, feedOf(r, st)...) })
+			after = r.Seq
+		}
+		t.View(func(st *team.State) { msg.view, seq = viewOf(ref, st, outside), st.Seq() })
+		s.send(msg)
+		fresh = false
+		pause(ctx, engine.Now().Sub(began))
+		waiting, cancel := context.WithTimeout(ctx, lookEvery)
+		err = t.Wait(waiting, seq)
+		late := waiting.Err() != nil
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && !late {
+			return err
+		}
+		if err := t.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// Act implements [outside].
+func (s *source) Act(ref string, body team.Body, said string) tea.Msg {
+	err := s.engine.Act(s.ctx, ref, team.User, body, func(*engine.Team, *team.Record) error { return nil })
+	if err != nil {
+		return actedMsg{err: oneLine(s.explain(err))}
+	}
+	return actedMsg{said: said}
+}

@@ -1,0 +1,209 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+// tab is a part of the view of a team.
+type tab int
+
+// The tabs. A wide screen shows the first three at once, and marks the one that keys act on.
+const (
+	tabMembers tab = iota
+	tabTasks
+	tabMessages
+)
+
+var tabs = [...]string{"members", "tasks", "messages"}
+
+// wide is the width from which members and tasks stand beside each other.
+const wide = 120
+
+// teamBody shows the open team.
+func (m *Model) teamBody(width, height int) []string {
+	switch {
+	case m.team == nil && m.trouble != "":
+		return wrapAll("This team cannot be read: "+m.trouble, width, alarm)
+	case m.team == nil:
+		return []string{"  " + faint.on("reading …")}
+	case width >= wide && height >= 14 && m.tab <= tabMessages:
+		return m.wideTeam(width, height)
+	}
+	out := []string{m.tabLine(width)}
+	height--
+	switch m.tab {
+	case tabMembers:
+		out = append(out, m.withFeed(m.memberTable(), width, height)...)
+	case tabTasks:
+		out = append(out, m.withFeed(m.taskTable(), width, height)...)
+	case tabMessages:
+		out = append(out, m.feedLines(width, height)...)
+	}
+	return out
+}
+
+// tabLine names the tabs and marks the open one.
+func (m *Model) tabLine(width int) string {
+	var cells []cell
+	for i, name := range tabs {
+		one := cell{fmt.Sprintf(" %d %s ", i+1, name), faint}
+		if width < 50 {
+			one.text = fmt.Sprintf(" %d %s", i+1, name[:min(len(name), 4)])
+		}
+		if tab(i) == m.tab {
+			one.look = style{bold: true, reverse: true}
+		}
+		cells = append(cells, one, cell{" ", plain})
+	}
+	text, _ := joined(cells, width)
+	return text
+}
+
+// withFeed shows a table, and below it the latest messages where there is room.
+func (m *Model) withFeed(t table, width, height int) []string {
+	needs := len(t.rows) + 1
+	const leastFeed = 4
+	if height-needs < leastFeed {
+		return t.lines(width, height)
+	}
+	out := append(t.lines(width, needs), "", " "+strong.on("Latest"))
+	return append(out, m.feedLines(width, height-len(out))...)
+}
+
+// wideTeam shows members and tasks beside each other, and messages below.
+func (m *Model) wideTeam(width, height int) []string {
+	members, tasks := m.memberTable(), m.taskTable()
+	left := width * 11 / 20
+	top := min(max(len(members.rows), len(tasks.rows))+2, max(6, height*3/5))
+	heading := func(t tab, text string) string {
+		if t == m.tab {
+			return style{bold: true, reverse: true}.on(" " + text + " ")
+		}
+		return " " + strong.on(text) + " "
+	}
+	if m.tab != tabMembers {
+		members.selected = -1
+	}
+	if m.tab != tabTasks {
+		tasks.selected = -1
+	}
+	one := append([]string{heading(tabMembers, "1 Members")}, members.lines(left-2, top-1)...)
+	two := append([]string{heading(tabTasks, "2 Tasks")}, tasks.lines(width-left, top-1)...)
+	out := append(beside(one, two, left, top), "", heading(tabMessages, "3 Messages"))
+	return append(out, m.feedLines(width, height-len(out))...)
+}
+
+func (m *Model) memberTable() table {
+	t := table{columns: []column{{head: "MEMBER", most: 20}, {head: "STATUS", most: 13}, {head: "FOR", right: true},
+		{head: "WORKS ON", flex: true}, {head: "MODEL", most: 18, spare: 6}, {head: "TOKENS", right: true, spare: 4},
+		{head: "COST", right: true, spare: 3}, {head: "CTX", right: true, spare: 2},
+		{head: "MAIL", right: true, spare: 1}}, selected: m.memberIndex()}
+	for _, one := range m.team.members {
+		state, mail, full := one.state, "", ""
+		if one.mail > 0 {
+			mail = fmt.Sprint(one.mail)
+		}
+		if one.context > 0 {
+			full = fmt.Sprintf("%d%%", one.context)
+		}
+		works, look := one.works, plain
+		if works == "" && one.lead {
+			works, look = "leads", faint
+		}
+		if !one.running {
+			look = faint
+		}
+		name := style{color: one.color}
+		if !one.running {
+			name = faint
+		}
+		t.rows = append(t.rows, []cell{{one.name, name}, {state, stateStyle(state)}, {m.since(one.since), faint},
+			{works, look}, {one.model, faint}, {tokens(one.usage), faint}, {cost(one.usage), faint}, {full, faint},
+			{mail, waits}})
+	}
+	return t
+}
+
+func (m *Model) taskTable() table {
+	t := table{columns: []column{{head: "TASK", most: 16}, {head: "STATUS", most: 22}, {head: "OWNER", most: 12, spare: 1},
+		{head: "TRY", right: true, spare: 2}, {head: "SUBJECT", flex: true}}, selected: m.taskIndex()}
+	for _, one := range m.team.tasks {
+		try, look, subject := "", plain, one.subject
+		if one.attempts > 1 {
+			try = fmt.Sprint(one.attempts)
+		}
+		if one.status == team.Completed {
+			look = faint
+		}
+		if one.outOfRetries && one.why != "" {
+			subject += ": " + one.why
+		}
+		if subject == one.called {
+			subject = ""
+		}
+		t.rows = append(t.rows, []cell{{one.called, look}, {one.state, stateStyle(one.state)},
+			{one.owner, m.memberStyle(one.owner)}, {try, waits}, {subject, look}})
+	}
+	if n := m.team.moreTasks; n > 0 {
+		t.rows = append(t.rows, []cell{{}, {}, {}, {}, {fmt.Sprintf("… and %d more: cadre task list", n), faint}})
+	}
+	return t
+}
+
+// memberStyle returns the style of a member's name.
+func (m *Model) memberStyle(name string) style {
+	if m.team != nil {
+		for _, one := range m.team.members {
+			if one.name == name {
+				return style{color: one.color}
+			}
+		}
+	}
+	return plain
+}
+
+func (m *Model) memberIndex() int {
+	if i := slices.IndexFunc(m.team.members, func(r memberRow) bool { return r.name == m.chosen.member }); i >= 0 {
+		return i
+	}
+	return min(0, len(m.team.members)-1)
+}
+
+func (m *Model) taskIndex() int {
+	if i := slices.IndexFunc(m.team.tasks, func(r taskRow) bool { return r.id == m.chosen.task }); i >= 0 {
+		return i
+	}
+	return min(0, len(m.team.tasks)-1)
+}
+
+// selectedMember returns the selected member of the open team.
+func (m *Model) selectedMember() (memberRow, bool) {
+	if m.team == nil || len(m.team.members) == 0 {
+		return memberRow{}, false
+	}
+	return m.team.members[m.memberIndex()], true
+}
+
+// atWork returns how many teammates are in a turn.
+func (v *teamView) atWork() (n int) {
+	for _, one := range v.members {
+		if one.turn && !one.lead {
+			n++
+		}
+	}
+	return n
+}
+
+// wrapAll wraps a text that stands alone.
+func wrapAll(text string, width int, look style) (out []string) {
+	for part := range strings.Lines(text) {
+		for _, one := range wrap(strings.TrimSuffix(part, "\n"), width-4) {
+			out = append(out, "  "+look.on(one))
+		}
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// teamsBody shows the list of teams in its three sections, which are always there.
+func (m *Model) teamsBody(width, height int) []string {
+	t := table{columns: []column{{head: "TEAM", most: 24}, {head: "STATE", most: 24}, {head: "TASKS", right: true},
+		{head: "MEMBERS", right: true, spare: 5}, {head: "NEEDS", right: true}, {head: "TOKENS", right: true, spare: 4},
+		{head: "COST", right: true, spare: 3}, {head: "CHANGED", right: true, spare: 2}, {head: "GOAL", flex: true,
+			spare: 1}},
+		selected: m.teamIndex(), headless: true}
+	for _, one := range m.teams {
+		t.rows = append(t.rows, m.teamCells(one))
+	}
+	rows := t.lines(width, len(t.rows)+1)
+	head := t
+	head.rows, head.headless = t.rows, false
+	var out []string
+	if len(rows) > 0 {
+		out = append(out, head.lines(width, 2)[0])
+	}
+	selected := 0
+	for i, name := range sections {
+		n := 0
+		for _, one := range m.teams {
+			if one.section == section(i) {
+				n++
+			}
+		}
+		look := strong
+		if section(i) == needsYou && n > 0 {
+			look = style{color: waits.color, bold: true}
+		}
+		out = append(out, " "+look.on(name)+" "+faint.on(strconv.Itoa(n)))
+		for j, one := range m.teams {
+			if one.section != section(i) {
+				continue
+			}
+			if j == t.selected {
+				selected = len(out)
+			}
+			out = append(out, rows[j])
+		}
+		if n == 0 {
+			out = append(out, "  "+faint.on(m.emptySection(section(i))))
+		}
+		if i < len(sections)-1 && height > 12 {
+			out = append(out, "")
+		}
+	}
+	from, to := window(len(out), selected, height)
+	return out[from:to]
+}
+
+// emptySection says what a section without a team means.
+func (m *Model) emptySection(s section) string {
+	switch {
+	case !m.listed:
+		return "reading …"
+	case s == needsYou:
+		return "Nothing waits for you."
+	case s == working:
+		return "No team works. Start one in another terminal: cadre run FILE, or cadre create NAME"
+	}
+	return "No team has ended."
+}
+
+func (m *Model) teamCells(one teamRow) []cell {
+	needs := cell{}
+	if one.needs > 0 {
+		needs = cell{strconv.Itoa(one.needs), waits}
+	}
+	changed := ""
+	if one.updated > 0 {
+		changed = age(m.now.Sub(one.updated))
+	}
+	return []cell{{one.name, strong}, {one.state, stateStyle(one.state)},
+		{fmt.Sprintf("%d/%d", one.done, one.tasks), plain}, {nonzero(one.members), plain}, needs,
+		{tokens(one.usage), faint}, {cost(one.usage), faint}, {changed, faint}, {one.goal, faint}}
+}
+
+// teamIndex returns the index of the selected team; -1 without teams.
+func (m *Model) teamIndex() int {
+	if i := slices.IndexFunc(m.teams, func(r teamRow) bool { return r.ref == m.chosen.team }); i >= 0 {
+		return i
+	}
+	return min(0, len(m.teams)-1)
+}
+
+func nonzero[N int | int64](n N) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(n), 10)
+}
+
+// age is a duration in few characters.
+func age(d time.Duration) string {
+	switch d = max(0, d); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// since is the age of a time; "" where it is not known.
+func (m *Model) since(at team.Time) string {
+	if at == 0 {
+		return ""
+	}
+	return age(m.now.Sub(at))
+}

@@ -1,0 +1,106 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render"
+)
+
+// View draws the screen: a title, the body, a line for notices and input, and the keys that apply.
+func (m *Model) View() tea.View {
+	v := tea.NewView(strings.Join(m.frame(), "\n"))
+	v.AltScreen, v.MouseMode = true, tea.MouseModeCellMotion
+	v.WindowTitle = "cadre"
+	if m.team != nil {
+		v.WindowTitle += " " + m.team.name
+	}
+	return v
+}
+
+// frame returns the lines of the screen, as many as it has.
+func (m *Model) frame() []string {
+	if m.width <= 0 || m.height <= 0 {
+		return nil // the terminal has no size yet
+	}
+	if m.height < 3 {
+		return fill([]string{m.title()}, m.height)
+	}
+	height := m.height - 3
+	lines := append([]string{m.title()}, fill(m.body(height), height)...)
+	return append(lines, m.prompt(), m.keyLine())
+}
+
+func (m *Model) body(height int) []string {
+	switch {
+	case m.overlay != nil:
+		return m.overlay.lines(m.width, height)
+	case m.place == atTeams:
+		return m.teamsBody(m.width, height)
+	case m.place == atTeam:
+		return m.teamBody(m.width, height)
+	}
+	return nil
+}
+
+// title names what is shown, says how it stands, and how many things wait for the user.
+func (m *Model) title() string {
+	left := []cell{{" ", plain}}
+	add := func(text string, look style) {
+		if len(left) > 1 {
+			left = append(left, cell{" · ", faint})
+		}
+		left = append(left, cell{text, look})
+	}
+	switch {
+	case m.place == atTeams:
+		add("cadre", strong)
+		add(plural(len(m.teams), "team"), plain)
+	case m.place == atAttention:
+		add("what waits for you", strong)
+	case m.team == nil:
+		add(oneLine(m.ref), strong)
+	default:
+		add(m.team.name, strong)
+		add(m.team.state, stateStyle(m.team.state))
+		add(fmt.Sprintf("%d of %d tasks done", m.team.done, m.team.all), plain)
+		if n := m.team.atWork(); n > 0 {
+			add(fmt.Sprintf("%d working", n), live)
+		}
+		if m.team.delegate {
+			add("delegate mode", waits)
+		}
+	}
+	var right []cell
+	clock, needs := render.Clock(m.now), "! needs you %d"
+	if m.width < 60 {
+		clock, needs = clock[:5], "! %d"
+	}
+	if n := m.needs(); n > 0 && m.place != atTeams {
+		right = append(right, cell{fmt.Sprintf(needs, n), style{color: waits.color, bold: true}}, cell{"  ", plain})
+	}
+	right = append(right, cell{clock + " ", faint})
+	return line(m.width, left, right)
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// prompt is the line above the keys: a question, or a notice.
+func (m *Model) prompt() string {
+	switch {
+	case m.ask != nil:
+		return line(m.width, []cell{{" " + m.ask.text, style{color: waits.color, bold: true}}}, nil)
+	case m.notice.text != "":
+		return line(m.width, []cell{{" " + m.notice.text, m.notice.look}}, nil)
+	case m.trouble != "" && m.team != nil:
+		return line(m.width, []cell{{" " + m.trouble, alarm}}, nil)
+	}
+	return ""
+}
