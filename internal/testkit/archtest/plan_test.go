@@ -217,6 +217,12 @@ var rooms = []room{
 		"sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"it is a member of a team that Claude Code runs: an agent by its contract, and the files; the caller chooses " +
 			"the agent"},
+	{"ui/costs", []string{"team"},
+		"what was used over time is a function of the records; a terminal and a browser draw the same bars"},
+	{"ui/filter", []string{"team"},
+		"a person narrows every list in the same language, in a terminal and in a browser"},
+	{"ui/graph", []string{"render", "team"},
+		"the drawing of a graph is a function of the tasks, in the widths of render"},
 	{"ui/timeline", []string{"team"},
 		"lanes are a function of the records; a terminal and a browser draw the same ones"},
 	{"ui/sessionview", []string{"agent/sessionlog", "render", "render/sanitize", "team"},

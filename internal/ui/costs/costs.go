@@ -1,0 +1,245 @@
+// Package costs shows what the members of a team have used over time: tokens and dollars, in columns.
+//
+// It has no authority: agents report what they use, and the records have it. It knows no terminal and
+// no clock. A front end adds each record once, in order. Its columns are those of a timeline, or any
+// other times.
+//
+// # Guarantees
+//
+//   - Adding a record costs the same at any length of the history.
+//   - Rows cost O(columns × members × log history).
+//   - The last column of cumulative rows has the sums that the state of the team has.
+package costs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+// Amount is what was used.
+type Amount struct {
+	Tokens       int64 // of all kinds
+	CostMicroUSD int64 // millionths of a US dollar; 0 where no agent reports its cost
+}
+
+// less returns a without b.
+func (a Amount) less(b Amount) Amount {
+	return Amount{a.Tokens - b.Tokens, a.CostMicroUSD - b.CostMicroUSD}
+}
+
+// Costs is what the members of a team used. The zero value begins a history. It belongs to one
+// goroutine.
+type Costs struct {
+	members []*series
+	named   map[string]*series
+	all     series
+	through int64
+	last    team.Time
+}
+
+// series has the sums of one member after each change.
+type series struct {
+	member string
+	usage  team.Usage
+	points []point
+}
+
+type point struct {
+	at  team.Time
+	sum Amount
+}
+
+// Add adds the next record. It ignores one that was added before.
+func (c *Costs) Add(r *team.Record) {
+	if r.Seq <= c.through {
+		return
+	}
+	c.through = r.Seq
+	c.last = max(c.last, r.At)
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case *team.TeamRestored:
+			c.restore(e.Team.Usage, e.Members)
+		case *team.UsageReported:
+			c.all.add(e.Usage, c.last)
+			if e.Member != "" {
+				c.of(e.Member).add(e.Usage, c.last)
+			}
+		}
+	}
+}
+
+// Restore sets the sums to those of a state, where the records before it are lost.
+func (c *Costs) Restore(s *team.State) {
+	if s.Seq() <= c.through {
+		return
+	}
+	c.through = s.Seq()
+	of := s.Team()
+	c.last = max(c.last, of.UpdatedAt)
+	c.restore(of.Usage, s.Members())
+}
+
+func (c *Costs) restore(all team.Usage, members []team.Member) {
+	c.all.set(all, c.last)
+	for _, m := range members {
+		if m.Usage != (team.Usage{}) {
+			c.of(m.Name).set(m.Usage, c.last)
+		}
+	}
+}
+
+// Through returns the seq of the last record that was added.
+func (c *Costs) Through() int64 { return c.through }
+
+func (c *Costs) of(member string) *series {
+	s := c.named[member]
+	if s == nil {
+		if c.named == nil {
+			c.named = map[string]*series{}
+		}
+		s = &series{member: member}
+		c.named[member] = s
+		c.members = append(c.members, s)
+	}
+	return s
+}
+
+func (s *series) add(u team.Usage, at team.Time) {
+	sum := s.usage
+	sum.InputTokens += u.InputTokens
+	sum.OutputTokens += u.OutputTokens
+	sum.CacheReadTokens += u.CacheReadTokens
+	sum.CacheWriteTokens += u.CacheWriteTokens
+	sum.CostMicroUSD += u.CostMicroUSD
+	s.set(sum, at)
+}
+
+func (s *series) set(sum team.Usage, at team.Time) {
+	s.usage = sum
+	p := point{at, Amount{sum.Tokens(), sum.CostMicroUSD}}
+	if n := len(s.points); n > 0 && s.points[n-1].at == at {
+		s.points[n-1] = p
+		return
+	}
+	s.points = append(s.points, p)
+}
+
+// before returns the sum of everything that was used before that time.
+func (s *series) before(at team.Time) Amount {
+	i, _ := slices.BinarySearchFunc(s.points, at, func(p point, at team.Time) int { return cmp.Compare(p.at, at) })
+	if i == 0 {
+		return Amount{}
+	}
+	return s.points[i-1].sum
+}
+
+// Unit is what bars show.
+type Unit int
+
+// The units.
+const (
+	Tokens Unit = iota
+	Dollars
+)
+
+func (u Unit) of(a Amount) int64 {
+	if u == Dollars {
+		return a.CostMicroUSD
+	}
+	return a.Tokens
+}
+
+// View says which columns are shown.
+type View struct {
+	// Edges are the times between the columns; there is one more than columns. What was used at the
+	// last one counts too.
+	Edges []team.Time
+	Unit  Unit
+	// Rate shows what was used within each column, instead of everything up to its end.
+	Rate bool
+}
+
+// Row is what one member used, or all.
+type Row struct {
+	Member string // "" for all
+	Sum    Amount // up to the last column
+	Cells  []int64
+	Most   int64 // the value of a full bar. Members have the same, so that their bars compare.
+}
+
+// Rows returns the row of all, and those of the members that used something, in the order in which
+// they began to.
+func (c *Costs) Rows(v View) []Row {
+	rows := []Row{c.all.row(v)}
+	most := int64(0)
+	for _, s := range c.members {
+		row := s.row(v)
+		most = max(most, row.Most)
+		rows = append(rows, row)
+	}
+	for i := range rows[1:] {
+		rows[1+i].Most = most
+	}
+	return rows
+}
+
+func (s *series) row(v View) Row {
+	row := Row{Member: s.member}
+	if len(v.Edges) < 2 {
+		return row
+	}
+	row.Cells = make([]int64, len(v.Edges)-1)
+	begun := s.before(v.Edges[0])
+	for i := range row.Cells {
+		end := v.Edges[i+1]
+		if i == len(row.Cells)-1 {
+			end++
+		}
+		sum := s.before(end)
+		row.Sum = sum
+		if v.Rate {
+			row.Cells[i] = v.Unit.of(sum.less(begun))
+		} else {
+			row.Cells[i] = v.Unit.of(sum)
+		}
+		begun = sum
+		row.Most = max(row.Most, row.Cells[i])
+	}
+	return row
+}
+
+// Dollars reports whether any agent reported its cost.
+func (c *Costs) Dollars() bool { return c.all.usage.CostMicroUSD > 0 }
+
+// Edges divides a time into that many columns of the same length.
+func Edges(from, to team.Time, columns int) []team.Time {
+	columns = max(1, columns)
+	edges := make([]team.Time, columns+1)
+	length := max(1, to-from)
+	for i := range edges {
+		edges[i] = from + length*team.Time(i)/team.Time(columns)
+	}
+	return edges
+}
+
+var levels = map[bool][]rune{false: []rune(" ▁▂▃▄▅▆▇█"), true: []rune(" .:-=+*%#")}
+
+// Bars returns the row as one character a column. plain uses ASCII alone. A value that is not zero
+// has a mark, however small it is.
+func (r Row) Bars(plain bool) string {
+	var b strings.Builder
+	chars := levels[plain]
+	top := len(chars) - 1
+	for _, value := range r.Cells {
+		level := 0
+		if value > 0 && r.Most > 0 {
+			level = max(1, min(top, int(float64(value)/float64(r.Most)*float64(top)+0.5)))
+		}
+		b.WriteRune(chars[level])
+	}
+	return b.String()
+}

@@ -1,0 +1,359 @@
+// Package graph draws which tasks of a team wait for which, in characters.
+//
+// It has no authority: the tasks say what they wait for. It knows no terminal.
+//
+// # How it looks
+//
+// Each task has a line, below all tasks that it waits for. A task that others wait for opens a lane,
+// which goes down to the last one of them:
+//
+//	┬─── ✓ lint
+//	│ ┬─ ▸ build
+//	├─│→ · #3 test
+//	└─┴→ ○ ship
+//
+// Here test waits for lint, and ship for lint and build. ┬ opens a lane, ├ and ┼ take it up, └ and ┴
+// take it up and close it, │ passes. Tasks that depend on nothing, and that nothing depends on, come
+// last.
+//
+// # Guarantees
+//
+//   - No line is wider than what was asked for, by the columns that a terminal gives to its
+//     characters, and each line has one task.
+//   - An edge that follows from others is left out: where c waits for b and b for a, no edge from a
+//     to c is drawn. Whatever else is left out is counted.
+//   - The order depends on the tasks alone, so a redrawn graph does not jump.
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"cadre/internal/render"
+	"cadre/internal/team"
+)
+
+// Most is how many tasks a graph shows.
+const Most = 40
+
+// Options say how a graph is drawn.
+type Options struct {
+	Columns int  // width of the lines; at least [Least]
+	Most    int  // tasks; 0 for [Most]
+	Plain   bool // with ASCII characters alone
+}
+
+// Least is the width below which lines are not cut further.
+const Least = 16
+
+// Graph is a drawn graph.
+type Graph struct {
+	Lines []Line
+	// Left says what is not shown, in a sentence; "" for nothing.
+	Left string
+}
+
+// Line is the line of one task.
+type Line struct {
+	Task  string // its id
+	State string // as [team.Task.State]
+	Lanes string // the lanes and the arrow, with a space behind them
+	Label string // a sign of the state and what the task is called, as wide as there is room
+	// Waits has the tasks that it waits for whose edges are not drawn, because there is no room for
+	// their lanes.
+	Waits []string
+}
+
+// Text returns the line as it is shown.
+func (l Line) Text() string { return l.Lanes + l.Label }
+
+// node is a task with its edges.
+type node struct {
+	task   team.Task
+	place  int
+	from   []*node // that it waits for
+	to     []*node
+	column int   // of its lane; -1 for none
+	last   *node // the last one that its lane goes to
+}
+
+// Draw draws the tasks. Of more than the most, it leaves out tasks that are completed, those that
+// were completed first before others.
+func Draw(tasks iter.Seq[team.Task], o Options) Graph {
+	width := max(o.Columns, Least)
+	nodes, missing := choose(tasks, cmp.Or(o.Most, Most))
+	edges, unseen := connect(nodes)
+	order := arrange(nodes)
+	columns := lanes(order, (width-Least)/2)
+	signs := &drawn
+	if o.Plain {
+		signs = &ascii
+	}
+	g := Graph{}
+	undrawn := 0
+	for i, n := range order {
+		line := Line{Task: n.task.ID, State: n.task.State()}
+		if columns > 0 {
+			line.Lanes = signs.lanes(order, i, columns)
+		}
+		for _, from := range n.from {
+			if from.column < 0 {
+				line.Waits = append(line.Waits, from.task.Ref())
+				undrawn++
+			}
+		}
+		line.Label = render.Cut(signs.label(n.task, line.Waits), width-render.Width(line.Lanes))
+		g.Lines = append(g.Lines, line)
+	}
+	g.Left = left(missing, unseen, undrawn, edges)
+	return g
+}
+
+// left says what is not shown.
+func left(missing map[string]int, unseen, undrawn, edges int) string {
+	var parts []string
+	total := 0
+	for _, state := range []string{"in_progress", "failed", "pending", "blocked", "completed"} {
+		if n := missing[state]; n > 0 {
+			total += n
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(state, "_", " ")))
+		}
+	}
+	var sentences []string
+	if total > 0 {
+		word := "tasks are"
+		if total == 1 {
+			word = "task is"
+		}
+		sentences = append(sentences, fmt.Sprintf("%d %s not shown (%s).", total, word, strings.Join(parts, ", ")))
+	}
+	if unseen > 0 {
+		sentences = append(sentences, fmt.Sprintf("%d of the dependencies lead to them.", unseen))
+	}
+	if undrawn > 0 {
+		sentences = append(sentences, fmt.Sprintf("%d of %d dependencies have no line, for want of room.", undrawn, edges))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// choose returns the tasks to show by their ids, and counts the others by their states.
+func choose(tasks iter.Seq[team.Task], most int) (nodes []*node, missing map[string]int) {
+	for t := range tasks {
+		if t.Status != team.Deleted {
+			nodes = append(nodes, &node{task: t, column: -1})
+		}
+	}
+	byID := func(a, b *node) int { return compareIDs(a.task.ID, b.task.ID) }
+	missing = map[string]int{}
+	if len(nodes) > most {
+		rank := func(n *node) int {
+			return slices.Index([]string{"in_progress", "failed", "pending", "blocked", "completed"}, n.task.State())
+		}
+		slices.SortFunc(nodes, func(a, b *node) int {
+			return cmp.Or(cmp.Compare(rank(a), rank(b)), -cmp.Compare(a.task.CompletedAt, b.task.CompletedAt), byID(a, b))
+		})
+		for _, n := range nodes[most:] {
+			missing[n.task.State()]++
+		}
+		nodes = nodes[:most]
+	}
+	slices.SortFunc(nodes, byID)
+	return nodes, missing
+}
+
+// compareIDs compares ids of tasks, which are numbers.
+func compareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// connect makes the edges that do not follow from others. It returns how many there are, and how
+// many lead to tasks that are not shown.
+func connect(nodes []*node) (edges, unseen int) {
+	known := make(map[string]*node, len(nodes))
+	for _, n := range nodes {
+		known[n.task.ID] = n
+	}
+	for _, n := range nodes {
+		for _, id := range n.task.BlockedBy {
+			if from := known[id]; from != nil && from != n {
+				n.from = append(n.from, from)
+			} else if from == nil {
+				unseen++
+			}
+		}
+	}
+	// reaches reports whether there is a way from a task that n waits for back to the wanted one.
+	var reaches func(n, want *node, seen map[*node]bool) bool
+	reaches = func(n, want *node, seen map[*node]bool) bool {
+		for _, from := range n.from {
+			if from == want {
+				return true
+			}
+			if !seen[from] {
+				seen[from] = true
+				if reaches(from, want, seen) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	kept := make([][]*node, len(nodes))
+	for i, n := range nodes {
+		for _, from := range n.from {
+			follows := slices.ContainsFunc(n.from, func(other *node) bool {
+				return other != from && reaches(other, from, map[*node]bool{})
+			})
+			if !follows && !slices.Contains(kept[i], from) {
+				kept[i] = append(kept[i], from)
+			}
+		}
+	}
+	for i, n := range nodes {
+		n.from = kept[i]
+		edges += len(n.from)
+		for _, from := range n.from {
+			from.to = append(from.to, n)
+		}
+	}
+	return edges, unseen
+}
+
+// arrange returns the tasks in an order in which each follows those that it waits for: connected ones
+// first, and always the lowest id that is possible.
+func arrange(nodes []*node) (order []*node) {
+	var alone []*node
+	waiting := map[*node]int{}
+	var ready []*node
+	for _, n := range nodes {
+		switch waiting[n] = len(n.from); {
+		case len(n.from)+len(n.to) == 0:
+			alone = append(alone, n)
+		case len(n.from) == 0:
+			ready = append(ready, n)
+		}
+	}
+	for len(ready) > 0 {
+		n := ready[0]
+		ready = ready[1:]
+		order = append(order, n)
+		for _, to := range n.to {
+			if waiting[to]--; waiting[to] == 0 {
+				i, _ := slices.BinarySearchFunc(ready, to, func(a, b *node) int {
+					return compareIDs(a.task.ID, b.task.ID)
+				})
+				ready = slices.Insert(ready, i, to)
+			}
+		}
+	}
+	order = append(order, alone...)
+	for i, n := range order {
+		n.place = i
+	}
+	return order
+}
+
+// lanes gives lanes to the tasks that others wait for, at most that many side by side. It returns how
+// many columns of lanes there are.
+func lanes(order []*node, most int) (columns int) {
+	var ends []int // by column, the place where its lane ends
+	for i, n := range order {
+		if len(n.to) == 0 {
+			continue
+		}
+		n.last = slices.MaxFunc(n.to, func(a, b *node) int { return cmp.Compare(a.place, b.place) })
+		column := slices.IndexFunc(ends, func(end int) bool { return end < i })
+		switch {
+		case column >= 0:
+			ends[column] = n.last.place
+		case len(ends) < most:
+			column = len(ends)
+			ends = append(ends, n.last.place)
+		default:
+			continue
+		}
+		n.column = column
+		columns = max(columns, column+1)
+	}
+	return columns
+}
+
+// signs are the characters of a graph.
+type signs struct {
+	open, takeFirst, take, closeFirst, close, pass, line, arrow string
+	states                                                      map[string]string
+}
+
+var (
+	drawn = signs{"┬", "├", "┼", "└", "┴", "│", "─", "→", map[string]string{"in_progress": "▸", "completed": "✓",
+		"failed": "✗", "blocked": "○", "pending": "·"}}
+	ascii = signs{"+", "+", "+", "`", "'", "|", "-", ">", map[string]string{"in_progress": ">", "completed": "v",
+		"failed": "x", "blocked": "o", "pending": "."}}
+)
+
+// lanes returns the lanes on the line of the task at that place.
+func (s *signs) lanes(order []*node, place, columns int) string {
+	n := order[place]
+	at := make([]*node, columns) // whose lane is in the column at this line
+	for _, other := range order[:place] {
+		if other.column >= 0 && other.last.place >= place {
+			at[other.column] = other
+		}
+	}
+	first := columns // the first column of this task's own line
+	for c, other := range at {
+		if other != nil && slices.Contains(n.from, other) {
+			first = min(first, c)
+		}
+	}
+	takes := first < columns
+	if n.column >= 0 {
+		first = min(first, n.column)
+	}
+	var b strings.Builder
+	for c, other := range at {
+		joins := other != nil && slices.Contains(n.from, other)
+		switch {
+		case n.column == c:
+			b.WriteString(s.open)
+		case joins && other.last == n && c == first:
+			b.WriteString(s.closeFirst)
+		case joins && other.last == n:
+			b.WriteString(s.close)
+		case joins && c == first:
+			b.WriteString(s.takeFirst)
+		case joins:
+			b.WriteString(s.take)
+		case other != nil:
+			b.WriteString(s.pass)
+		case c > first:
+			b.WriteString(s.line)
+		default:
+			b.WriteString(" ")
+		}
+		switch {
+		case c < first:
+			b.WriteString(" ")
+		case c == columns-1 && takes:
+			b.WriteString(s.arrow)
+		default:
+			b.WriteString(s.line)
+		}
+	}
+	b.WriteString(" ")
+	return b.String()
+}
+
+// label returns what the task is called, behind a sign of its state. undrawn are tasks that it waits
+// for without a lane.
+func (s *signs) label(t team.Task, undrawn []string) string {
+	text := s.states[t.State()] + " " + t.Ref()
+	if t.Subject != "" && t.Subject != t.Name {
+		text += " " + t.Subject
+	}
+	if len(undrawn) > 0 {
+		text = s.states[t.State()] + " " + t.Ref() + " (after " + strings.Join(undrawn, ", ") + ") " + t.Subject
+	}
+	return strings.TrimSpace(render.Clean(text))
+}
