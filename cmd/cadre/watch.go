@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +17,9 @@ func (a *app) watchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "watch [TEAM]", Short: "Open the screen on which you see and steer teams", Args: atMost(1),
 		Long: "Open a screen on which you see all teams, or one: what waits for you, what each member does, the tasks, " +
-			"and the messages. The last line shows the keys that apply, and ? shows all. When you quit, the teams " +
-			"continue.\n\n" +
+			"and the messages. View the session of a member, and write to it. Answer requests, plans and questions. " +
+			"Run any other command with the key :. The last line shows the keys that apply, and ? shows all. When you " +
+			"quit, the teams continue.\n\n" +
 			"It needs a terminal. Elsewhere, use cadre log TEAM --follow, or cadre status TEAM --watch.",
 		Example: "  cadre watch\n  cadre watch my-team",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -37,10 +39,19 @@ func (a *app) watchCommand() *cobra.Command {
 			stays()
 			err := tui.Run(c.Context(), tui.Options{Engine: a.quietEngine(), Team: name,
 				Command: func(h team.Hint) string { return command(h).String() }, Explain: explain, In: os.Stdin,
-				Out: a.out.file, Env: os.Environ(), Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"})
+				Out: a.out.file, Env: os.Environ(), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed, Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"})
 			return engine.InTermsOf(name, err)
 		},
 	}
+}
+
+// unconfirmed returns the question of a command that ended because nobody could confirm it; "" for any
+// other command.
+func unconfirmed(output string, status int) string {
+	if !strings.Contains(output, needsConfirmation) || status != hopeless {
+		return ""
+	}
+	return "This needs a confirmation. Do it?"
 }
 
 // quietEngine is an engine that says nothing beside the screen.

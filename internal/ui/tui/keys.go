@@ -22,6 +22,7 @@ const (
 	inLine   // the line to the member
 	inAttention
 	inPager
+	inPrompt
 	everywhere = inTeams | inTeam | inMember | inAttention | inPager
 )
 
@@ -43,7 +44,10 @@ var (
 
 // keymap returns all keys, in the order in which the bottom line shows them.
 func keymap() []key {
-	keysOnce.Do(func() { allKeys = slices.Concat(moveKeys(), teamKeys(), commonKeys()) })
+	keysOnce.Do(func() {
+		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), attentionKeys(), inputKeys(),
+			paletteKeys(), commonKeys())
+	})
 	return allKeys
 }
 
@@ -69,6 +73,8 @@ const farAway = 1 << 20
 func teamKeys() []key {
 	keys := []key{
 		{[]string{"enter", "right", "l"}, inTeams, "open", "open the team", (*Model).noTeam, (*Model).openSelected},
+		{[]string{"enter", "right", "l"}, inTeam, "view", "view the session of the member, and write to it", (*Model).noView,
+			(*Model).viewSelected},
 		{[]string{"tab"}, inTeam, "next tab", "show the next tab", nil, func(m *Model) tea.Cmd {
 			m.tab = (m.tab + 1) % tab(len(tabs))
 			return nil
@@ -121,6 +127,10 @@ func (m *Model) scope() scope {
 	switch {
 	case m.overlay != nil:
 		return inPager
+	case m.input != nil:
+		return inPrompt
+	case m.place == atMember && m.typing:
+		return inLine
 	case m.place == atTeam:
 		return inTeam
 	case m.place == atMember:
@@ -138,6 +148,10 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		return m.answer(name)
 	}
 	m.notice = notice{}
+	f := m.typed()
+	if f != nil && msg.Text != "" && f.press(msg) { // a letter is text, and not a key
+		return nil
+	}
 	for _, k := range keymap() {
 		if k.in&m.scope() == 0 || !slices.Contains(k.names, name) {
 			continue
@@ -149,6 +163,9 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 			}
 		}
 		return k.do(m)
+	}
+	if f != nil && f.press(msg) {
+		return nil
 	}
 	if strings.HasPrefix(name, "alt+") { // Escape and a key that follows it at once arrive as this
 		return nil
@@ -190,6 +207,15 @@ func (m *Model) move(by int) tea.Cmd {
 		m.overlay.top += by
 	case m.place == atTeams && len(m.teams) > 0:
 		m.chosen.team = m.teams[moved(m.teamIndex(), by, len(m.teams))].ref
+	case m.place == atMember:
+		width, height := m.room()
+		m.session.move(by, width, height)
+	case m.place == atAttention && len(m.items) > 0:
+		if by*by > 1 && by*by < farAway { // pages scroll what is known of the item
+			m.detail += by
+			return nil
+		}
+		return m.chooseItem(moved(m.itemIndex(), by, len(m.items)))
 	case m.place == atTeam && m.team != nil:
 		switch m.tab {
 		case tabMembers:
@@ -246,6 +272,34 @@ func (m *Model) delegate() tea.Cmd {
 		return m.act(m.ref, &team.SetDelegate{On: on}, said)
 	}}
 	return nil
+}
+
+// viewSelected views the selected member, or the owner of the selected task.
+func (m *Model) viewSelected() tea.Cmd {
+	name, _ := m.viewable()
+	return m.openMember(name)
+}
+
+// viewable returns the member that is selected, itself or by its task.
+func (m *Model) viewable() (name, why string) {
+	switch {
+	case m.team == nil || len(m.team.members) == 0:
+		return "", "The team has no members."
+	case m.tab != tabTasks:
+		return m.team.members[m.memberIndex()].name, ""
+	case len(m.team.tasks) == 0:
+		return "", "The team has no tasks."
+	}
+	one := m.team.tasks[m.taskIndex()]
+	if one.owner == "" {
+		return "", "Nobody has task " + one.called + "."
+	}
+	return one.owner, ""
+}
+
+func (m *Model) noView() string {
+	_, why := m.viewable()
+	return why
 }
 
 // These say why a key does not apply.

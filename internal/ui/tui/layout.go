@@ -155,6 +155,9 @@ func line(width int, left []cell, right []cell) string {
 	if room < width/3 { // the right part is what is left out
 		right, room = nil, width
 	}
+	for len(left) > 3 && widthOf(left) > room { // a part and the mark before it
+		left = left[:len(left)-2]
+	}
 	text, used := joined(left, room)
 	if len(right) == 0 {
 		return text

@@ -10,10 +10,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"go.uber.org/goleak"
 
+	"cadre/internal/agent/sessionlog"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/layout"
 	"cadre/internal/team"
+	"cadre/internal/ui/sessionview"
 )
 
 var update = flag.Bool("update", false, "write the frames again")
@@ -108,8 +110,9 @@ func (s *story) message() teamMsg {
 type screen struct {
 	t testing.TB
 	*Model
-	asked []string
-	fails error
+	asked  []string
+	fails  error
+	prints outputMsg // what the next command prints
 }
 
 // newScreen shows a screen of that size with the team of the story, and two others.
@@ -148,7 +151,7 @@ func (x *screen) run(cmd tea.Cmd) {
 		for _, one := range msg {
 			x.run(one)
 		}
-	case actedMsg:
+	case actedMsg, outputMsg:
 		x.send(msg)
 	case quitMsg:
 		x.asked = append(x.asked, "quit")
@@ -161,6 +164,23 @@ func (x *screen) OpenTeam(ref string) { x.asked = append(x.asked, "open "+ref) }
 // OpenSession implements [outside].
 func (x *screen) OpenSession(ref, member string) {
 	x.asked = append(x.asked, strings.TrimSpace("session "+ref+" "+member))
+}
+
+// Reassign implements [outside].
+func (x *screen) Reassign(ref, task, to string) tea.Msg {
+	x.asked = append(x.asked, "reassign "+ref+" "+task+" "+to)
+	return actedMsg{said: "reassigned"}
+}
+
+// Answered implements [outside].
+func (x *screen) Answered(ref, request string) tea.Msg {
+	return actedMsg{said: answered(team.Answer{Request: request, Outcome: "denied", By: "lead", At: x.now}, x.now)}
+}
+
+// Command implements [outside].
+func (x *screen) Command(ref string, args []string) tea.Msg {
+	x.asked = append(x.asked, fmt.Sprintf("command %s %q", ref, args))
+	return x.prints
 }
 
 // Act implements [outside].
@@ -178,7 +198,7 @@ var special = map[string]tea.Key{"enter": {Code: tea.KeyEnter}, "tab": {Code: te
 	"shift+up": {Code: tea.KeyUp, Mod: tea.ModShift}, "shift+down": {Code: tea.KeyDown, Mod: tea.ModShift},
 	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "home": {Code: tea.KeyHome},
 	"end": {Code: tea.KeyEnd}, "left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight},
-	"backspace": {Code: tea.KeyBackspace}, "ctrl+t": {Code: 't', Mod: tea.ModCtrl}, "ctrl+s": {Code: 's', Mod: tea.ModCtrl},
+	"delete": {Code: tea.KeyDelete}, "backspace": {Code: tea.KeyBackspace}, "ctrl+t": {Code: 't', Mod: tea.ModCtrl}, "ctrl+s": {Code: 's', Mod: tea.ModCtrl},
 	"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "alt+enter": {Code: tea.KeyEnter, Mod: tea.ModAlt}}
 
 // keys presses keys: the named ones in brackets, and each other character as itself.
@@ -193,6 +213,32 @@ func (x *screen) keys(all ...string) {
 			x.send(tea.KeyPressMsg{Code: r, Text: string(r)})
 		}
 	}
+}
+
+// view views the session of the member, which shows an example of everything.
+func (x *screen) view(member string) {
+	for m := (memberRow{}); m.name != member; m, _ = x.selectedMember() {
+		x.keys("shift+down")
+	}
+	x.keys("enter")
+	msg := sessionMsg{ref: "demo", member: member}
+	var lines sessionview.Lines
+	for i, e := range []sessionlog.Entry{
+		{Kind: sessionlog.Started, Text: "session-ann"},
+		{Kind: sessionlog.Prompt, Text: "task lexer: Write the lexer for the new tokens"},
+		{Kind: sessionlog.Text, Text: "I read the grammar first. It has 41 tokens, and the draft of May names them in another " +
+			"order than the tests do.\n\n  1. read grammar.ebnf\n  2. write token.go"},
+		{Kind: sessionlog.Tool, Tool: "Bash", Text: `{"command":"rg -n 'token' --glob '*.ebnf' | head -40"}`},
+		{Kind: sessionlog.Result, Text: "grammar.ebnf:12: token = ident | number | 文字列 ;\n\x1b[31mgrammar.ebnf:19: more\n"},
+		{Kind: sessionlog.Tool, Tool: "Bash", Text: `{"command":"go test ./lexer"}`},
+		{Kind: sessionlog.Result, Failed: true, Text: "FAIL lexer [build failed]"},
+		{Kind: sessionlog.Part, Text: "The build fails because token.go is not"},
+	} {
+		e.Seq, e.At = int64(i+1), start+team.Time(60_000+i*1000)
+		msg.lines = append(msg.lines, lines.Add(e)...)
+	}
+	msg.writing = unfinished(lines.Writing())
+	x.send(msg)
 }
 
 // open opens the team of the story.

@@ -25,6 +25,12 @@ const (
 type outside interface {
 	OpenTeam(ref string)            // "" closes the open one
 	OpenSession(ref, member string) // "" closes the open one
+	// Reassign gives a task to another member, as the user.
+	Reassign(ref, task, to string) tea.Msg
+	// Answered says who answered the request.
+	Answered(ref, request string) tea.Msg
+	// Command runs a command of cadre on the team, and returns an outputMsg.
+	Command(ref string, args []string) tea.Msg
 	// Act sends a command as the user. said is shown when it is done.
 	Act(ref string, body team.Body, said string) tea.Msg
 }
@@ -38,7 +44,7 @@ type Model struct {
 	now           team.Time
 
 	place place
-	back  []place
+	back  []stop
 
 	listed bool // the teams were read
 	teams  []teamRow
@@ -51,12 +57,24 @@ type Model struct {
 	scroll  int // of the messages, in lines from the end
 	trouble string
 
-	member string // the open member
+	member  string // the open member; "" for none
+	session session
+	typing  bool              // letters go to the line to the open member
+	drafts  map[string]*field // what was typed to members, by team and name
+
 	chosen chosen
+	detail int // the first line that is shown of the selected item
 
 	notice  notice
 	ask     *question
+	input   *prompting
 	overlay *pager
+}
+
+// stop is a place to which a key leads back, and the team that is open there.
+type stop struct {
+	place place
+	ref   string
 }
 
 // chosen is what is selected in each list, by a name that stays when the list changes.
@@ -91,8 +109,9 @@ type (
 		err   error
 	}
 	actedMsg struct {
-		said string
-		err  string
+		said  string
+		err   string
+		draft *unsent // a message that was refused
 	}
 )
 
@@ -100,7 +119,7 @@ type (
 func newModel(out outside, command func(team.Hint) string, ref string, now team.Time) *Model {
 	m := &Model{out: out, command: command, now: now}
 	if ref != "" {
-		m.place, m.back, m.ref = atTeam, []place{atTeams}, ref
+		m.place, m.back, m.ref = atTeam, []stop{{atTeams, ""}}, ref
 	}
 	return m
 }
@@ -140,11 +159,23 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.now = max(m.now, team.Time(msg))
 		return m, tick()
 	case teamsMsg:
+		before, was := m.item()
 		m.list(msg)
+		return m, m.settled(before, was)
 	case teamMsg:
 		m.see(msg)
 	case actedMsg:
 		m.acted(msg)
+	case sessionMsg:
+		if msg.ref == m.ref && msg.member == m.member {
+			m.session.add(msg)
+		}
+	case outputMsg:
+		m.printed(msg)
+	case tea.PasteMsg:
+		if f := m.typed(); f != nil {
+			f.insert(msg.Content)
+		}
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.MouseWheelMsg:
@@ -190,14 +221,17 @@ func (m *Model) acted(msg actedMsg) {
 	if msg.err != "" {
 		m.notice = notice{msg.err, alarm}
 	}
+	if back := msg.draft; back != nil && m.drafts[back.key] != nil && m.drafts[back.key].empty() {
+		m.drafts[back.key].set(back.text)
+	}
 }
 
-// go to leads to a place, from which a key leads back.
+// enter leads to a place, from which a key leads back.
 func (m *Model) enter(p place) {
 	if m.place == p {
 		return
 	}
-	m.back = append(m.back, m.place)
+	m.back = append(m.back, stop{m.place, m.ref})
 	m.place, m.notice = p, notice{}
 }
 
@@ -206,8 +240,17 @@ func (m *Model) leave() tea.Cmd {
 	if len(m.back) == 0 {
 		return nil
 	}
-	m.place, m.back, m.notice = m.back[len(m.back)-1], m.back[:len(m.back)-1], notice{}
-	return nil
+	last := m.back[len(m.back)-1]
+	m.back, m.notice = m.back[:len(m.back)-1], notice{}
+	var cmds []tea.Cmd
+	if m.place == atMember && last.place != atMember {
+		cmds = append(cmds, m.closeMember())
+	}
+	m.place = last.place
+	if last.ref != m.ref {
+		cmds = append(cmds, m.open(last.ref))
+	}
+	return tea.Batch(cmds...)
 }
 
 // needs returns how many things wait for the user, in all teams.

@@ -96,9 +96,9 @@ type memberRow struct {
 	context int64 // percent
 	mail    int
 	running bool
-	turn    bool // it is in a turn
-	color   int  // of its name: an SGR code
-	session bool // it has a session that can be watched
+	turn    bool   // it is in a turn
+	color   int    // of its name: an SGR code
+	task    string // by which commands name the task that it holds, or did last; "" for none
 }
 
 // taskRow is a task of the open team. Its texts are harmless.
@@ -128,7 +128,6 @@ type teamView struct {
 	tasks                  []taskRow
 	moreTasks              int // completed tasks that are not in tasks
 	requests               map[string]string
-	seconds                map[string]team.Answer
 }
 
 // mostTasks bounds the completed tasks and, separately, the open tasks of a view.
@@ -141,13 +140,13 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate, done: s.Count(team.Completed),
 		usage: t.Usage, requests: map[string]string{}}
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
-	works := render.WorksOn(s)
+	works, taskOf := render.WorksOn(s), lastTasks(s)
 	for i, m := range s.Roster() {
 		v.members = append(v.members, memberRow{name: m.Name, lead: m.Name == t.Lead, agent: sanitize.Line(m.Agent),
 			role: sanitize.Line(m.Role), model: sanitize.Line(m.Model), mode: m.PermissionMode,
 			state: string(s.Standing(m.Name, outside)), since: m.Since, works: render.Clean(works[m.Name]),
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
-			turn: m.Status == team.Active, color: colorOf(m.Color, i), session: m.Agent != team.External})
+			turn: m.Status == team.Active, color: colorOf(m.Color, i), task: taskOf[m.Name]})
 		if m.Plan.State == "submitted" {
 			v.requests[m.Plan.Request] = sanitize.Lines(m.Plan.Text)
 		}
@@ -158,6 +157,20 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 	}
 	v.listTasks(s)
 	return v
+}
+
+// lastTasks returns for each member the task that it works on, or else the last one that it completed.
+func lastTasks(s *team.State) map[string]string {
+	last := map[string]string{}
+	for t := range s.Tasks() {
+		if by := cmp.Or(t.CompletedBy, t.Owner); t.Status == team.Completed && by != "" {
+			last[by] = t.Ref()
+		}
+	}
+	for t := range s.Underway() {
+		last[t.Owner] = t.Ref()
+	}
+	return last
 }
 
 // rank puts the lead first, and those that have ended last.

@@ -20,6 +20,11 @@ type Options struct {
 	Explain func(error) string     // an error, with what to type next
 	In, Out *os.File               // the terminal
 	Env     []string
+	// Self is the program that the palette runs, and TeamVariable names the team to it.
+	Self, TeamVariable string
+	// Asks returns the question that a command wants to have confirmed, from what it printed and its exit
+	// status; "" for none. With --yes the command does it.
+	Asks func(output string, status int) string
 	// Sync is false for a terminal that garbles synchronized output, as some versions of tmux do.
 	Sync bool
 }
@@ -33,7 +38,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	inner, end := context.WithCancel(ctx)
-	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner}
+	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, self: o.Self, teamVariable: o.TeamVariable,
+		env: o.Env, asks: o.Asks}
 	m := newModel(s, o.Command, o.Team, engine.Now())
 	p := tea.NewProgram(&program{Model: m, settled: !o.Sync}, tea.WithContext(ctx), tea.WithInput(o.In),
 		tea.WithOutput(output(o)), tea.WithEnvironment(o.Env), tea.WithFPS(framesASecond), tea.WithoutSignalHandler(),

@@ -15,15 +15,19 @@ import (
 
 // source reads what the screen shows, and acts on teams. It implements [outside].
 type source struct {
-	engine  *engine.Engine
-	explain func(error) string
-	send    func(tea.Msg)
-	ctx     context.Context // of the screen
+	engine             *engine.Engine
+	explain            func(error) string
+	self, teamVariable string // the program of the palette, and the variable that names the team to it
+	env                []string
+	asks               func(output string, status int) string
+	send               func(tea.Msg)
+	ctx                context.Context // of the screen
 
-	mu      sync.Mutex
-	ref     string // the team to read
-	end     context.CancelFunc
-	running sync.WaitGroup
+	mu         sync.Mutex
+	ref        string // the team to read
+	end        context.CancelFunc
+	endSession context.CancelFunc
+	running    sync.WaitGroup
 }
 
 // Each source sends at most one message in this time, and is busy for at most a tenth of the time.
@@ -75,9 +79,6 @@ func (s *source) OpenTeam(ref string) {
 	ctx, s.end = context.WithCancel(s.ctx)
 	s.running.Go(func() { s.follow(ctx, ref) })
 }
-
-// OpenSession implements [outside].
-func (s *source) OpenSession(string, string) {}
 
 // follow sends the state of the team at each change, until ctx ends. A team that cannot be read is
 // tried again.

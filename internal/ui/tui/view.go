@@ -14,6 +14,9 @@ func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.frame(), "\n"))
 	v.AltScreen, v.MouseMode = true, tea.MouseModeCellMotion
 	v.WindowTitle = "cadre"
+	if _, at := m.inputLine(); at >= 0 && m.ask == nil && m.overlay == nil {
+		v.Cursor = tea.NewCursor(at, m.height-2)
+	}
 	if m.team != nil {
 		v.WindowTitle += " " + m.team.name
 	}
@@ -28,9 +31,23 @@ func (m *Model) frame() []string {
 	if m.height < 3 {
 		return fill([]string{m.title()}, m.height)
 	}
-	height := m.height - 3
+	bottom := m.bottom()
+	height := max(0, m.height-1-len(bottom))
 	lines := append([]string{m.title()}, fill(m.body(height), height)...)
-	return append(lines, m.prompt(), m.keyLine())
+	return append(lines, bottom...)[:m.height]
+}
+
+// bottom is the lines below the body: a notice or a question, the line that is typed, and the keys.
+func (m *Model) bottom() []string {
+	input, _ := m.inputLine()
+	prompt := m.prompt()
+	if input == "" || m.ask != nil {
+		return []string{prompt, m.keyLine()}
+	}
+	if prompt == "" {
+		return []string{input, m.keyLine()}
+	}
+	return []string{prompt, input, m.keyLine()}
 }
 
 func (m *Model) body(height int) []string {
@@ -41,6 +58,10 @@ func (m *Model) body(height int) []string {
 		return m.teamsBody(m.width, height)
 	case m.place == atTeam:
 		return m.teamBody(m.width, height)
+	case m.place == atMember:
+		return m.memberBody(m.width, height)
+	case m.place == atAttention:
+		return m.attentionBody(m.width, height)
 	}
 	return nil
 }
@@ -62,6 +83,9 @@ func (m *Model) title() string {
 		add("what waits for you", strong)
 	case m.team == nil:
 		add(oneLine(m.ref), strong)
+	case m.place == atMember:
+		add(m.team.name, plain)
+		m.memberTitle(add)
 	default:
 		add(m.team.name, strong)
 		add(m.team.state, stateStyle(m.team.state))

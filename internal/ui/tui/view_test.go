@@ -25,6 +25,17 @@ var views = []struct {
 	{"tasks", func(x *screen, s *story) { x.open(s); x.keys("2", "down") }},
 	{"messages", func(x *screen, s *story) { x.open(s); x.keys("3") }},
 	{"help", func(x *screen, s *story) { x.open(s); x.keys("?") }},
+	{"member", func(x *screen, s *story) { x.open(s); x.view("ann"); x.keys("mind the tabs") }},
+	{"interrupts", func(x *screen, s *story) { x.open(s); x.view("ann"); x.keys("esc") }},
+	{"scrolled", func(x *screen, s *story) { x.open(s); x.view("ann"); x.keys("tab", "home") }},
+	{"attention", func(x *screen, s *story) { x.keys("a"); x.send(s.message()) }},
+	{"plan", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("down") }},
+	{"rejects", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("down", "n", "Name the rules") }},
+	{"output", func(x *screen, s *story) {
+		x.prints = outputMsg{args: []string{"ls"}, text: "NAME  STATUS\ndemo  active\n"}
+		x.open(s)
+		x.keys(":", "ls", "enter")
+	}},
 	{"asks", func(x *screen, s *story) { x.open(s); x.keys("shift+tab") }},
 }
 

@@ -1,0 +1,252 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render"
+	"cadre/internal/team"
+)
+
+// id tells items of all teams apart.
+func (i itemRow) id() string { return i.ref + "/" + i.Key() }
+
+// openAttention shows what waits for the user, in all teams.
+func (m *Model) openAttention() tea.Cmd {
+	m.enter(atAttention)
+	m.chosen.item, m.detail = "", 0
+	return m.chooseItem(0)
+}
+
+// chooseItem selects an item, and reads the team that it is of: the whole plan or question is there.
+func (m *Model) chooseItem(index int) tea.Cmd {
+	if len(m.items) == 0 {
+		return nil
+	}
+	one := m.items[moved(index, 0, len(m.items))]
+	if m.chosen.item != one.id() {
+		m.chosen.item, m.detail = one.id(), 0
+	}
+	if one.ref == m.ref {
+		return nil
+	}
+	return m.open(one.ref)
+}
+
+// itemIndex returns the index of the selected item; -1 if it is gone. Another one is not selected by
+// itself: a key that was meant for the one must not answer the other.
+func (m *Model) itemIndex() int {
+	return slices.IndexFunc(m.items, func(i itemRow) bool { return i.id() == m.chosen.item })
+}
+
+// item returns the selected item.
+func (m *Model) item() (itemRow, bool) {
+	if i := m.itemIndex(); i >= 0 {
+		return m.items[i], true
+	}
+	return itemRow{}, false
+}
+
+// attentionBody shows the list, and below it all that is known of the selected item.
+func (m *Model) attentionBody(width, height int) []string {
+	if len(m.items) == 0 {
+		return []string{"", "  " + faint.on("Nothing waits for you.")}
+	}
+	t := table{columns: []column{{head: "TEAM", most: 16}, {head: "FOR", right: true}, {head: "WAITS", flex: true}},
+		selected: m.itemIndex(), headless: true}
+	for _, one := range m.items {
+		look, text := plain, one.text
+		if one.WaitsFor != team.ForUser {
+			look, text = faint, text+" ("+one.WaitsFor+" handles it)"
+		}
+		t.rows = append(t.rows, []cell{{one.ref, faint}, {m.waiting(one), waits}, {text, look}})
+	}
+	room := min(len(t.rows), max(3, height/3))
+	out := append(t.lines(width, room), "")
+	text := m.itemText(width)
+	m.detail = max(0, min(m.detail, len(text)-(height-len(out))))
+	return append(out, text[m.detail:]...)
+}
+
+// waiting says for how long an item waits, or how long it may.
+func (m *Model) waiting(one itemRow) string {
+	if one.Deadline > m.now {
+		return age(one.Deadline.Sub(m.now)) + " left"
+	}
+	return m.since(one.Since)
+}
+
+// itemText is all that is known of the selected item.
+func (m *Model) itemText(width int) (out []string) {
+	one, is := m.item()
+	if !is {
+		return []string{"  " + waits.on("This item is settled, or does not wait any more.") + " " +
+			faint.on("Select another one with ↑ and ↓.")}
+	}
+	out = wrapAll(one.text, width, strong)
+	if m.team != nil && m.team.ref == one.ref && m.team.requests[one.Request] != "" {
+		out = append(out, "")
+		for l := range strings.Lines(m.team.requests[one.Request]) {
+			for _, part := range wrap(strings.ReplaceAll(strings.TrimRight(l, "\n"), "\t", "    "), width-5) {
+				out = append(out, "  "+faint.on(bar)+" "+part)
+			}
+		}
+	}
+	if command := m.command(one.Hint); command != "" {
+		out = append(out, "", "  "+faint.on(render.Cut(oneLine(command), width-3)))
+	}
+	return out
+}
+
+// settled asks who settled the selected item, where somebody else did.
+func (m *Model) settled(before itemRow, was bool) tea.Cmd {
+	if _, is := m.item(); is || !was || before.Request == "" || m.place != atAttention {
+		return nil
+	}
+	out := m.out
+	return func() tea.Msg { return out.Answered(before.ref, before.Request) }
+}
+
+// answered says how a request was answered, for people.
+func answered(a team.Answer, now team.Time) string {
+	who := map[string]string{"": "The rules of the team", team.User: "The user"}[a.By]
+	if who == "" {
+		who = oneLine(a.By)
+	}
+	if a.Outcome == "timed_out" {
+		return "Nobody answered " + oneLine(a.Request) + " in time."
+	}
+	return fmt.Sprintf("%s settled %s: %s, %s.", who, oneLine(a.Request), a.Outcome, render.Ago(now, a.At))
+}
+
+// Reasons why an answer does not apply.
+
+func noItem(m *Model) string {
+	if _, is := m.item(); !is {
+		return "Select an item first."
+	}
+	return ""
+}
+
+// only returns a condition that holds for items of these kinds.
+func only(otherwise string, kinds ...team.ItemKind) func(*Model) string {
+	return func(m *Model) string {
+		if why := noItem(m); why != "" {
+			return why
+		}
+		if one, _ := m.item(); !slices.Contains(kinds, one.Kind) {
+			return otherwise
+		}
+		return ""
+	}
+}
+
+func noPerson(m *Model) string {
+	if one, is := m.item(); !is || one.Member == "" {
+		return "This item is about no member."
+	}
+	return ""
+}
+
+func (m *Model) sayYes() tea.Cmd {
+	one, _ := m.item()
+	if one.Kind == team.ItemPlan {
+		return m.act(one.ref, &team.AnswerPlan{Request: one.Request, Approved: true},
+			"The plan of "+one.Member+" is approved.")
+	}
+	return m.act(one.ref, &team.AnswerPermission{Request: one.Request, Allow: true}, one.Member+" may do it.")
+}
+
+func (m *Model) sayNo() tea.Cmd {
+	one, _ := m.item()
+	if one.Kind == team.ItemPlan {
+		m.notice = notice{"Say what the plan of " + one.Member + " lacks.", plain}
+		m.asks(" reject "+one.Member+" ▸ ", m.memberStyle(one.Member), "",
+			func(m *Model, text string, _ bool) tea.Cmd {
+				return m.act(one.ref, &team.AnswerPlan{Request: one.Request, Feedback: text},
+					"The plan of "+one.Member+" is rejected.")
+			})
+		return nil
+	}
+	m.notice = notice{"Say why " + one.Member + " may not do it. The reason may be empty.", plain}
+	m.asks(" deny "+one.Member+" ▸ ", m.memberStyle(one.Member), "",
+		func(m *Model, text string, _ bool) tea.Cmd {
+			return m.act(one.ref, &team.AnswerPermission{Request: one.Request, Reason: text}, one.Member+" may not do it.")
+		})
+	return nil
+}
+
+func (m *Model) writeToItem() tea.Cmd {
+	one, _ := m.item()
+	m.asks(" to "+one.Member+" ▸ ", m.memberStyle(one.Member), "", func(m *Model, text string, _ bool) tea.Cmd {
+		if strings.TrimSpace(text) == "" {
+			m.notice = notice{"Nothing was sent: the message is empty.", waits}
+			return nil
+		}
+		return m.act(one.ref, &team.SendMessage{To: one.Member, Body: text}, "Sent to "+one.Member+".")
+	})
+	return nil
+}
+
+// retry asks whether to return the task of the item to the queue.
+func (m *Model) retry() tea.Cmd {
+	one, _ := m.item()
+	m.ask = &question{fmt.Sprintf("Return task %s to the queue, with its failures forgotten? [y/N]", one.Hint.Task),
+		[]string{"y", "Y"}, func(m *Model) tea.Cmd {
+			return m.act(one.ref, &team.ReleaseTask{Task: one.Task}, "Task "+one.Task+" is back in the queue.")
+		}}
+	return nil
+}
+
+// reassign asks who gets the task of the item.
+func (m *Model) reassign() tea.Cmd {
+	one, _ := m.item()
+	m.asks(" who gets task "+one.Task+" ▸ ", plain, "", func(m *Model, text string, _ bool) tea.Cmd {
+		out := m.out
+		return func() tea.Msg { return out.Reassign(one.ref, one.Task, strings.TrimSpace(text)) }
+	})
+	return nil
+}
+
+func noTaskOfItem(m *Model) string {
+	if one, is := m.item(); !is || one.Task == "" {
+		return "This item is about no task."
+	}
+	return ""
+}
+
+// openItem shows the member that the item is about, or else its team.
+func (m *Model) openItem() tea.Cmd {
+	one, _ := m.item()
+	cmd := m.open(one.ref)
+	if one.Member == "" {
+		m.enter(atTeam)
+		return cmd
+	}
+	return tea.Batch(cmd, m.openMember(one.Member))
+}
+
+// attentionKeys are the keys of the list of what waits.
+func attentionKeys() []key {
+	requests := only("Only a request or a plan is answered with yes or no.", team.ItemPermission, team.ItemPlan)
+	return []key{
+		{[]string{"y"}, inAttention, "yes", "allow the tool once, or approve the plan", requests, (*Model).sayYes},
+		{[]string{"n"}, inAttention, "no", "deny the tool with a reason, or reject the plan with what it lacks", requests,
+			(*Model).sayNo},
+		{[]string{"m", "w"}, inAttention, "write", "send a message to the member: the answer to its question", noPerson,
+			(*Model).writeToItem},
+		{[]string{"r"}, inAttention, "retry", "return the failed task to the queue", only("Only a failed task is tried again.",
+			team.ItemTaskFailed), (*Model).retry},
+		{[]string{"R"}, inAttention, "reassign", "give the task to another member", noTaskOfItem, (*Model).reassign},
+		{[]string{"c"}, inAttention, "command", "type the command that settles the item", noItem, func(m *Model) tea.Cmd {
+			one, _ := m.item()
+			m.palette(strings.TrimPrefix(m.command(one.Hint), "cadre "))
+			return nil
+		}},
+		{[]string{"enter", "o"}, inAttention, "open", "show the member or the team", noItem, (*Model).openItem},
+		{[]string{"a", "A"}, inTeams | inTeam | inMember, "waiting", "show what waits for you", nil, (*Model).openAttention},
+	}
+}

@@ -1,0 +1,137 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render/sanitize"
+)
+
+// field is a line that a person types. A line break that was pasted stays in it, and is shown as ↵.
+type field struct {
+	text []rune
+	at   int // where the cursor is
+}
+
+// set replaces the text, with the cursor at its end.
+func (f *field) set(text string) {
+	f.text = []rune(sanitize.Lines(text))
+	f.at = len(f.text)
+}
+
+func (f *field) String() string { return string(f.text) }
+
+func (f *field) empty() bool { return len(f.text) == 0 }
+
+// insert inserts text at the cursor.
+func (f *field) insert(text string) {
+	added := []rune(strings.ReplaceAll(sanitize.Lines(text), "\t", " "))
+	f.text = append(f.text[:f.at:f.at], append(added, f.text[f.at:]...)...)
+	f.at += len(added)
+}
+
+// before returns where the character before the cursor begins, with what is joined to it.
+func (f *field) before() int {
+	at := f.at
+	for at > 0 {
+		at--
+		if !joins(f.text[at]) && (at == 0 || f.text[at-1] != joiner) {
+			break
+		}
+	}
+	return at
+}
+
+// after returns where the character at the cursor ends.
+func (f *field) after() int {
+	at := min(f.at+1, len(f.text))
+	for at < len(f.text) && (joins(f.text[at]) || f.text[at-1] == joiner) {
+		at++
+	}
+	return at
+}
+
+// joiner makes one picture of the characters before and after it.
+const joiner = '\u200d'
+
+// joins reports whether the character is part of the one before it.
+func joins(r rune) bool { return r == joiner || r != '\n' && sanitize.Columns(r) == 0 }
+
+// press edits the text. It reports whether the key does that.
+func (f *field) press(msg tea.KeyPressMsg) bool {
+	switch msg.String() {
+	case "left":
+		f.at = f.before()
+	case "right":
+		f.at = f.after()
+	case "home", "ctrl+a":
+		f.at = 0
+	case "end", "ctrl+e":
+		f.at = len(f.text)
+	case "backspace", "ctrl+h":
+		from := f.before()
+		f.cut(from, f.at)
+	case "delete", "ctrl+d":
+		f.cut(f.at, f.after())
+	case "ctrl+u":
+		f.cut(0, f.at)
+	case "ctrl+k":
+		f.cut(f.at, len(f.text))
+	case "ctrl+w":
+		from := f.at
+		for from > 0 && f.text[from-1] == ' ' {
+			from--
+		}
+		for from > 0 && f.text[from-1] != ' ' {
+			from--
+		}
+		f.cut(from, f.at)
+	default:
+		if msg.Text == "" || msg.Mod&^tea.ModShift != 0 {
+			return false
+		}
+		f.insert(msg.Text)
+	}
+	return true
+}
+
+func (f *field) cut(from, to int) {
+	f.text = append(f.text[:from:from], f.text[to:]...)
+	f.at = from
+}
+
+// shown returns the part of the text around the cursor that fits in that many columns, and the column
+// of the cursor in it.
+func (f *field) shown(width int) (text string, cursor int) {
+	picture := func(r rune) string {
+		if r == '\n' {
+			return "↵"
+		}
+		return string(r)
+	}
+	columns := func(runes []rune) (n int) {
+		for _, r := range runes {
+			n += max(sanitize.Columns(r), map[bool]int{true: 1}[r == '\n'])
+		}
+		return n
+	}
+	from := 0
+	for columns(f.text[from:f.at]) > max(0, width-1) { // the cursor needs a column behind the text
+		from++
+	}
+	for from > 0 && from < len(f.text) && joins(f.text[from]) {
+		from++ // what is joined to a character that is hidden
+	}
+	var b strings.Builder
+	used := 0
+	for _, r := range f.text[from:] {
+		w := columns([]rune{r})
+		if used+w > width {
+			break
+		}
+		used += w
+		b.WriteString(picture(r))
+	}
+	return b.String(), columns(f.text[min(from, f.at):f.at])
+}

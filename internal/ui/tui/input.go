@@ -1,0 +1,70 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render"
+)
+
+// prompting is a line that is asked for, before something is done with it.
+type prompting struct {
+	label string
+	look  style
+	field field
+	done  func(m *Model, text string, urgent bool) tea.Cmd
+}
+
+// asks asks for a line, which begins with the text.
+func (m *Model) asks(label string, look style, text string, done func(*Model, string, bool) tea.Cmd) {
+	m.input = &prompting{label: label, look: look, done: done}
+	m.input.field.set(text)
+}
+
+// inputKeys are the keys of a line that is asked for.
+func inputKeys() []key {
+	return []key{
+		{[]string{"enter"}, inPrompt, "done", "do it", nil, func(m *Model) tea.Cmd {
+			p := m.input
+			m.input = nil
+			return p.done(m, p.field.String(), false)
+		}},
+		{[]string{"esc", "ctrl+c"}, inPrompt, "cancel", "do nothing", nil, func(m *Model) tea.Cmd {
+			m.input = nil
+			return nil
+		}},
+	}
+}
+
+// typed returns the field that letters go to; nil where they are keys.
+func (m *Model) typed() *field {
+	switch {
+	case m.ask != nil || m.overlay != nil:
+		return nil
+	case m.input != nil:
+		return &m.input.field
+	case m.place == atMember && m.typing:
+		return m.draft()
+	}
+	return nil
+}
+
+// inputLine shows the line that is typed: whom it goes to, in the color of that member, always. cursor
+// is its column; -1 where it is not in the line.
+func (m *Model) inputLine() (text string, cursor int) {
+	label, look, f := " to "+m.member+" ▸ ", style{}, (*field)(nil)
+	switch {
+	case m.input != nil:
+		label, look, f = m.input.label, m.input.look, &m.input.field
+	case m.place == atMember && m.member != "":
+		look, f = style{color: m.opened().color, bold: true}, m.draft()
+	default:
+		return "", -1
+	}
+	label = render.Cut(label, max(4, m.width/2))
+	used := render.Width(label)
+	part, at := f.shown(m.width - used - 1)
+	if m.typed() == nil {
+		return look.on(label) + faint.on(part), -1
+	}
+	return look.on(label) + part, used + at
+}

@@ -1,0 +1,280 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/team"
+)
+
+// openMember opens the session of a member, with the line that writes to it.
+func (m *Model) openMember(name string) tea.Cmd {
+	m.chosen.member, m.member, m.session, m.typing = name, name, session{}, true
+	m.enter(atMember)
+	ref := m.ref
+	return func() tea.Msg {
+		m.out.OpenSession(ref, name)
+		return nil
+	}
+}
+
+// closeMember ends the look at a session.
+func (m *Model) closeMember() tea.Cmd {
+	m.member, m.session, m.typing = "", session{}, false
+	return func() tea.Msg {
+		m.out.OpenSession("", "")
+		return nil
+	}
+}
+
+// nextMember opens the session of the next member, or of the one before.
+func (m *Model) nextMember(by int) tea.Cmd {
+	if m.team == nil || len(m.team.members) == 0 {
+		return nil
+	}
+	typing := m.typing
+	m.moveMember(by)
+	cmd := m.openMember(m.chosen.member)
+	m.typing = typing
+	return cmd
+}
+
+// opened returns the row of the open member.
+func (m *Model) opened() memberRow {
+	if m.team != nil {
+		for _, one := range m.team.members {
+			if one.name == m.member {
+				return one
+			}
+		}
+	}
+	return memberRow{name: m.member}
+}
+
+// memberBody shows what the member works on, and its session.
+func (m *Model) memberBody(width, height int) []string {
+	one := m.opened()
+	var out []string
+	if one.works != "" && height > 6 {
+		out = append(out, line(width, []cell{{" works on  ", faint}, {one.works, plain}}, nil))
+	}
+	if m.session.trouble != "" {
+		out = append(out, "")
+		return append(out, wrapAll(m.session.trouble, width, plain)...)
+	}
+	room := height - len(out)
+	if m.session.pos.back > 0 {
+		room--
+	}
+	shown := m.session.shown(width, room)
+	if len(shown) == 0 {
+		shown = []string{" " + faint.on(m.emptySession())}
+	}
+	if pad := room - len(shown); pad > 0 && len(m.session.lines) > 0 { // the latest stands above the line
+		out = append(out, make([]string, pad)...)
+	}
+	out = append(out, shown...)
+	if hidden := m.session.pos.back; hidden > 0 {
+		out = append(out, " "+faint.on("↓ "+plural(hidden, "line")+" below; End shows the latest"))
+	}
+	return out
+}
+
+func (m *Model) emptySession() string {
+	if m.session.ended {
+		return "This member has ended, and nothing of its session is kept."
+	}
+	return "Its session has shown nothing yet."
+}
+
+// room returns the size of the part of the screen that shows the session.
+func (m *Model) room() (width, height int) { return m.width, max(1, m.height-5) }
+
+// memberTitle adds what is known of the member to the title.
+func (m *Model) memberTitle(add func(string, style)) {
+	one := m.opened()
+	add(one.name, style{color: one.color, bold: true})
+	if one.state == "" {
+		return
+	}
+	add(one.state, stateStyle(one.state))
+	for _, text := range []string{m.since(one.since), one.role, one.agent, one.model, tokens(one.usage),
+		cost(one.usage)} {
+		if text != "" {
+			add(text, faint)
+		}
+	}
+	if one.context > 0 {
+		add(fmt.Sprintf("context %d%%", one.context), faint)
+	}
+}
+
+// draft returns what was typed to the open member.
+func (m *Model) draft() *field {
+	key := m.ref + "/" + m.member
+	if m.drafts == nil {
+		m.drafts = map[string]*field{}
+	}
+	if m.drafts[key] == nil {
+		m.drafts[key] = &field{}
+	}
+	return m.drafts[key]
+}
+
+// say sends the typed line to the member. A line that begins with ! is urgent.
+func (m *Model) say(urgent bool) tea.Cmd {
+	draft := m.draft()
+	text := strings.TrimSpace(draft.String())
+	if after, is := strings.CutPrefix(text, "!"); is {
+		text, urgent = strings.TrimSpace(after), true
+	}
+	if text == "" {
+		m.notice = notice{"Type a message to " + m.member + " first.", waits}
+		return nil
+	}
+	body := &team.SendMessage{To: m.member, Body: text}
+	said := "Sent to " + m.member + ". It gets the message at the next tool boundary."
+	if !m.opened().turn {
+		said = "Sent to " + m.member + "."
+	}
+	if urgent {
+		body.Priority, said = "urgent", "Sent to "+m.member+" as urgent. It interrupts the turn."
+	}
+	out, ref, member, typed := m.out, m.ref, m.member, draft.String()
+	draft.set("")
+	return func() tea.Msg {
+		msg := out.Act(ref, body, said)
+		if acted, is := msg.(actedMsg); is && acted.err != "" {
+			acted.draft = &unsent{ref + "/" + member, typed}
+			return acted
+		}
+		return msg
+	}
+}
+
+// unsent is a message that was refused. It goes back to the line that it came from.
+type unsent struct{ key, text string }
+
+// escape leaves the line: with text in it for the session; else it asks whether to interrupt the turn
+// of the member, or leads back.
+func (m *Model) escape() tea.Cmd {
+	switch {
+	case m.typing && !m.draft().empty():
+		m.typing = false
+		m.notice = notice{"Your text is kept. Tab goes back to it.", faint}
+		return nil
+	case m.opened().turn && m.session.trouble == "":
+		return m.interrupt()
+	}
+	return m.leave()
+}
+
+// interrupt asks whether to interrupt the turn of the open member.
+func (m *Model) interrupt() tea.Cmd {
+	member, ref := m.member, m.ref
+	m.ask = &question{"Interrupt the turn of " + member + "? Esc again or y interrupts it.", []string{"esc", "y", "Y"},
+		func(m *Model) tea.Cmd {
+			return m.act(ref, &team.Interrupt{Member: member}, "The turn of "+member+" is interrupted. It waits for a message.")
+		}}
+	return nil
+}
+
+// diff shows what was changed for the task of the member.
+func (m *Model) diff() tea.Cmd {
+	return m.runCommand([]string{"task", "show", m.ref, m.opened().task, "--patch"})
+}
+
+func noTurn(m *Model) string {
+	if !m.opened().turn {
+		return m.member + " is in no turn."
+	}
+	return ""
+}
+
+func noTask(m *Model) string {
+	if m.opened().task == "" {
+		return m.member + " has no task."
+	}
+	return ""
+}
+
+func noSession(m *Model) string {
+	if m.session.trouble != "" {
+		return "There is no session to search."
+	}
+	return ""
+}
+
+// search asks for a text and shows where it stands.
+func (m *Model) search() tea.Cmd {
+	m.asks(" search ▸ ", plain, m.session.search, func(m *Model, text string, _ bool) tea.Cmd {
+		if !m.session.seek(text, false, true) {
+			m.notice = notice{"Nothing earlier has " + oneLine(text) + ".", waits}
+		}
+		return nil
+	})
+	return nil
+}
+
+// again goes to the next place that has what was searched for.
+func (m *Model) again(later bool) tea.Cmd {
+	if m.session.search == "" {
+		m.notice = notice{"Search for something first, with /.", waits}
+	} else if !m.session.seek(m.session.search, later, false) {
+		m.notice = notice{"There is no more of it in that direction.", waits}
+	}
+	return nil
+}
+
+// memberKeys are the keys of the view of a member.
+func memberKeys() []key {
+	type do = func(*Model) tea.Cmd
+	scroll := func(by func(*Model) int) do {
+		return func(m *Model) tea.Cmd {
+			width, height := m.room()
+			m.session.move(by(m), width, height)
+			return nil
+		}
+	}
+	return []key{
+		{[]string{"enter"}, inLine, "send", "send the line; the member gets it at the next tool boundary", nil,
+			func(m *Model) tea.Cmd { return m.say(false) }},
+		{[]string{"ctrl+s", "alt+enter", "!"}, inLine, "send urgent", "send the line as urgent: it interrupts the turn " +
+			"(! as its first character does the same)", nil, func(m *Model) tea.Cmd { return m.say(true) }},
+		{[]string{"tab"}, inLine, "session", "leave the line, so that letters are keys", nil,
+			func(m *Model) tea.Cmd { m.typing = false; return nil }},
+		{[]string{"tab", "enter", "i"}, inMember, "write", "write to the member", nil,
+			func(m *Model) tea.Cmd { m.typing = true; return nil }},
+		{[]string{"d"}, inMember, "diff", "show what was changed for the member's task", noTask, (*Model).diff},
+		{[]string{"/"}, inMember, "search", "search towards the beginning", noSession, (*Model).search},
+		{[]string{"n"}, inMember, "", "go to the next place, towards the beginning", nil,
+			func(m *Model) tea.Cmd { return m.again(false) }},
+		{[]string{"N"}, inMember, "", "go to the next place, towards the end", nil,
+			func(m *Model) tea.Cmd { return m.again(true) }},
+		{[]string{"x"}, inMember, "interrupt", "interrupt the turn", noTurn, (*Model).interrupt},
+		{[]string{"esc"}, inLine, "", "with an empty line: ask whether to interrupt the turn, or go back; else leave the " +
+			"line", nil, (*Model).escape},
+		{[]string{"up"}, inLine, "", "scroll up", nil, scroll(func(*Model) int { return -1 })},
+		{[]string{"down"}, inLine, "", "scroll down", nil, scroll(func(*Model) int { return 1 })},
+		{[]string{"pgup"}, inLine, "", "go up by a page", nil, scroll(func(m *Model) int { return -m.page() })},
+		{[]string{"pgdown"}, inLine, "", "go down by a page", nil, scroll(func(m *Model) int { return m.page() })},
+		{[]string{"shift+up", "K"}, inMember | inLine, "", "view the member above", noMembers,
+			func(m *Model) tea.Cmd { return m.nextMember(-1) }},
+		{[]string{"shift+down", "J"}, inMember | inLine, "", "view the member below", noMembers,
+			func(m *Model) tea.Cmd { return m.nextMember(1) }},
+		{[]string{"ctrl+t", "t"}, inMember | inLine, "", "show the list of tasks", nil, func(m *Model) tea.Cmd {
+			m.tab = tabTasks
+			return m.leave()
+		}},
+		{[]string{"f1"}, inLine, "help", "show all keys", nil, (*Model).help},
+		{[]string{"ctrl+c"}, inLine, "", "clear the line, or quit if it is empty", nil, func(m *Model) tea.Cmd {
+			if !m.draft().empty() {
+				m.draft().set("")
+				return nil
+			}
+			return quit
+		}},
+	}
+}

@@ -1,0 +1,136 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// palette asks for a command of cadre, which begins with the text.
+func (m *Model) palette(text string) {
+	m.asks(" : cadre ", strong, text, func(m *Model, text string, _ bool) tea.Cmd {
+		words, err := split(text)
+		if err != nil {
+			m.notice = notice{err.Error(), alarm}
+			return nil
+		}
+		if len(words) > 0 && words[0] == "cadre" {
+			words = words[1:]
+		}
+		if len(words) == 0 {
+			return nil
+		}
+		return m.runCommand(words)
+	})
+}
+
+// outputMsg is what a command of the palette printed. Its text is harmless.
+type outputMsg struct {
+	args  []string
+	text  string
+	code  int
+	asked string // the question that the command asks; it did nothing yet
+}
+
+// runCommand runs a command of cadre on the open team.
+func (m *Model) runCommand(args []string) tea.Cmd {
+	out, ref := m.out, m.ref
+	m.notice = notice{"cadre " + oneLine(strings.Join(args, " ")) + " …", faint}
+	return func() tea.Msg { return out.Command(ref, args) }
+}
+
+// printed shows what a command printed: one line below, more in an overlay. A command that asks for a
+// confirmation is asked for here.
+func (m *Model) printed(msg outputMsg) {
+	command := "cadre " + oneLine(strings.Join(msg.args, " "))
+	m.notice = notice{}
+	if msg.asked != "" {
+		m.ask = &question{msg.asked + " [y/N]", []string{"y", "Y"}, func(m *Model) tea.Cmd {
+			return m.runCommand(append(msg.args, "--yes"))
+		}}
+		if strings.TrimSpace(msg.text) == "" {
+			return
+		}
+	}
+	lines := strings.Split(strings.TrimRight(msg.text, "\n"), "\n")
+	if msg.asked == "" && len(lines) == 1 && len(lines[0]) < m.width-2 {
+		look := good
+		if msg.code != 0 {
+			look = alarm
+		}
+		if lines[0] == "" {
+			lines[0] = command + " printed nothing."
+		}
+		m.notice = notice{lines[0], look}
+		return
+	}
+	if msg.code != 0 {
+		command += fmt.Sprintf(" · exit status %d", msg.code)
+	}
+	var text []string
+	for _, l := range lines {
+		for _, part := range wrap(strings.ReplaceAll(l, "\t", "    "), m.width-2) {
+			text = append(text, " "+diffLook(part).on(part))
+		}
+	}
+	m.overlay = &pager{title: command, text: text}
+}
+
+// diffLook returns how a line looks: those of a patch are green and red.
+func diffLook(l string) style {
+	switch l = strings.TrimPrefix(l, "  │ "); {
+	case strings.HasPrefix(l, "+"):
+		return good
+	case strings.HasPrefix(l, "-") && !strings.HasPrefix(l, "--"):
+		return alarm
+	case strings.HasPrefix(l, "@@ "):
+		return live
+	case strings.HasPrefix(l, "cadre: "):
+		return strong
+	}
+	return plain
+}
+
+// split divides a command line into words, as a shell does: quotes keep spaces. Nothing is expanded.
+func split(text string) (words []string, err error) {
+	var word strings.Builder
+	var quote rune
+	in := false
+	for _, r := range text {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, in = r, true
+		case r == ' ' || r == '\n' || r == '\t':
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+				in = false
+			}
+		default:
+			word.WriteRune(r)
+			in = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("the quote %c is not closed", quote)
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// paletteKeys open the palette.
+func paletteKeys() []key {
+	return []key{{[]string{":", "ctrl+p"}, everywhere, "command", "type any command of cadre", nil,
+		func(m *Model) tea.Cmd {
+			m.overlay = nil
+			m.palette("")
+			return nil
+		}}}
+}

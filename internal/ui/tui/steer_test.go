@@ -1,0 +1,256 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/team"
+	"cadre/internal/ui/sessionview"
+)
+
+// last returns what the screen asked for last.
+func (x *screen) last() string {
+	if len(x.asked) == 0 {
+		return ""
+	}
+	return x.asked[len(x.asked)-1]
+}
+
+// wants checks what the screen asked for last.
+func (x *screen) wants(want string) {
+	x.t.Helper()
+	if got := x.last(); got != want {
+		x.t.Errorf("the screen asked for %q, and not for %q", got, want)
+	}
+}
+
+// says checks that the screen shows the text.
+func (x *screen) says(text string) {
+	x.t.Helper()
+	if frame := stripped(strings.Join(x.frame(), "\n")); !strings.Contains(frame, text) {
+		x.t.Errorf("the screen does not say %q:\n%s", text, frame)
+	}
+}
+
+// TestMessages: the line goes to the member that it names, as mail or as urgent mail. What was typed
+// to one member stays with that member, and a refused message comes back.
+func TestMessages(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.view("ann")
+	x.wants("session demo ann")
+	x.says("to ann ▸ ")
+	x.keys("mind q and ?", "enter")
+	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority: Body:mind q and ? Metadata:map[]}`)
+	x.says("It gets the message at the next tool boundary.")
+	x.keys("stop", "ctrl+s")
+	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority:urgent Body:stop Metadata:map[]}`)
+	x.keys("!now", "enter")
+	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority:urgent Body:now Metadata:map[]}`)
+	x.keys("for ann", "shift+down")
+	x.says("to bob ▸ ")
+	if x.draft().String() != "" {
+		t.Error("the text to ann is in the line to bob")
+	}
+	x.keys("shift+up")
+	x.says("to ann ▸ for ann")
+	x.fails = errors.New("ann has stopped")
+	x.keys("enter")
+	x.says("ann has stopped")
+	x.says("to ann ▸ for ann")
+	x.send(tea.PasteMsg{Content: "\x1b[2Jtwo\nlines"})
+	x.says("for ann␛[2Jtwo↵lines")
+}
+
+// TestEscape: with a turn running and an empty line Escape asks, and a second one interrupts. With a
+// text it keeps the text. Otherwise it leads back.
+func TestEscape(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.view("ann")
+	x.keys("text", "esc")
+	if x.typing || x.ask != nil || x.draft().String() != "text" {
+		t.Error("Escape did not keep the text")
+	}
+	x.keys("tab", "backspace", "backspace", "backspace", "backspace", "esc")
+	x.says("Interrupt the turn of ann?")
+	x.keys("n")
+	x.says("Nothing was changed.")
+	x.keys("esc", "esc")
+	x.wants("demo *team.Interrupt &{Member:ann}")
+	s.do(team.Host("host-1"), &team.ReportStatus{Member: "lukas", Status: team.Idle})
+	x.send(s.message())
+	x.keys("shift+down", "shift+down", "esc")
+	if x.place != atTeam {
+		t.Errorf("Escape did not lead back from a member without a turn: %s", strings.Join(x.frame(), "\n"))
+	}
+	x.wants("session")
+}
+
+// TestAnswers answers what waits: each answer goes to the item that is selected, and to no other one
+// when that item is settled meanwhile.
+func TestAnswers(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.keys("a")
+	x.wants("open demo")
+	x.send(s.message())
+	x.says("rm -rf build && make")
+	x.keys("r")
+	x.says("Only a failed task is tried again.")
+	x.keys("y")
+	x.wants("demo *team.AnswerPermission &{Request:permission-2@ann Allow:true Reason:}")
+	x.keys("n", "not now", "enter")
+	x.wants("demo *team.AnswerPermission &{Request:permission-2@ann Allow:false Reason:not now}")
+	x.keys("down")
+	x.says("3. Port the parser.")
+	x.keys("y")
+	x.wants("demo *team.AnswerPlan &{Request:plan-1@bob Approved:true Feedback:}")
+	x.keys("n", "Name the rules", "enter")
+	x.wants("demo *team.AnswerPlan &{Request:plan-1@bob Approved:false Feedback:Name the rules}")
+	x.keys("m", "Which?", "enter")
+	x.wants("demo *team.SendMessage &{To:bob Intent: Priority: Body:Which? Metadata:map[]}")
+	x.keys("up")
+
+	asked := len(x.asked)
+	s.do(team.User, &team.AnswerPermission{Request: "permission-2@ann", Allow: true})
+	x.send(teamsMsg{teams: []teamRow{rowOf(s.listed())}, items: itemsOf(s.listed())})
+	x.says("This item is settled")
+	x.says("lead settled permission-2@ann: denied, just now.")
+	x.keys("y", "n")
+	if len(x.asked) != asked {
+		t.Errorf("a key for an item that is settled asked for %q", x.last())
+	}
+	x.keys("down")
+	x.says("3. Port the parser.")
+}
+
+// TestTasksThatFailed: a failed task goes back to the queue after a question, or to another member.
+func TestTasksThatFailed(t *testing.T) {
+	s := newStory(t)
+	s.do("ann", &team.FailTask{Task: "lexer", Fence: 1, Reason: "the grammar is missing"})
+	x := newScreen(s, 80, 24)
+	x.keys("a")
+	x.send(s.message())
+	for one, _ := x.item(); one.Kind != team.ItemTaskFailed; one, _ = x.item() {
+		x.keys("down")
+	}
+	x.keys("r")
+	x.says("Return task")
+	x.keys("y")
+	x.wants("demo *team.ReleaseTask &{Task:1 Member: Fence:0 Reason:}")
+	x.keys("R", "bob", "enter")
+	x.wants("reassign demo 1 bob")
+	x.keys("c")
+	x.says(": cadre ")
+}
+
+// TestPalette runs commands: what is asked for by a command is asked on the screen.
+func TestPalette(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.prints = outputMsg{text: "task 5: say hello\n"}
+	x.keys(":", `task add demo 'say hello'`, "enter")
+	x.wants(`command demo ["task" "add" "demo" "say hello"]`)
+	x.says("task 5: say hello")
+	x.prints = outputMsg{args: []string{"abort", "demo"}, code: 2, asked: "Do it?"}
+	x.keys(":", "abort demo", "enter")
+	x.says("Do it? [y/N]")
+	x.prints = outputMsg{text: "aborted"}
+	x.keys("y")
+	x.wants(`command demo ["abort" "demo" "--yes"]`)
+	x.keys(":", "it's", "enter")
+	x.says("the quote ' is not closed")
+}
+
+// TestSplit divides command lines into words.
+func TestSplit(t *testing.T) {
+	for line, want := range map[string][]string{"": nil, " a  b ": {"a", "b"}, `a "b c" 'd"e' f''g`: {"a", "b c", `d"e`,
+		"fg"}, `''`: {""}} {
+		if got, err := split(line); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %q, %v", line, got, err)
+		}
+	}
+}
+
+// TestScroll: a position stays where it is while the session grows, and moving goes by rows, also
+// within a line of many rows.
+func TestScroll(t *testing.T) {
+	var s session
+	add := func(n int) {
+		var msg sessionMsg
+		for range n {
+			i := len(s.lines) + len(msg.lines)
+			msg.lines = append(msg.lines, sessionview.Line{At: start, Text: fmt.Sprintf("│ line %d %s", i,
+				strings.Repeat("word ", i%40))})
+		}
+		s.add(msg)
+	}
+	add(300)
+	const width, height = 60, 12
+	bottom := s.shown(width, height)
+	var all []string
+	for _, l := range s.lines {
+		all = append(all, s.rows(l, width)...)
+	}
+	if !slices.Equal(bottom, all[len(all)-height:]) {
+		t.Errorf("the end is\n%s", strings.Join(bottom, "\n"))
+	}
+	for i := 1; i < len(all)-height+5; i++ {
+		s.move(-1, width, height)
+		end := max(height, len(all)-i)
+		if got := s.shown(width, height); !slices.Equal(got, all[end-height:end]) {
+			t.Fatalf("after %d rows up it shows\n%s\nand not\n%s", i, strings.Join(got, "\n"), strings.Join(all[end-height:end],
+				"\n"))
+		}
+	}
+	top := s.shown(width, height)
+	add(50)
+	if got := s.shown(width, height); !slices.Equal(got, top) {
+		t.Errorf("new lines moved what is read:\n%s", strings.Join(got, "\n"))
+	}
+	if !s.seek("LINE 299 ", true, false) || !strings.Contains(strings.Join(s.shown(width, height), ""), "299") {
+		t.Error("a search does not show what it found")
+	}
+	s.move(farAway, width, height)
+	if s.pos != (position{}) {
+		t.Errorf("the end is %+v", s.pos)
+	}
+}
+
+// TestField edits a line with wide and joined characters, which are one to the cursor.
+func TestField(t *testing.T) {
+	var f field
+	press := func(names ...string) {
+		for _, name := range names {
+			k, is := special[name]
+			if !is {
+				k = tea.Key{Code: []rune(name)[0], Text: name}
+			}
+			if !f.press(tea.KeyPressMsg(k)) {
+				t.Errorf("%s does nothing", name)
+			}
+		}
+	}
+	press("a", "漢", "e\u0301", "👩\u200d🚀", "b")
+	press("left", "left", "backspace")
+	if f.String() != "a漢👩\u200d🚀b" {
+		t.Errorf("%q", f.String())
+	}
+	press("backspace", "end", "left", "backspace", "home", "x")
+	if f.String() != "xab" {
+		t.Errorf("%q", f.String())
+	}
+	f.set(strings.Repeat("漢", 40))
+	if text, at := f.shown(21); widest(text) > 21 || at > 20 {
+		t.Errorf("%q with the cursor at %d is too wide", text, at)
+	}
+}

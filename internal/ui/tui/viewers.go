@@ -1,0 +1,178 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/engine"
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+	"cadre/internal/ui/sessionview"
+)
+
+// OpenSession implements [outside].
+func (s *source) OpenSession(ref, member string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.endSession != nil {
+		s.endSession()
+		s.endSession = nil
+	}
+	if member == "" || s.ctx.Err() != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, s.endSession = context.WithCancel(s.ctx)
+	s.running.Go(func() { s.watch(ctx, ref, member) })
+}
+
+// watch sends what the session of the member shows, until ctx ends or the member has.
+func (s *source) watch(ctx context.Context, ref, member string) {
+	t, err := s.engine.Look(ctx, ref)
+	if err != nil {
+		s.send(sessionMsg{ref: ref, member: member, err: oneLine(s.explain(err))})
+		return
+	}
+	defer t.Close()
+	entries, err := t.Session(ctx, member, engine.Follow)
+	if err != nil {
+		s.send(sessionMsg{ref: ref, member: member, err: oneLine(s.explain(err))})
+		return
+	}
+	var mu sync.Mutex
+	var next sessionMsg // what was not sent yet
+	changed := make(chan struct{}, 1)
+	wake := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	done := make(chan struct{})
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	reading.Go(func() {
+		defer close(done)
+		var lines sessionview.Lines
+		for e, err := range entries {
+			mu.Lock()
+			if err != nil {
+				next.err = oneLine(s.explain(err))
+			} else if next.lines = append(next.lines, lines.Add(e)...); len(next.lines) > 2*mostSession {
+				next.lines = append([]sessionview.Line(nil), next.lines[mostSession:]...)
+			}
+			next.writing = unfinished(lines.Writing())
+			mu.Unlock()
+			wake()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		next.lines, next.writing, next.ended = append(next.lines, lines.Rest()...), nil, true
+	})
+	for over := false; !over; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-done:
+			over = true
+		case <-changed:
+		}
+		mu.Lock()
+		msg := next
+		next = sessionMsg{}
+		mu.Unlock()
+		msg.ref, msg.member = ref, member
+		s.send(msg)
+		pause(ctx, 0)
+	}
+}
+
+// mostUnfinished bounds what is shown of a text that is not whole yet, in bytes: more than a screen.
+const mostUnfinished = 8 << 10
+
+// unfinished makes the end of a text harmless, as lines.
+func unfinished(text string) []string {
+	if len(text) > mostUnfinished {
+		text = text[len(text)-mostUnfinished:]
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	if text = strings.TrimRight(sanitize.Lines(text), " \t\n"); text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = sanitize.Line(lines[i])
+	}
+	return lines
+}
+
+// Reassign implements [outside].
+func (s *source) Reassign(ref, task, to string) tea.Msg {
+	t, err := s.engine.Open(s.ctx, ref)
+	if err != nil {
+		return actedMsg{err: oneLine(s.explain(err))}
+	}
+	defer t.Close()
+	if _, err := t.Reassign(s.ctx, team.User, upkeep.Reassignment{Task: task, To: to}); err != nil {
+		return actedMsg{err: oneLine(s.explain(err))}
+	}
+	return actedMsg{said: "Task " + task + " is for " + oneLine(to) + " now."}
+}
+
+// Answered implements [outside].
+func (s *source) Answered(ref, request string) tea.Msg {
+	t, err := s.engine.Look(s.ctx, ref)
+	if err != nil {
+		return nil
+	}
+	defer t.Close()
+	var a team.Answer
+	var known bool
+	t.View(func(s *team.State) { a, known = s.Answered(request) })
+	if !known {
+		return nil
+	}
+	return actedMsg{said: answered(a, engine.Now())}
+}
+
+// How long a command of the palette may take, and how much of its output is kept.
+const (
+	commandTime = 10 * time.Minute
+	mostOutput  = 1 << 20
+)
+
+// Command implements [outside]. The command has no terminal and no input.
+func (s *source) Command(ref string, args []string) tea.Msg {
+	msg := outputMsg{args: args}
+	fail := func(err error) tea.Msg {
+		msg.text, msg.code = sanitize.Lines(err.Error()), cmp.Or(msg.code, 1)
+		return msg
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return fail(err)
+	}
+	defer procs.Close(context.WithoutCancel(s.ctx))
+	ctx, cancel := context.WithTimeout(s.ctx, commandTime)
+	defer cancel()
+	output := &proc.Capture{Head: mostOutput, Tail: mostOutput}
+	env := append(append([]string(nil), s.env...), "NO_COLOR=1")
+	if ref != "" {
+		env = append(env, s.teamVariable+"="+ref)
+	}
+	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{s.self}, args...), Env: env, Stdout: output, Stderr: output,
+		Trusted: true}, proc.Ladder{})
+	msg.code, msg.text = exit.Code, sanitize.Strip(output.String())
+	if err != nil {
+		return fail(err)
+	}
+	msg.asked = s.asks(msg.text, exit.Code)
+	return msg
+}
