@@ -552,7 +552,7 @@ func TestInteractiveTeammate(t *testing.T) {
 func (s *studio) attach(team, member string) {
 	s.t.Helper()
 	command := "cadre attach " + team + " " + member
-	if shown := s.must("status", team); !strings.Contains(shown, member+" is at a terminal; to go there: "+command) {
+	if shown := s.must("status", team); !strings.Contains(shown, member+" has a terminal; to attach: "+command) {
 		s.t.Errorf("status does not print the command:\n%s", shown)
 	}
 	if commands := read[struct{ Attach map[string]string }](s.world, "status", team).Attach; len(commands) != 1 ||

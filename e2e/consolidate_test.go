@@ -113,7 +113,7 @@ func TestConsolidationIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := w.must("resume", "demo")
-	for _, words := range []string{"! consolidation 1 was begun by user and is not finished",
+	for _, words := range []string{"! consolidation 1, started by user, is not finished",
 		"! staged: 3 files, on " + head[:12] + ", with cadre/demo@ann", "    A hers.txt",
 		"! checks that passed: first; that are left: second", "✓ check second", "team demo is complete"} {
 		if !strings.Contains(out, words) {

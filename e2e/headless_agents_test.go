@@ -98,7 +98,7 @@ func TestObservedPrints(t *testing.T) {
 				t.Errorf("in the end the member is %+v", seen)
 			}
 			if out, want := s.must("status", "watched"), "watched is a session of "+a.agent+" that is not observed "+
-				"at the moment; to continue: cadre observe --agent "+a.agent+
+				"now; to continue: cadre observe --agent "+a.agent+
 				" ... --as-team watched"; !strings.Contains(out, want) {
 				t.Errorf("its status is\n%s", out)
 			}

@@ -32,7 +32,7 @@ func TestRefusedShutdown(t *testing.T) {
 			withdrawn.awaits("ann refuses to shut down: one test to go; it is ended at the deadline, in ")
 			s.must("shutdown", "parting", "ann", "--withdraw")
 			if code := withdrawn.wait(); code != 1 || !strings.Contains(withdrawn.said(),
-				"ann need not shut down any more") {
+				"ann no longer has to shut down") {
 				t.Errorf("exit status %d\n%s", code, withdrawn.said())
 			}
 			first := s.start("shutdown", "parting", "ann", "--deadline", "5m", "--reason", "the first reason")

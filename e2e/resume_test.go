@@ -119,13 +119,13 @@ func TestResumeExamines(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.dir, "db/schema.sql")); err != nil {
 		t.Fatal(err)
 	}
-	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "cadre facts demo --record", "continues")
+	order(t, w.must("resume", "demo"), "! shared facts changed: go.mod, schema", "cadre facts demo --record", "continues")
 	order(t, w.must("facts", "demo"), "go.mod", "changed", "schema", "gone")
 	w.must("facts", "demo", "--record")
 	order(t, w.must("probe", "demo"), "✓ facts: 2, unchanged")
 	order(t, w.must("facts", "demo"), "go.mod", "as it was", "schema", "not there, as was noted")
-	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1, "bob works on task 2, and whether that session lives is "+
-		"not known; to take it from it: cadre reassign demo 2 ann --force")
+	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1, "bob works on task 2, and it is not known whether that session is "+
+		"alive; to take it from it: cadre reassign demo 2 ann --force")
 	w.write("db/schema.sql", "create table t;\n")
 	found := read[struct {
 		Facts []struct {
@@ -143,9 +143,9 @@ func TestResumeExamines(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(w.dir, "go.mod"), 0o600); err != nil { // opening it for reading blocks
 		t.Fatal(err)
 	}
-	order(t, w.must("probe", "demo"), "! facts stale: go.mod, schema", "1 of 2 tasks done")
+	order(t, w.must("probe", "demo"), "! shared facts changed: go.mod, schema", "1 of 2 tasks done")
 	order(t, w.must("facts", "demo"), "go.mod", "it is not a regular file", "schema", "changed")
-	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "continues")
+	order(t, w.must("resume", "demo"), "! shared facts changed: go.mod, schema", "continues")
 	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is not a regular file")
 }
 
@@ -330,7 +330,7 @@ func TestTakeOver(t *testing.T) {
 		if r.code != 1 || strings.Contains(r.out+r.err, "is alive") {
 			t.Errorf("exit status %d, and %s is alive:\n%s%s", r.code, first, r.out, r.err)
 		}
-		order(t, r.out+r.err, "! session "+first+" led it and is gone; another process is taking the lead",
+		order(t, r.out+r.err, "! session "+first+" led it and has ended; another process is taking the lead",
 			"Another process is taking the lead of team demo. Follow it: cadre log demo --follow")
 		if err := leader.Attach(t.Context(), leader.Options{Replica: w.replica("demo"), Dir: w.teamDir()}); err != nil {
 			t.Fatal(err)

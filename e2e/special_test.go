@@ -82,7 +82,7 @@ func TestSpecialFiles(t *testing.T) {
 func TestPipesForGit(t *testing.T) {
 	t.Parallel()
 	for file, last := range map[string]string{
-		".gitignore":          "cannot tell what would be committed: ",
+		".gitignore":          "it is not known what would be committed: ",
 		"deep/.gitattributes": "not committed yet: ", // git reads it when it adds the file beside it
 	} {
 		t.Run("in the shared directory "+filepath.Base(file), func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"cadre/internal/agent/drivers"
 )
 
-// agents are those that this program runs, with itself as their helper.
+// agents returns the agents that this program runs, with itself as their helper.
 func agents() drivers.Set { return drivers.Set{Helper: []string{self()}} }
 
 func self() string {

@@ -17,9 +17,9 @@ import (
 	"cadre/internal/team"
 )
 
-// asker puts what waits for the user before the person at the terminal, one question at a time.
-// Where there is no terminal it says how to answer from elsewhere. A question that is answered
-// elsewhere, or times out, is passed over.
+// asker asks the person at the terminal about each item that waits for the user, one question at a
+// time. Without a terminal it prints how to answer from elsewhere. It drops a question that is
+// answered elsewhere or times out.
 type asker struct {
 	app      *app
 	progress *progress
@@ -31,8 +31,8 @@ type asker struct {
 	lines     chan typed
 }
 
-// typed is a line from the terminal. What was typed before a question was on the screen is no
-// answer to it.
+// typed is a line from the terminal. A line that was typed before a question was on the screen does
+// not answer it.
 type typed struct {
 	text string
 	at   time.Time
@@ -43,7 +43,7 @@ type question struct {
 	team *engine.Team
 }
 
-// answer is the command that answers it.
+// answer returns the command that answers the question.
 func (q question) answer(yes bool) team.Body {
 	switch {
 	case q.Plan == "" && yes:
@@ -56,7 +56,7 @@ func (q question) answer(yes bool) team.Body {
 	return &team.AnswerPlan{Request: q.Request, Feedback: "The user said no."}
 }
 
-// waits reports whether it is still a question after the record seq.
+// waits reports whether the question is still open after the record seq.
 func (q question) waits() (open bool, seq int64) {
 	q.team.View(func(s *team.State) {
 		seq = s.Seq()
@@ -71,7 +71,7 @@ func newAsker(a *app, p *progress) *asker {
 		questions: make(chan question, 1024), lines: make(chan typed)}
 }
 
-// saw looks for what the record asks of the user.
+// saw looks for questions to the user in the record.
 func (q *asker) saw(ctx context.Context, r *team.Record, of *engine.Team) {
 	var open []engine.Question
 	of.View(func(s *team.State) { open = engine.Questions(s) })
@@ -87,17 +87,18 @@ func (q *asker) saw(ctx context.Context, r *team.Record, of *engine.Team) {
 	}
 }
 
-// mostAsked is how much of a tool's input is shown with the question: more than a command has, and
-// less than a file.
+// mostAsked bounds how much of a tool's input is shown with the question: enough for a command, not
+// for a file.
 const mostAsked = 4000
 
-// shortened is the input of a tool. Where it is cut that is said: its end may be what matters.
+// shortened returns the beginning of a tool's input. It says if it was cut, because the end may
+// matter.
 func shortened(input, name string) string {
 	return excerpt.Bytes(input, mostAsked, fmt.Sprintf(" … (%d more bytes; all of it: cadre status %s --json)",
 		len(input)-mostAsked, name))
 }
 
-// settled says how a question ended that was answered elsewhere, or by nobody.
+// settled describes the end of a question that was answered elsewhere, or by nobody.
 func settled(one question) string {
 	var answer team.Answer
 	one.team.View(func(s *team.State) { answer, _ = s.Answered(one.Request) })
@@ -130,8 +131,8 @@ func (q *asker) put(ctx context.Context, one question, how string) {
 	}
 }
 
-// read reads the terminal line by line. It ends with the program: a read from a terminal cannot be
-// called back.
+// read reads the terminal line by line until the program ends, because a read from a terminal
+// cannot be cancelled.
 func (q *asker) read() {
 	scan := bufio.NewScanner(q.in)
 	for scan.Scan() {
@@ -154,7 +155,7 @@ func (q *asker) ask(ctx context.Context) {
 	}
 }
 
-// pose asks one question. It reports whether there is somebody to ask more.
+// pose asks one question. It reports whether a person is there to ask more.
 func (q *asker) pose(ctx context.Context, one question) bool {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -22,7 +22,7 @@ func (a *app) attachCommand() *cobra.Command {
 	var kept bool
 	c := a.looking(1, &cobra.Command{
 		Use: "attach [TEAM] NAME", Short: "Watch the session of a member, and write to it",
-		Long: "Show what the session of a member shows: what it was given, its texts, the tools that it uses, and its " +
+		Long: "Show the output of a member's session: what it was given, its texts, the tools that it uses, and its " +
 			"questions. The last 1 MiB is kept. In a terminal, a line that you type is sent to the member as a " +
 			"message, and a line that begins with ! as an urgent one, which interrupts its turn. It ends with the " +
 			"member, or with Ctrl-C; the member continues.\n\n" +
@@ -123,8 +123,8 @@ func (a *app) passLines(c *cobra.Command, name, member string) {
 	}
 }
 
-// outsideTmux is an environment in which tmux does not refuse to attach because it is within
-// another one, whose sessions are not this one's.
+// outsideTmux returns an environment without the variables of another tmux: inside one, tmux
+// refuses to attach.
 func outsideTmux(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		return strings.HasPrefix(v, "TMUX=") ||

@@ -16,14 +16,14 @@ import (
 	"cadre/internal/team"
 )
 
-// stepFor is what to type for an item of the team that is called name.
+// stepFor returns what to type for an item of the team with that name.
 func stepFor(name string, i team.Item) step {
 	h := i.Hint
 	h.Team = name
 	return command(h)
 }
 
-// writeItems writes what waits for a person: a sentence, and the command that settles it.
+// writeItems writes the items that wait for a person: a sentence, and the command that settles it.
 func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 	for _, i := range items {
 		mark, more := render.Wait.On("!"), ""

@@ -121,7 +121,8 @@ type limit struct {
 	Over   bool   `json:"exhausted,omitempty"`
 }
 
-// limits are the parts of a budget. Of a member those are left out that it neither has nor spent.
+// limits returns the parts of a budget. For a member, parts without a limit and without use are
+// left out.
 func limits(member string, b team.Budget, u team.Usage, since team.Time, exhausted string) (all []limit) {
 	for _, l := range []limit{
 		{What: "tokens", Limit: b.Tokens, Spent: u.Tokens()},
@@ -136,7 +137,7 @@ func limits(member string, b team.Budget, u team.Usage, since team.Time, exhaust
 	return all
 }
 
-// amount is so much of what is limited, for people.
+// amount formats n in the unit of the limit.
 func (l limit) amount(n int64) string {
 	switch l.What {
 	case "cost":

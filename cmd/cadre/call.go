@@ -15,8 +15,8 @@ import (
 	"cadre/internal/team"
 )
 
-// onTeam makes the command one that is about a team. It needs so many arguments, and TEAM before
-// them, which may be left out; run has the team that is meant, and the arguments.
+// onTeam makes a command about a team. It needs that many arguments after TEAM, which may be left
+// out. run gets the team's name and the arguments.
 func (a *app) onTeam(needed int, c *cobra.Command,
 	run func(c *cobra.Command, name string, args []string) error) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -29,8 +29,8 @@ func (a *app) onTeam(needed int, c *cobra.Command,
 	return c
 }
 
-// forgotten is the error of a command that needs so many arguments beside TEAM. Where the team is all
-// that it got, the error says so. A shell takes #2 for a comment, and then the team is all that is left.
+// forgotten returns the error for a command that needs more arguments. If only a team was given,
+// the error says so. A shell reads #2 as a comment, which leaves only the team.
 func (a *app) forgotten(c *cobra.Command, args []string, needed int, err error) error {
 	_, wrong := errors.AsType[usage](err)
 	if !wrong && team.CodeOf(err) != team.NotFound || len(args) != 1 || needed == 0 || !a.isTeam(args[0]) {
@@ -44,8 +44,8 @@ func (a *app) forgotten(c *cobra.Command, args []string, needed int, err error) 
 	return usage{errors.New(text)}
 }
 
-// saying is onTeam for a command whose one argument is a text or a name that the person makes up. The
-// name of a team alone is refused: the text was forgotten.
+// saying is onTeam for a command whose one argument is a text or a new name. It refuses the name of
+// a team alone: the text was forgotten.
 func (a *app) saying(c *cobra.Command, run func(c *cobra.Command, name string, text string) error) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
@@ -63,17 +63,17 @@ func (a *app) saying(c *cobra.Command, run func(c *cobra.Command, name string, t
 	return c
 }
 
-// called is how the command is called, without arguments.
+// called returns the words of the command, without arguments.
 func called(c *cobra.Command) []string { return strings.Fields(c.CommandPath()) }
 
-// syntax is how the command is called on the team.
+// syntax returns how to call the command for the team.
 func syntax(c *cobra.Command, name string) string {
 	one, _, _ := strings.Cut(c.Use, " | ")
 	_, words, _ := strings.Cut(one, " ")
 	return strings.Join(append(called(c), strings.Replace(words, "[TEAM]", name, 1)), " ")
 }
 
-// looking is onTeam for a command that looks at the team and changes nothing.
+// looking is onTeam for a command that only reads the team.
 func (a *app) looking(needed int, c *cobra.Command,
 	run func(c *cobra.Command, d *engine.Team, args []string) error) *cobra.Command {
 	return a.onTeam(needed, c, func(c *cobra.Command, name string, args []string) error {
@@ -86,7 +86,7 @@ func (a *app) looking(needed int, c *cobra.Command,
 	})
 }
 
-// act sends the command to the team as whoever calls; see is called with what became of it.
+// act sends the command to the team as the caller; see gets the result.
 func (a *app) act(c *cobra.Command, name string, body team.Body,
 	see func(of *engine.Team, r *team.Record) error) error {
 	return a.engine().Act(c.Context(), name, a.actor, body, see)
@@ -108,8 +108,8 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 	return "", nil, miscounted(c, args, needed, needed+1)
 }
 
-// theTeam is the team that is meant when none is named. A command that changes the team, or ends it,
-// takes none that is merely the only one: it would be wrong at the worst moment.
+// theTeam returns the team if none is named. A command that changes or ends a team does not use a
+// team just because it is the only one: that could be the wrong team.
 func (a *app) theTeam(c *cobra.Command) (string, error) {
 	if name := os.Getenv(agent.TeamVariable); name != "" {
 		return name, nil
@@ -128,13 +128,12 @@ func (a *app) theTeam(c *cobra.Command) (string, error) {
 	return name, err
 }
 
-// actsAs gives the command the flag by which somebody acts as a member.
+// actsAs adds the flag with which a person or program acts as a member.
 func actsAs(c *cobra.Command) {
 	c.Flags().String("as", "", "act as this member; you by default")
 }
 
-// named is whom the flags of the command name to act as, and by which of them; "" where none was
-// given.
+// named returns the member that the flags of the command name, and the flag; "" for none.
 func named(c *cobra.Command) (flag, member string) {
 	for _, name := range []string{"as", "from"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed {
@@ -144,7 +143,7 @@ func named(c *cobra.Command) (flag, member string) {
 	return "", ""
 }
 
-// admit passes the command through the gate: who calls decides whether the command runs, and which
+// admit passes the command through the gate. The caller decides whether the command runs, and which
 // teams it reaches.
 func (a *app) admit(c *cobra.Command) (err error) {
 	path := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), c.Root().Name()), " ")

@@ -36,14 +36,15 @@ type checkpointed struct {
 func (a *app) checkpointCommand() *cobra.Command {
 	var include []string
 	c := a.looking(0, &cobra.Command{
-		Use: "checkpoint [TEAM]", Short: "Keep what the team is now on a branch of its repository",
-		Long: `Make a checkpoint of the team now: a commit on the branch cadre/TEAM of the repository that it works in. It touches neither the work tree nor
-the index, HEAD or any hook. The commit carries the work: the branches of members, and what the team has changed in its directory and not committed, are
-reachable from it, so that whoever has the branch has all of it. Outside a repository a checkpoint is kept beside the team, without the work.
+		Use: "checkpoint [TEAM]", Short: "Save the team and its work on a branch of its repository",
+		Long: `Make a checkpoint of the team now: a commit on the branch cadre/TEAM of its repository. The work tree, the index, HEAD and
+hooks stay untouched. The branch contains the work: the branches of members, and the uncommitted changes of the team in its
+directory. Outside a repository, the checkpoint is in the team's folder, without the work.
 
-Files that git ignores, files over 5 MiB and files that likely hold a secret are not carried but named. --include PATH has them carried, now and from then on.
+Ignored files, files over 5 MiB and files that likely contain a secret are left out and listed. --include PATH includes them, in
+this and in later checkpoints.
 
-Hosts make checkpoints by themselves. A team whose folder was lost comes back from the last one: cadre resume TEAM --from-git.`,
+Hosts make checkpoints by themselves. If a team's folder is lost, the last checkpoint restores it: cadre resume TEAM --from-git.`,
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime,
 			fmt.Errorf("the checkpoint was not made within %s", checkpointTime))
@@ -69,16 +70,16 @@ Hosts make checkpoints by themselves. A team whose folder was lost comes back fr
 			return said("checkpoint of %d records on %s%s", made.Seq, made.Place, prefix(", commit ", made.Commit))(w)
 		})
 	})
-	c.Flags().StringArrayVar(&include, "include", nil, "file or folder that is carried although it is ignored, "+
-		"large, or likely holds a secret; may be repeated")
+	c.Flags().StringArrayVar(&include, "include", nil, "file or folder to include although it is ignored, "+
+		"large, or likely contains a secret; may be repeated")
 	return c
 }
 
-// noteLeft tells what a checkpoint does not carry. What git ignores is told on one line: it is many
-// files as a rule, and no work.
+// noteLeft lists what a checkpoint leaves out. Ignored files get one line: usually there are many,
+// and they are not work.
 func (a *app) noteLeft(made checkpoint.Checkpoint) {
 	if made.Unknown != "" {
-		a.note("the checkpoint carries nothing of the team's directory: " + made.Unknown)
+		a.note("the checkpoint contains no files of the team's directory:  " + made.Unknown)
 	}
 	var ignored []checkpoint.Left
 	for _, left := range made.Left {
@@ -101,8 +102,8 @@ func (a *app) noteLeft(made checkpoint.Checkpoint) {
 // mostPaths is how many paths of a list are named.
 const mostPaths = 10
 
-// listed names the first paths of a list, and says how many further ones there are. more are those
-// that have no names here.
+// listed names the first paths of a list, and how many more there are. more counts paths without a
+// name here.
 func listed(all []checkpoint.Left, more int, name func(checkpoint.Left) string) string {
 	var names []string
 	for _, l := range all[:min(len(all), mostPaths)] {
@@ -125,14 +126,14 @@ func leftOf(made checkpoint.Checkpoint) []checkpoint.Left {
 	return made.Left
 }
 
-// restoring says where a team is restored from, and what of it is given anew.
+// restoring says from where to restore a team, and which checks to set again.
 type restoring struct {
 	dir    string // in the repository; "" for where the command was called
 	at     string // ref of the checkpoint, where there are two histories
 	checks []string
 }
 
-// restore creates a team again from its last checkpoint, with its work. The team's folder was lost.
+// restore restores a team with its work from its last checkpoint. The team's folder was lost.
 func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpoint.Restored, error) {
 	project, err := workDir(cmp.Or(how.dir, "."))
 	if err != nil {

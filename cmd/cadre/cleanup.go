@@ -191,9 +191,8 @@ func (r removedTeam) MarshalJSON() ([]byte, error) {
 	return slices.Concat(bytes.TrimSuffix(of, []byte("}")), []byte(`,"branches":`), all, []byte("}")), err
 }
 
-// cleaned prints what became of a team that was removed, and of its branches. Where branches were
-// to be removed and some stay because their commits would be lost, that is an error, which names
-// the commits.
+// cleaned prints what happened to a removed team and its branches. If branches should be removed
+// but stay because commits would be lost, it returns an error that names the commits.
 func (a *app) cleaned(removed upkeep.Removed, what string) error {
 	t, left := removed.Team, removed.Branches
 	err := a.print(removedTeam{t, append([]branches.Branch{}, left...)}, func(w *sanitize.Writer) error {

@@ -21,10 +21,10 @@ import (
 // mostOffered is how many words a shell is offered: more than a person reads.
 const mostOffered = 200
 
-// offer returns the words that complete an argument, each with what it is after a tab.
+// offer returns the words that complete an argument, each with a description after a tab.
 type offer func(a *app, c *cobra.Command, name string) []string
 
-// argumentWords are the placeholders in the use of commands, and what completes them.
+// argumentWords maps the placeholders in the use of commands to their completions.
 var argumentWords = sync.OnceValue(func() map[string]offer {
 	return map[string]offer{
 		"TEAM": (*app).offerTeams, "NAME": (*app).offerMembers, "ID": (*app).offerTasks, "TASK": (*app).offerTasks,
@@ -33,10 +33,10 @@ var argumentWords = sync.OnceValue(func() map[string]offer {
 	}
 })
 
-// newNames are commands whose NAME is that of something new, or of something that is not here.
+// newNames are the commands whose NAME is new, or not known here.
 var newNames = []string{"create", "init", "spawn", "join"}
 
-// flagWords are the flags of all commands that have values to choose from.
+// flagWords maps the flags of all commands that have a choice of values to their completions.
 var flagWords = sync.OnceValue(func() map[string]offer {
 	return map[string]offer{
 		"as": (*app).offerMembers, "from": (*app).offerMembers, "to": (*app).offerMembers, "owner": (*app).offerMembers,
@@ -49,7 +49,7 @@ var flagWords = sync.OnceValue(func() map[string]offer {
 	}
 })
 
-// completes gives the command, and those below it, what their arguments and flags are completed with.
+// completes adds completions for arguments and flags to the command and its subcommands.
 func (a *app) completes(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		a.completes(below)
@@ -114,7 +114,7 @@ func (a *app) argumentsOf(c *cobra.Command) cobra.CompletionFunc {
 	}
 }
 
-// placeholders are the arguments in the use of the command, and whether TEAM may be left out.
+// placeholders returns the arguments in the use of the command, and whether TEAM may be left out.
 func placeholders(c *cobra.Command) (places []string, optional bool) {
 	use, _, _ := strings.Cut(c.Use, " | ")
 	words := strings.Fields(use)[1:]
@@ -136,8 +136,8 @@ func placeholders(c *cobra.Command) (places []string, optional bool) {
 	return places, optional
 }
 
-// completing finds out who calls, as the gate does for a command that runs, and returns the team that
-// is meant where none is named; "" for none.
+// completing identifies the caller, as the gate does for a command that runs. It returns the team
+// to use if none is named; "" for none.
 func (a *app) completing(c *cobra.Command) string {
 	var err error
 	if a.home, err = findHome(); err != nil {
@@ -174,7 +174,7 @@ func (a *app) isTeam(name string) bool {
 	return err == nil
 }
 
-// described is a word with what it is, which may be a text of anybody's.
+// described returns a word with a description, which may contain untrusted text.
 func described(word string, about ...string) string {
 	return word + "\t" + render.Cut(render.Clean(strings.Join(about, ", ")), 60)
 }
@@ -205,7 +205,7 @@ func offerTemplates(*app, *cobra.Command, string) (found []string) {
 	return found
 }
 
-// offerPriorities are those of tasks, or of messages.
+// offerPriorities returns the priorities of tasks, or of messages.
 func offerPriorities(_ *app, c *cobra.Command, _ string) []string {
 	if c.Parent().Name() == "task" {
 		return team.Priorities
@@ -229,7 +229,7 @@ func (a *app) offerTeams(c *cobra.Command, _ string) (found []string) {
 	return found
 }
 
-// within looks at the team, if it is there.
+// within calls see with the team, if it exists.
 func (a *app) within(c *cobra.Command, name string, see func(*team.State)) {
 	if name == "" || a.home.Root == "" {
 		return
@@ -253,7 +253,8 @@ func (a *app) offerMembers(c *cobra.Command, name string) (found []string) {
 	return found
 }
 
-// offerTasks are the tasks that the command could be about: most are about those that are not done.
+// offerTasks returns the tasks that the command could be about; for most commands, those that are
+// not done.
 func (a *app) offerTasks(c *cobra.Command, name string) (found []string) {
 	done := c.Name() == "show" || c.Name() == "rollback"
 	a.within(c, name, func(s *team.State) {
@@ -277,7 +278,7 @@ func (a *app) offerRequests(c *cobra.Command, name string) (found []string) {
 	return found
 }
 
-// offerHooks are the hooks of the team.
+// offerHooks returns the hooks of the team.
 func (a *app) offerHooks(c *cobra.Command, name string) (found []string) {
 	if name == "" || a.home.Root == "" {
 		return nil

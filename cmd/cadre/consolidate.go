@@ -26,30 +26,34 @@ func (a *app) consolidateCommand() *cobra.Command {
 	var to transfer.PushOptions
 	c := a.onTeam(0, &cobra.Command{
 		Use: "consolidate [TEAM]", Short: "Check and commit what a team did",
-		Long: `Bring a team to its end when everybody is done: members with worktrees of their own end, what they did on their branches is put into the work tree, the checks of
-the team (checks: in its file, or --check) run in its directory, and what the team did becomes one commit on what is checked out, with the branches as its
-further parents. Then the team is complete, and its record is kept as the file COMPLETED in its folder. A team that is complete without one can be consolidated too.
+		Long: `End a team when all members are done, and commit its work. Members with their own worktrees end, and their branches are
+merged into the work tree. Then the checks run in the team's directory (checks: in the team file, or --check). The work becomes
+one commit on the checked-out branch, with the merged branches as further parents. The team is then complete, and its record is
+the file COMPLETED in its folder. A complete team without that record can be consolidated too.
 
-What differs from the last commit, and did not when the team was created, is the team's. What did and is as it was then is yours, and stays as it is, staged
-or not. A file that had changes of yours then and was changed since is refused: commit or stash it, or name it with --include. What you yourself
-change there while the team works cannot be told from its work: what is staged is shown, and --only names what is to be committed of it. Where another team
-has worked in the same work tree meanwhile, and has not committed that, --only has to be given. What git ignores is never committed. A checkpoint on
-cadre/TEAM is made first. No hook of the repository runs, unless a check does that: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
+The commit has the files that have changed since the team was created. Files that you had changed before and that are still the
+same stay as they are, staged or not. If a file has both your changes and later ones, the command refuses: commit or stash the
+file, or name it with --include. Changes that you make while the team works look like the team's: the command shows what it
+stages, and --only commits just the files that you name. If another team has uncommitted work in the same work tree, --only is
+needed. Ignored files are never committed. A checkpoint on cadre/TEAM is made first. Hooks of the repository do not run, unless
+a check runs them: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
 
-Nothing else changes what is checked out: what members do in worktrees stays on their branches until then. A branch that conflicts becomes a task for the lead,
-which says with what, and how to merge the two; deleting that task leaves the branch out.
+Until then, the work of members in worktrees stays on their branches. A branch that conflicts becomes a task for the lead, with
+the conflicting branch and how to merge the two. If the task is deleted, the branch is left out.
 
-The checks have passed with exactly the tracked files that are committed. When they change tracked files nothing is committed, and the files are named; with --with-check-changes
-these files are committed, too, and the checks run again. With --clean the checks run in a clean checkout: without ignored files and files that are not committed.
+The checks pass with exactly the tracked files that are committed. If a check changes tracked files, nothing is committed, and
+the files are named. With --with-check-changes these files are committed too, and the checks run again. With --clean the checks
+run in a clean checkout, without ignored and uncommitted files.
 
-With --no-commit the checks run, and nothing else happens: the team stays as it is, and can be consolidated. The checks run in a temporary checkout of what would be
-committed, with the work of members in worktrees. Ignored files (node_modules, for example) are not there. To complete a team whose work you have committed yourself: --no-commit --complete
+With --no-commit only the checks run, and the team does not change. They run in a temporary checkout of what would be
+committed, with the work of members in worktrees but without ignored files (node_modules, for example). If you have committed
+the team's work yourself, complete the team with: --no-commit --complete
 
-When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
-the team continues, and its lead is told what the check said. Killed at any moment, the same command continues where it stopped; --roll-back gives up what it left
-unfinished, and has a team go on that was only marked for its end (cadre shutdown --graceful).
+If a check fails, nothing is committed: HEAD, the work tree and the branches are unchanged, the team continues, and its lead
+gets the output of the check. After a kill, the same command continues where it stopped. --roll-back abandons an unfinished
+consolidation. It also lets a team continue that winds down (cadre shutdown --graceful).
 
-Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
+Exit status 0: the team is complete. 1: not now: a member works, a check failed, a file is in the way. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		o.Actor = a.actor
 		for _, flag := range []string{"message", "include", "only", "no-commit", "clean",
@@ -58,8 +62,8 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 		}
 		if rollBack {
 			if o.Restart {
-				return usage{fmt.Errorf("--roll-back gives up what is unfinished, and begins nothing; leave the " +
-					"other flags away")}
+				return usage{fmt.Errorf("--roll-back only abandons the unfinished consolidation; leave out the " +
+					"other flags")}
 			}
 			return a.rollBack(c.Context(), name, o)
 		}
@@ -96,14 +100,13 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 	c.Flags().BoolVar(&o.Clean, "clean", false, "run the checks in a clean checkout of what is to be committed")
 	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, "+
 		"and run the checks again")
-	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation, or the mark for one: "+
+	c.Flags().BoolVar(&rollBack, "roll-back", false, "abandon an unfinished consolidation, or let a team continue that winds down: "+
 		"nothing is committed, and the team continues")
 	actsAs(c)
 	return c
 }
 
-// consolidating opens the team for its consolidation, and calls do with the options that every one
-// has.
+// consolidating opens the team for its consolidation, and calls do with the common options.
 func (a *app) consolidating(ctx context.Context, name string, o consolidate.Options,
 	do func(of *engine.Team, o consolidate.Options) error) error {
 	stays()
@@ -131,7 +134,7 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 	return do(of, o)
 }
 
-// consolidate goes on with the consolidation of the team, or begins it.
+// consolidate starts or continues the consolidation of the team.
 func (a *app) consolidate(ctx context.Context, name string, o consolidate.Options) error {
 	sealed, err := a.consolidated(ctx, name, o)
 	if err != nil {
@@ -146,7 +149,7 @@ type sealedTeam struct {
 	Staged []string `json:"staged"`
 }
 
-// consolidated is consolidate that leaves it to its caller to print the record.
+// consolidated does what consolidate does, and leaves it to the caller to print the record.
 func (a *app) consolidated(ctx context.Context, name string, o consolidate.Options) (sealed sealedTeam, err error) {
 	err = a.consolidating(ctx, name, o, func(of *engine.Team, o consolidate.Options) error {
 		staged := []string{}
@@ -202,7 +205,7 @@ func writeTried(w *sanitize.Writer, t *consolidate.Trial) error {
 	return w.Printf("%s; nothing was committed; to commit: cadre consolidate %s\n", what, t.Team)
 }
 
-// mostListed is how many paths a person is shown.
+// mostListed bounds how many paths are printed.
 const mostListed = 20
 
 // list prints the changes, a line each.
@@ -216,28 +219,29 @@ func (a *app) list(changes []string) {
 	}
 }
 
-// winding tells who adds something to a team that is marked for its end that nobody will begin it.
+// winding warns a person who adds something to a team that winds down: no member will start it.
 func (a *app) winding(t team.Team) {
 	if t.Status == team.TeamConsolidating {
-		a.note(fmt.Sprintf("team %s is being brought to its end, and nothing new is begun; to have it go on: cadre "+
+		a.note(fmt.Sprintf("team %s winds down, and no new work starts; to let it continue: cadre "+
 			"consolidate %s --roll-back", t.Name, t.Name))
 	}
 }
 
 func (a *app) rollBack(ctx context.Context, name string, o consolidate.Options) error {
 	return a.consolidating(ctx, name, o, func(of *engine.Team, o consolidate.Options) error {
-		if err := of.RollBack(ctx, o, "it was taken back"); err != nil {
+		if err := of.RollBack(ctx, o, "it was rolled back"); err != nil {
 			return err
 		}
-		then := "goes on"
+		then := "continues"
 		if of.Team().Status == team.TeamComplete {
-			then = "is complete, as it was"
+			then = "is complete, as before"
 		}
 		return a.print(of.Team(), said("team %s %s; nothing was committed", name, then))
 	})
 }
 
-// gateLine is what a person who waits for a consolidation wants to know.
+// gateLine describes an event for a person who waits for a consolidation; "" for events that do not
+// matter.
 func gateLine(e team.Event) string {
 	switch e := e.(type) {
 	case *team.ConsolidationBegan:
@@ -272,17 +276,17 @@ func writeSealed(w *sanitize.Writer, r *consolidate.Record) error {
 		plural(len(r.Members), "member"), passed)
 }
 
-// reached says how far a consolidation that was not finished has come.
+// reached describes the state of an unfinished consolidation.
 func reached(t team.Team) []string {
 	c := t.Consolidation
-	lines := []string{fmt.Sprintf("consolidation %d was begun by %s and is not finished", c.Attempt,
+	lines := []string{fmt.Sprintf("consolidation %d, started by %s, is not finished", c.Attempt,
 		strings.TrimPrefix(c.By, "@"))}
 	if c.Step == team.Began {
-		return append(lines, "nothing is staged, nothing is checked")
+		return append(lines, "nothing is staged or checked")
 	}
 	if c.Step == team.Merged {
 		return append(lines,
-			"what members did in worktrees is on their branches; nothing is staged, nothing is checked")
+			"what members did in worktrees is on their branches; nothing is staged or checked")
 	}
 	staged := "nothing to commit"
 	if c.Tree != "" {
@@ -305,21 +309,21 @@ func reached(t team.Team) []string {
 	return lines
 }
 
-// writeRecord writes what the record of the team says, and whether the history is the one that it
-// was made of.
+// writeRecord writes the record of the team, and whether the history still is the one that it
+// describes.
 func writeRecord(w *sanitize.Writer, r *consolidate.Record, holds bool, dir string) error {
 	w.Printf("\n")
 	if err := writeSealed(w, r); err != nil {
 		return err
 	}
 	if !holds {
-		return w.Printf("! the history is not the one that %s was written of\n",
+		return w.Printf("! the history is not the one that %s describes\n",
 			filepath.Join(dir, consolidate.RecordFile))
 	}
 	return nil
 }
 
-// fromTop makes the paths, which are from where the command was called, to ones from the top of the
+// fromTop converts paths relative to the current directory into paths relative to the top of the
 // work tree.
 func fromTop(t team.Team, paths []string) ([]string, error) {
 	var all []string
@@ -334,7 +338,7 @@ func fromTop(t team.Team, paths []string) ([]string, error) {
 		}
 		rel, err := filepath.Rel(t.Base.Top, whole)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			return nil, usage{fmt.Errorf("%s is no file or folder in %s", path,
+			return nil, usage{fmt.Errorf("%s is not a file or folder in %s", path,
 				cmp.Or(t.Base.Top, "a repository that the team was created in"))}
 		}
 		all = append(all, filepath.ToSlash(rel))

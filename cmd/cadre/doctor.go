@@ -22,7 +22,7 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// built is which program this is.
+// built describes the build of this program.
 type built struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`

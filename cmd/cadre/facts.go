@@ -15,7 +15,7 @@ func (a *app) factsCommand() *cobra.Command {
 	c := a.onTeam(0, &cobra.Command{
 		Use: "facts [TEAM]", Short: "Show the files that everybody relies on, and whether they changed",
 		Long: "Show the files that the team named as shared facts, in its file or with --add, and whether they are " +
-			"as they were when the team\nlast took note of them. With --record it takes note of them as they are now.",
+			"unchanged since the team\nlast recorded them. With --record, their present state is recorded.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		ctx := c.Context()
 		of, err := a.engine().Open(ctx, name)
@@ -48,7 +48,7 @@ func (a *app) factsCommand() *cobra.Command {
 			return table.Write(w)
 		})
 	})
-	c.Flags().BoolVar(&record, "record", false, "take note of them as they are now")
-	c.Flags().StringArrayVar(&add, "add", nil, "NAME=PATH, or PATH: one more, recorded as it is now; may be repeated")
+	c.Flags().BoolVar(&record, "record", false, "record their present state")
+	c.Flags().StringArrayVar(&add, "add", nil, "NAME=PATH, or PATH: another file to record; may be repeated")
 	return c
 }

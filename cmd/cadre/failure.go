@@ -9,7 +9,7 @@ import (
 	"cadre/internal/team"
 )
 
-// failure is how a command failed, as JSON: one line on standard error.
+// failure describes in JSON why a command failed: one line on standard error.
 type failure struct {
 	Code    string   `json:"code"`    // docs/exit-statuses.md has all of them
 	Message string   `json:"message"` // without what to type next
@@ -29,7 +29,7 @@ type remedy struct {
 	Command string `json:"command"` // what to type; words in capitals are to be filled in
 }
 
-// Codes of failures that are no refusals of the core.
+// Codes of failures that are not refusals of the core.
 const (
 	codeUsage   = "usage"   // the command line is wrong
 	codeDamaged = "damaged" // files are damaged, or were written by a newer version

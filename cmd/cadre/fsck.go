@@ -11,7 +11,7 @@ import (
 	"cadre/internal/team"
 )
 
-// verdict is what fsck found, and with --mend did.
+// verdict is the result of fsck, and of its repair with --mend.
 type verdict struct{ upkeep.Health }
 
 func (a *app) fsckCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"cadre/internal/run/teamfile"
 )
 
-// goalFlags are what the flags of run say of a team that is given a goal instead of a file.
+// goalFlags describe a team with a goal instead of a file.
 type goalFlags struct {
 	leadMode
 	name, agent, model, policy string
@@ -44,7 +44,7 @@ func (g *goalFlags) flags(c *cobra.Command) {
 		"0 for 80")
 }
 
-// given reports whether one of the flags was.
+// given reports whether one of the flags was set.
 func (g *goalFlags) given(c *cobra.Command) bool {
 	for _, name := range []string{"name", "agent", "model", "members", "max-teammates", "delegate", "permission-mode",
 		"allow", "policy", "budget-tokens", "budget-usd", "handover", "check"} {
@@ -55,7 +55,7 @@ func (g *goalFlags) given(c *cobra.Command) bool {
 	return false
 }
 
-// isFile tells a team file from a goal: what exists, or ends like one.
+// isFile distinguishes a team file from a goal: it exists, or has the extension of a team file.
 func isFile(arg string) bool {
 	if ext := strings.ToLower(filepath.Ext(arg)); ext == ".yaml" || ext == ".yml" {
 		return true
@@ -64,13 +64,13 @@ func isFile(arg string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// isDirectory reports whether the argument is one.
+// isDirectory reports whether the argument is a directory.
 func isDirectory(arg string) bool {
 	info, err := os.Stat(arg)
 	return err == nil && info.IsDir()
 }
 
-// goal is what the flags say, of a team that works in the directory.
+// goal returns the goal that the flags describe, for a team that works in the directory.
 func (g *goalFlags) goal(text, dir string) (run.Goal, error) {
 	checks, err := run.ParseChecks(g.checks)
 	return run.Goal{Text: text, Dir: dir, Name: g.name, Agent: g.agent, Model: g.model, Members: g.members,

@@ -11,7 +11,7 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// dailyGroup is commands of daily use under a title.
+// dailyGroup is a group of daily commands with a title.
 type dailyGroup struct {
 	title string
 	names []string
@@ -41,7 +41,7 @@ func (a *app) daily() error {
 		"One command: cadre COMMAND --help. All: cadre help --all\n")
 }
 
-// fitted makes help write what whole does, as wide as the terminal.
+// fitted makes help print the text of whole in the terminal's width.
 func (a *app) fitted(whole func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(c *cobra.Command, args []string) {
 		if a.out.Width() == 0 {

@@ -10,13 +10,12 @@ import (
 	"cadre/internal/team"
 )
 
-// step is how the action of a hint is done on the command line: what to type, and what to know
-// with it. Words in capitals stand for what the person is to fill in.
+// step is a hint as a command line and a note. A person fills in the words in capitals.
 type step struct{ line, note string }
 
 func (t step) String() string { return t.line + t.note }
 
-// command is the one table from the actions of hints to command lines.
+// command maps the actions of hints to command lines. It is the only such table.
 func command(h team.Hint) step {
 	id := taskOf(h)
 	task := func(verb string, more ...string) step {
@@ -125,8 +124,8 @@ func command(h team.Hint) step {
 	return line("log", h.Team)
 }
 
-// taskOf is how the task of a hint is named in a command. A name that is a number may be the number
-// of another task.
+// taskOf returns how a command names the task of a hint. If the task's name is a number, another
+// task may have that number.
 func taskOf(h team.Hint) string {
 	if h.TaskName != "" && strings.Trim(h.TaskName, "0123456789") == "" {
 		return "#" + h.Task
@@ -134,7 +133,7 @@ func taskOf(h team.Hint) string {
 	return cmp.Or(h.TaskName, h.Task)
 }
 
-// line is a command line: the name of a command, and words that are made one word of a shell each.
+// line returns a command line: the name of a command, and words quoted for a shell.
 func line(command string, words ...string) step {
 	all := []string{"cadre", command}
 	for _, w := range words {
@@ -150,7 +149,7 @@ func as(member string) []string {
 	return []string{"--as", member}
 }
 
-// each repeats a flag for each value, or once with the word that stands for one.
+// each repeats a flag for each value, or adds it once with a placeholder.
 func each(flag string, values []string, word string) (words []string) {
 	if len(values) == 0 {
 		values = []string{word}
@@ -171,10 +170,10 @@ func budgetFlags(budget string) []string {
 	return []string{"--tokens", "N"}
 }
 
-// explain is an error as a person reads it: its sentence, and what to type next.
+// explain returns an error as text for a person: its sentence, and what to type next.
 func explain(err error) string { return helped(err.Error(), engine.HintsOf(err)) }
 
-// helped adds what to type to a text that says what is wrong.
+// helped adds what to type next to a text that says what failed.
 func helped(text string, hints []team.Hint) string {
 	var helps []string
 	for _, h := range hints {
@@ -193,8 +192,8 @@ func helped(text string, hints []team.Hint) string {
 	return text + " " + help
 }
 
-// advise tells the person something that is no result, and what would change it.
+// advise prints a note for the person that is not a result, and what would change it.
 func (a *app) advise(n team.Note) { a.note(helped(n.Text, n.Hints)) }
 
-// fail tells the person an error that does not end the command.
+// fail prints an error that does not end the command.
 func (a *app) fail(err error) { say(a.err.Writer, render.Alarm, explain(err)) }

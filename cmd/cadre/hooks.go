@@ -40,8 +40,8 @@ program.`,
 	return c
 }
 
-// hooksFor reads the hooks of the project in dir; without one those of the team, or where no team is
-// named or meant, of the project in the present directory.
+// hooksFor returns the hooks of the project in dir. Without dir it returns those of the team, or of
+// the project in the current directory if no team is named or meant.
 func (a *app) hooksFor(c *cobra.Command, dir string, args []string) (list engine.HookList, err error) {
 	if dir != "" && len(args) > 0 {
 		return list, usage{errors.New("name a team or a directory, not both")}
@@ -74,8 +74,7 @@ func (a *app) hooksFor(c *cobra.Command, dir string, args []string) (list engine
 	return of.ListHooks()
 }
 
-// hookFrom says where the hook comes from, in few columns: the source says in which folder the file
-// is.
+// hookFrom says briefly where the hook comes from; the source implies the folder of the file.
 func hookFrom(h engine.Hook) string {
 	from := string(h.Source)
 	switch {

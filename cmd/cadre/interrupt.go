@@ -13,7 +13,7 @@ import (
 	"cadre/internal/team"
 )
 
-// interruptedError is the cause of the end of a command that a signal ended.
+// interruptedError is the cause when a signal ends a command.
 type interruptedError struct{ signal os.Signal }
 
 func (e *interruptedError) Error() string { return fmt.Sprintf("%s signal received", e.signal) }
@@ -24,14 +24,13 @@ type haste struct {
 	kill  <-chan struct{} // closed by a third one: they are killed
 }
 
-// killTime is how long the process has after the third signal to record how its sessions ended. What
-// is not recorded then is found out when the team is resumed.
+// killTime bounds the time after the third signal for recording how the sessions ended. Anything
+// else is found out when the team is resumed.
 const killTime = 5 * time.Second
 
-// interruptible returns a context that ends with the first signal that asks the process to end, and
-// what further signals do. The handler is installed beside the command: the runtime takes a tenth of
-// a millisecond for it, which is a good part of a short command. A signal that comes sooner ends the
-// process, as one does before main.
+// interruptible returns a context that ends with the first signal, and the meaning of further ones.
+// The handler is installed concurrently, because the runtime takes a tenth of a millisecond for it,
+// a large part of a short command. An earlier signal ends the process, as before main.
 func interruptible() (context.Context, haste) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	hurry, kill := make(chan struct{}), make(chan struct{})
@@ -52,8 +51,8 @@ func interruptible() (context.Context, haste) {
 	return ctx, haste{hurry, kill}
 }
 
-// announce says at once what a signal makes a command do that runs sessions: to end them takes a
-// while. running returns how many of them there are. What it says ends when stop returns.
+// announce prints at once what the command does after a signal, because ending sessions takes a
+// while. running returns how many sessions run. It prints nothing more after stop.
 func (a *app) announce(ctx context.Context, note func(string), running func() int) (stop func()) {
 	over, said := make(chan struct{}), make(chan struct{})
 	happens := func(what <-chan struct{}) bool {
@@ -68,7 +67,7 @@ func (a *app) announce(ctx context.Context, note func(string), running func() in
 		if n := running(); n > 0 {
 			return plural(n, "member")
 		}
-		return "what still runs"
+		return "remaining processes"
 	}
 	go func() {
 		defer close(said)

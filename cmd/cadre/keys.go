@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keys reads what is typed at the terminal while a screen is open there, key by key. An interrupt
-// stays one.
+// keys reads the keys that are typed at the terminal while a screen is shown there. An interrupt
+// still interrupts.
 type keys struct {
 	tty *os.File
-	was *unix.Termios // how the terminal is left
+	was *unix.Termios // the terminal's settings to restore
 }
 
-// openKeys calls quit when q is typed. stdin says that standard input is read by somebody else:
-// then it is the terminal of the session. It returns nil where nobody can type: there is no
-// terminal, or others have it.
+// openKeys calls quit when q is typed. stdin says that standard input has another reader; then the
+// keys come from the session's terminal. It returns nil if nobody can type: there is no terminal,
+// or others use it.
 func openKeys(stdin bool, quit func()) *keys {
 	tty := os.Stdin
 	if stdin || !atTerminal() {
@@ -45,7 +45,7 @@ func openKeys(stdin bool, quit func()) *keys {
 	return k
 }
 
-// read ends with the process: nothing calls a read of a terminal back.
+// read ends with the process: a read of a terminal cannot be cancelled.
 func (k *keys) read(quit func()) {
 	buffer := make([]byte, 64)
 	for {
@@ -53,12 +53,12 @@ func (k *keys) read(quit func()) {
 		if err != nil {
 			return
 		}
-		if typed := buffer[:n]; typed[0] != '\x1b' && bytes.ContainsAny(typed, "qQ") { // no sequence of another key
+		if typed := buffer[:n]; typed[0] != '\x1b' && bytes.ContainsAny(typed, "qQ") { // not an escape sequence of another key
 			quit()
 			return
 		}
 	}
 }
 
-// close leaves the terminal as it was.
+// close restores the terminal.
 func (k *keys) close() { _ = unix.IoctlSetTermios(int(k.tty.Fd()), setTermios, k.was) }

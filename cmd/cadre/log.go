@@ -17,7 +17,7 @@ import (
 	"cadre/internal/team"
 )
 
-// logging is what one call of cadre log shows.
+// logging has the options of one call of cadre log.
 type logging struct {
 	*app
 	follow bool
@@ -25,8 +25,8 @@ type logging struct {
 	since  string
 	filter history.Filter
 	folder render.Folder
-	last   int            // print only so many lines of the past; 0 for all
-	held   []render.Entry // the last lines of the past, while last is set
+	last   int            // print at most this many earlier lines; 0 for all
+	held   []render.Entry // the last earlier lines, if last is set
 	shown  bool           // something was printed, as JSON
 }
 
@@ -69,8 +69,8 @@ func (a *app) logCommand() *cobra.Command {
 	return c
 }
 
-// known refuses members that the team never had. Names with a mark are those of actors that are not
-// members, such as @user.
+// known refuses members that the team never had. Actors that are not members, such as @user, have a
+// name with a mark.
 func (l *logging) known(d *engine.Team) (err error) {
 	d.View(func(s *team.State) {
 		for _, name := range l.filter.Members {
@@ -82,7 +82,7 @@ func (l *logging) known(d *engine.Team) (err error) {
 	return err
 }
 
-// show prints the history as far as it goes, and with --follow as it grows.
+// show prints the history, and with --follow new records as they come.
 func (l *logging) show(ctx context.Context, d *engine.Team) error {
 	l.folder.Called = func(id string) (name string) {
 		d.View(func(s *team.State) { name = s.Called(id) })
@@ -129,8 +129,8 @@ func (l *logging) show(ctx context.Context, d *engine.Team) error {
 	return l.watch(ctx, d, seq)
 }
 
-// breaks ends the output of a history that cannot be read to its end, and returns err. The last
-// element of an array of records is then the error, so that the array is whole and says so.
+// breaks ends the output of a history that cannot be read completely, and returns err. For JSON,
+// the error is the last element, so that the array stays complete.
 func (l *logging) breaks(err error) error {
 	if !l.json || l.follow {
 		return err
@@ -146,7 +146,7 @@ func (l *logging) breaks(err error) error {
 	return errors.Join(err, wrong)
 }
 
-// watch prints what is recorded after seq until the team has ended.
+// watch prints records after seq until the team has ended.
 func (l *logging) watch(ctx context.Context, d *engine.Team, seq int64) error {
 	ended := func() bool { of := d.Team(); return of.Ended() }
 	if d.Refresh(ctx); ended() && d.Seq() <= seq {
@@ -180,7 +180,7 @@ func (l *logging) watch(ctx context.Context, d *engine.Team, seq int64) error {
 	return nil
 }
 
-// record prints one record: as JSON, or the lines that it completes.
+// record prints one record: as JSON, or as the lines that it completes.
 func (l *logging) record(r *team.Record) error {
 	if !l.json {
 		return l.lines(l.folder.Add(r))
@@ -200,7 +200,7 @@ func (l *logging) record(r *team.Record) error {
 	return err
 }
 
-// lines prints the lines, or holds them back where only the last ones are wanted.
+// lines prints the lines, or buffers them if only the last ones are wanted.
 func (l *logging) lines(lines []render.Entry) error {
 	if l.last == 0 {
 		return writeLines(l.out.Writer, lines)
@@ -224,8 +224,8 @@ func writeLines(w *sanitize.Writer, lines []render.Entry) error {
 	return nil
 }
 
-// parseSince reads a time as a person types it: a duration before now, a time of today, a day, or
-// RFC 3339. Without words it is 0, the beginning.
+// parseSince parses a time: a duration before now, a time of today, a day, or RFC 3339. Without
+// text it returns 0, the beginning.
 func parseSince(text string, now time.Time) (team.Time, error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return 0, nil

@@ -12,7 +12,7 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// overview is a team in a list, and the head of its status.
+// overview is a team in a list, or the head of its status.
 type overview struct{ catalog.Overview }
 
 // teammates is how many there are, and how many of them are not as they should be.

@@ -54,8 +54,8 @@ func doneOf(k catalog.Checkpoint) string {
 	return fmt.Sprintf("%d of %d", k.Completed, k.Pending+k.InProgress+k.Completed)
 }
 
-// onlyInGit returns the checkpoints that the repository of the working directory has of teams that
-// are not in this home: of the team of that name, or with "" of any.
+// onlyInGit returns the checkpoints in the repository of the working directory for teams that are
+// not in this home: for that team, or for all if name is "".
 func (a *app) onlyInGit(ctx context.Context, name string, here []string) []checkpoint.Listed {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *app) onlyInGit(ctx context.Context, name string, here []string) []check
 	return a.engine().OnlyInGit(ctx, dir, name, here)
 }
 
-// alsoInGit tells of teams that only the repository knows, below a list of those that are here.
+// alsoInGit lists teams that only the repository has, after the list of the teams here.
 func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) error {
 	var names []string
 	for _, one := range a.onlyInGit(ctx, "", here) {
@@ -84,8 +84,8 @@ func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) 
 		"resume %s --from-git\n", some, names[0])
 }
 
-// notHere is the error for a team that is not in this home. Where the repository has its
-// checkpoints, it says so.
+// notHere returns the error for a team that is not in this home. It names the repository's
+// checkpoints, if there are any.
 func (a *app) notHere(ctx context.Context, name string) error {
 	text := fmt.Sprintf("Team %s not found. Use cadre ls", name)
 	if found := a.onlyInGit(ctx, name, nil); len(found) > 0 {

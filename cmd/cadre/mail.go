@@ -31,7 +31,7 @@ func text(c *cobra.Command, arg string) (string, error) {
 	if len(body) <= team.MaxText {
 		return body, nil
 	}
-	const most = 1 << 30 // what never ends is not counted to its end
+	const most = 1 << 30 // endless input is not counted
 	rest, _ := io.Copy(io.Discard, io.LimitReader(c.InOrStdin(), most))
 	return "", &team.Error{Code: team.TooLarge, Text: fmt.Sprintf("standard input has %d bytes, of at most %d; put "+
 		"the rest into a file and name it", int64(len(in))+rest, team.MaxText)}
@@ -147,7 +147,7 @@ func (a *app) broadcast(c *cobra.Command, name string, body *team.Broadcast) err
 	})
 }
 
-// inboxing is one call of cadre inbox.
+// inboxing has the options of one call of cadre inbox.
 type inboxing struct {
 	*app
 	engine.Reading
@@ -213,7 +213,7 @@ func (r *inboxing) check(c *cobra.Command) (err error) {
 	return nil
 }
 
-// take gives the member its mail.
+// take delivers the member's mail.
 func (r *inboxing) take(ctx context.Context, name string) error {
 	if r.Follow || r.wait.on {
 		ctx = r.whileRead(ctx)
@@ -283,7 +283,7 @@ func writeLetter(w *sanitize.Writer, l history.Letter, now team.Time) error {
 
 func sender(m team.Message) string { return cmp.Or(m.From, "cadre") }
 
-// kindOf says what kind of message it is, and what it is about, where it is not just a message.
+// kindOf describes the kind of a special message, and its reference.
 func kindOf(m team.Message) string {
 	if m.Type == team.TypeMessage {
 		return ""

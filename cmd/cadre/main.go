@@ -1,8 +1,7 @@
 // Command cadre runs teams of coding agents that survive crashes and restarts.
 //
-// This package is flags, configuration and wiring: every command finds the team, opens a replica on
-// it, sends a command or looks at the state, and prints. What a team is and may do is in
-// internal/team.
+// This package has flags, configuration and wiring. Every command finds the team, opens a replica,
+// sends a command or reads the state, and prints. The rules of a team are in internal/team.
 package main
 
 import (
@@ -33,11 +32,11 @@ const (
 )
 
 func main() {
-	// A command reads a team once and ends: collecting garbage meanwhile costs more than it gives.
-	// Those that stay turn it on again.
+	// A command reads a team once and ends, so garbage collection costs more than it saves.
+	// Commands that run for long turn it on again.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(1 << 30)
-	// Where a file may not grow further a write is to fail, not to end the process.
+	// A write beyond the file size limit must fail, not end the process.
 	signal.Ignore(syscall.SIGXFSZ)
 	ctx, more := interruptible()
 	os.Exit(execute(ctx, more, asTeammate(os.Args[1:])))
@@ -63,17 +62,17 @@ func execute(ctx context.Context, more haste, args []string) int {
 	return code
 }
 
-// exit is an error that was told already, with its status.
+// exit is the status of an error that was already printed.
 type exit int
 
 func (exit) Error() string { return "" }
 
-// usage marks an error in how the program was called.
+// usage marks an error in the command line.
 type usage struct{ error }
 
 func (u usage) Unwrap() error { return u.error }
 
-// status is the one table from errors to exit statuses.
+// status maps errors to exit statuses. It is the only such table.
 func status(err error) int {
 	if e, ok := errors.AsType[exit](err); ok {
 		return int(e)

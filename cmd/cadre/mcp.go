@@ -26,15 +26,15 @@ Gemini session, and that session is the lead of the team, or with --as one of it
   codex mcp add cadre -- cadre mcp --team NAME
   gemini mcp add cadre cadre mcp --team NAME
 
-A team that does not exist is created, with this session as its lead, which is briefed when it connects. Every result of a tool ends with the messages that have
-come meanwhile, and with what teammates completed. TeamStatus with wait_seconds waits for the next ones.
+If the team does not exist, it is created with this session as its lead, which is briefed when it connects. Every tool result
+ends with new messages, and with the tasks that teammates completed. TeamStatus with wait_seconds waits for the next ones.
 
-A session whose turn has ended is woken when there is news: a Codex by itself, as long as its own server runs; a Claude Code by this hook in its settings.json,
-or .claude/settings.local.json:
+News wakes a session whose turn has ended. A Codex needs nothing for that while its own server runs; a Claude Code needs this
+hook in its settings.json, or .claude/settings.local.json:
 
   ` + wake.Hook + `
 
-Nothing wakes Gemini CLI, opencode, claude -p and codex exec: they are told to wait with TeamStatus.`,
+Gemini CLI, opencode, claude -p and codex exec cannot be woken: they are told to wait with TeamStatus.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			stays()
 			if socket != "" {
@@ -60,9 +60,9 @@ func (a *app) geminiHookCommand() *cobra.Command {
 	}
 }
 
-// serveTools serves the tools of a member that has no session of ours.
+// serveTools serves the tools of a member whose session cadre does not run.
 func (a *app) serveTools(ctx context.Context, name, as string) error {
-	here, nowhere := workDir(".") // a team that is there works elsewhere
+	here, nowhere := workDir(".") // an existing team keeps its directory
 	find := a.home.Folder
 	if name == "" {
 		find = a.home.Own // another project's directory may have the same name

@@ -14,7 +14,7 @@ func metaFlag(c *cobra.Command, meta *[]string, what string) {
 		"other as text; may be repeated")
 }
 
-// metadataOf returns the metadata that the words of --meta say.
+// metadataOf parses the values of --meta.
 func metadataOf(words []string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	for _, word := range words {

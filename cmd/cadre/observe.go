@@ -45,11 +45,11 @@ type observation struct {
 	agent       string // of a session without a team
 	claudeTeam  string // one that Claude Code runs, by its files
 
-	mu    sync.Mutex    // guards what follows: lines come from several feeds
+	mu    sync.Mutex    // guards the fields below: lines come from several feeds
 	to    *bufio.Writer // standard output
-	inner bool          // of the stream that is passed on, the last line is not at its end
+	inner bool          // the last line that was passed on has not ended
 	held  [][]byte      // events that wait for that
-	noted int           // warnings that were told
+	noted int           // printed warnings
 	told  *present.Live // with --live-state, what was printed of the state so far
 	board *screen
 }
@@ -59,7 +59,7 @@ func (a *app) observeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code, or a session of another agent, by what the " +
 			"agents say",
-		Long: `Watch a team of Claude Code by what its agents say, or a session of another agent, without touching it:
+		Long: `Watch a team of Claude Code, or a session of another agent, through its output, without changing anything:
 
   claude -p --output-format stream-json --verbose ... | cadre observe -
   cadre observe stream.jsonl --state
@@ -71,39 +71,43 @@ func (a *app) observeCommand() *cobra.Command {
   opencode run --format json ... | cadre observe --agent opencode -
   cadre observe --claude-team session-3ef37f77
 
-Where there are several teams, in one folder or log, it is the one that began last that is observed.
+If a folder or log has several teams, the one that started last is observed.
 
-On a terminal it shows who is in the team, its tasks and its messages, live, until you type q; else a line for everything that happens. With --json it
-prints one event a line. With --state it prints the session at the end as one JSON value: its team, where there is one, and the names of its agents. With
---json --live-state the first line is that value as it is at the start, and after each change a line has a JSON Patch (RFC 6902) that brings it up to date. What
-the lines mean: docs/observe.md; their JSON Schema: cadre schema observe.
+On a terminal the command shows the members, tasks and messages live, until you type q. Otherwise it prints a line for each
+event. With --json it prints one event a line. With --state it prints the session at the end as one JSON value: its team, if it
+has one, and the names of its agents. With --json --live-state the first line is that value at the start, and each later change
+is a line with a JSON Patch (RFC 6902). docs/observe.md describes the lines; their JSON Schema: cadre schema observe.
 
-- is standard input. Files and transcripts are read to their end; with --follow, and always on a terminal, what is written later
-is awaited, until you interrupt it.
+- is standard input. Files and transcripts are read to their end. With --follow, and always on a terminal, later output is read
+too, until you interrupt the command.
 
-Nothing of what is read is printed, but with --pass: then standard output is standard input, unchanged, with the events of --json as
-lines of their own between its lines, and what is meant for people is printed on standard error.
+The input itself is not printed, unless you pass --pass. Then standard output is standard input, unchanged, with the events of
+--json as lines between its lines, and messages for people are on standard error.
 
-Where a stream comes on standard input or through --sdk-url, and the environment is that of a teammate (CLAUDE_CODE_TEAM_NAME, CLAUDE_CODE_AGENT_NAME), it is that
-teammate's. A stream that says nothing of its sender is known for a teammate's by its first message or plan.
+If a stream comes on standard input or through --sdk-url, and the environment is a teammate's (CLAUDE_CODE_TEAM_NAME,
+CLAUDE_CODE_AGENT_NAME), the stream counts as that teammate's. A stream that does not name its sender is recognized as a
+teammate's by its first message or plan.
 
-With --sdk-url it stands between a Claude Code that connects to it and whoever uses that, and passes on what both say as it is. --exec starts the
-program, with the arguments behind --; its user is standard input and output with --pass, else a WebSocket, whose address and bearer
-token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). Without --exec those of the program are told as well; called again with the same address and
-$CLAUDE_CODE_SESSION_ACCESS_TOKEN it has a program back that continues. What was lost while the program was not connected is said. Claude Code 2.1.47 connects;
-newer versions refuse an address that is not their maker's.
+With --sdk-url the command is a relay between a Claude Code that connects to it and the program that uses that session. It passes
+on both sides unchanged. --exec starts Claude Code with the arguments after --. Its user is standard input and output with
+--pass, otherwise a WebSocket; the command prints its address and bearer token (the token is $CADRE_CONSUMER_TOKEN, if that is
+set). Without --exec it also prints the address and token for Claude Code. Called again with the same address and
+$CLAUDE_CODE_SESSION_ACCESS_TOKEN, it accepts the same session again. It reports output that was lost while the connection was
+down. Claude Code 2.1.47 connects; newer versions refuse an address that is not their maker's.
 
-With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one. It may be what the
-agent prints where nobody drives it, as above, or what it says to a program that does: codex app-server, or the Agent Client Protocol. A stream that ends in the
-middle of a turn was cut off, and the session failed. The agent's next session is that of the same member; there, what standard input shows again counts again.
+With --agent the command reads the stream of an agent without teams (codex, gemini, opencode or acp:COMMAND) and shows it as a
+team of one. The stream is what the agent prints when it runs alone, as above, or what it sends to a program that drives it:
+codex app-server, or the Agent Client Protocol. A stream that ends in the middle of a turn was cut off, and the session counts as
+failed. The agent's next session belongs to the same member; then, repeated standard input counts again.
 
-With --claude-team it follows the files of a team that Claude Code runs, its roster, tasks and inboxes, and writes nothing there; TEAM is the name of a folder in
-Claude Code's teams folder: ls ~/.claude/teams. It continues until the team is gone, and keeps it, under its own name where --as-team gives no other; with --state it
-looks once, and keeps nothing without --as-team. With --transcripts beside it, what the files do not say is known too, and it continues until you interrupt it. A team that was made anew
-under the same name is another one, in the place of the one before.
+With --claude-team the command follows the files of a team that Claude Code runs: its roster, tasks and inboxes. It writes
+nothing there. TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams. The command continues until that
+team no longer exists, and keeps what it saw as a team: under the same name, or that of --as-team. With --state it looks once,
+and keeps nothing without --as-team. With --transcripts it also knows what the files do not contain, and continues until you
+interrupt it. If Claude Code creates another team of the same name, that one replaces the earlier one.
 
-With --as-team it is kept as a team of that name, by which it then goes in all that is printed, and which cadre ls, status, log and task list show like any other,
-and nobody changes. Called again, after kill -9 too, it continues; what it is shown again counts once.`,
+With --as-team the command keeps the team under that name, which all output uses then. cadre ls, status, log and task list show
+it like any other team, and no command changes it. Called again, also after kill -9, it continues; repeated input counts once.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	flags := c.Flags()
@@ -167,7 +171,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is kept of something else that was observed; give "+
 			"this another name, or first: cadre cleanup %s", o.asTeam, o.asTeam)}
 	case errors.Is(err, store.ErrDamaged):
-		return fmt.Errorf("%w; to begin anew: cadre cleanup %s", err, o.asTeam)
+		return fmt.Errorf("%w; to start over: cadre cleanup %s", err, o.asTeam)
 	case err != nil:
 		return err
 	}
@@ -199,7 +203,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	return o.conclude(w)
 }
 
-// quiet is no error where nobody reads any more, because everything is kept.
+// quiet ignores an error that only means that nobody reads the output, because everything is kept.
 func quiet(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
@@ -207,7 +211,7 @@ func quiet(err error) error {
 	return err
 }
 
-// check refuses what does not go together.
+// check refuses flags that exclude each other.
 func (o *observation) check(args *[]string) error {
 	stdin := 0
 	for _, arg := range *args {
@@ -251,7 +255,7 @@ func (o *observation) check(args *[]string) error {
 	return nil
 }
 
-// feeds are the places that were named.
+// feeds returns the named sources.
 func (o *observation) feeds(args []string) (all []source.Feed, err error) {
 	if o.sdkURL != "" {
 		f, err := o.relayFeed(args)
@@ -304,7 +308,7 @@ func (o *observation) feeds(args []string) (all []source.Feed, err error) {
 	return all, nil
 }
 
-// keep has the watch kept as a team.
+// keep stores the watch as a team.
 func (o *observation) keep(ctx context.Context, w *store.Watch) (err error) {
 	if err := team.CheckName("team", o.asTeam); err != nil {
 		return err
@@ -323,7 +327,7 @@ func (o *observation) keep(ctx context.Context, w *store.Watch) (err error) {
 	return nil
 }
 
-// look shows what was seen.
+// look shows what was observed.
 func (o *observation) look(of store.Observer, seen observe.Seen) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -361,11 +365,11 @@ func (o *observation) look(of store.Observer, seen observe.Seen) error {
 	return nil
 }
 
-// mostNotes is how many warnings are told one by one.
+// mostNotes bounds how many warnings are printed one by one.
 const mostNotes = 20
 
-// events prints what was seen for programs: the supplements, the events, and what they changed of
-// the state.
+// events prints the observation for programs: the supplements, the events, and their changes of the
+// state.
 func (o *observation) events(of store.Observer, seen observe.Seen) error {
 	var values []any
 	if o.messages {
@@ -384,7 +388,7 @@ func (o *observation) events(of store.Observer, seen observe.Seen) error {
 	return o.print(values...)
 }
 
-// print prints lines for programs, where a line that is passed on does not end yet behind it.
+// print prints lines for programs, as soon as the line that is passed on has ended.
 func (o *observation) print(values ...any) error {
 	var lines [][]byte
 	for _, v := range values {
@@ -410,7 +414,7 @@ func (o *observation) write(lines [][]byte) error {
 	return o.to.Flush()
 }
 
-// passOn passes a piece of standard input on.
+// passOn copies a part of standard input to standard output.
 func (o *observation) passOn(piece []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -428,7 +432,7 @@ func (o *observation) flush() error {
 	return o.to.Flush()
 }
 
-// conclude says what there is to say in the end.
+// conclude prints the final summary.
 func (o *observation) conclude(w *store.Watch) error {
 	var session present.Session
 	var counts observe.Counts
@@ -448,7 +452,7 @@ func (o *observation) conclude(w *store.Watch) error {
 	return o.out.Value(session)
 }
 
-// count tells what was odd.
+// count reports unusual lines.
 func (o *observation) count(c observe.Counts, none bool) {
 	var odd []string
 	for _, one := range []struct {

@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// observed is what is watched for.
+// observed returns what is watched, as a noun.
 func (o *observation) observed() string {
 	if o.agent == "" {
 		return "team"
@@ -20,8 +20,8 @@ func (o *observation) observed() string {
 	return "session"
 }
 
-// observer is who watches what was named: a team of Claude Code's, or one session of an agent that
-// has no teams.
+// observer returns the observer for the arguments: of a Claude Code team, or of one session of an
+// agent without teams.
 func (o *observation) observer(args []string) (store.Restore, error) {
 	if o.agent == "" {
 		return store.Team(observe.Options{Of: o.claudeTeam, Name: o.asTeam}), nil

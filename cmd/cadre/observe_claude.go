@@ -11,8 +11,8 @@ import (
 	"cadre/internal/team"
 )
 
-// claudeFeed is what the files of a team of Claude Code's show. One that is gone, and was observed
-// before, is known to be over by that.
+// claudeFeed returns the feed of the files of a Claude Code team. If that team does not exist any
+// more and was observed before, it has ended.
 func (o *observation) claudeFeed() (source.Feed, error) {
 	t, err := teamfiles.Open(o.home.Claude, o.claudeTeam)
 	switch _, kept := os.Stat(o.home.Observation(o.asTeam)); {
@@ -28,14 +28,14 @@ func (o *observation) claudeFeed() (source.Feed, error) {
 	return &source.ClaudeTeam{Claude: o.home.Claude, Name: o.claudeTeam, Follow: o.follow}, nil
 }
 
-// ended is how the watch did. A team of Claude Code's that went while nobody looked is known to be
-// over now.
+// ended returns the result of the watch. A Claude Code team that was deleted in the meantime has
+// ended.
 func (o *observation) ended(w *store.Watch, err error) error {
 	known := false
 	w.View(func(seen store.Observer) { known = seen.Team() != nil })
 	if o.claudeTeam == "" || team.CodeOf(err) != team.NotFound || !known {
 		return err
 	}
-	o.note(fmt.Sprintf("team %s of Claude Code's is over", o.claudeTeam))
+	o.note(fmt.Sprintf("the Claude Code team %s has ended", o.claudeTeam))
 	return nil
 }

@@ -15,20 +15,19 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// consumerVariable is the bearer token of who connects to a relayed session.
+// consumerVariable has the bearer token for the consumer of a relayed session.
 const consumerVariable = "CADRE_CONSUMER_TOKEN"
 
-// relaySource is what the lines of a relayed session come from.
+// relaySource is the source name of a relayed session.
 const relaySource = "sdk-url"
 
-// What a shell ends with where there is no such program, or it cannot be run.
+// The exit statuses of a shell if a program does not exist, or cannot be run.
 const (
 	notRunnable = 126
 	notFound    = 127
 )
 
-// relayed is a feed: the session of a Claude Code that connects to us, between which and its user
-// we stand.
+// relayed is a feed: it relays between a Claude Code that connects to cadre, and its user.
 type relayed struct {
 	relay *sdkrelay.Relay
 	errs  io.Closer // what the program writes to standard error
@@ -37,8 +36,8 @@ type relayed struct {
 	to    source.Listener
 }
 
-// relayFeed listens for the program, and says where its user connects unless that is standard input
-// and output.
+// relayFeed listens for the program. It prints where its user connects, unless that is standard
+// input and output.
 func (o *observation) relayFeed(args []string) (*relayed, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -54,7 +53,7 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 		},
 		Lost: func(reason string) { f.to.Gap(relaySource, reason) },
 	}
-	if o.exec != "" { // the shell reads the command as its user wrote it
+	if o.exec != "" { // the shell parses the command as the user wrote it
 		options.Command = append([]string{"/bin/sh", "-c", "exec " + o.exec + ` "$@"`, "sh"}, args...)
 	}
 	if o.pass {
@@ -101,7 +100,7 @@ func (f *relayed) Run(ctx context.Context, to source.Listener) error {
 	return err
 }
 
-// passing is standard output for what the program says, with the events between its lines.
+// passing writes the program's output to standard output, with events between the lines.
 type passing struct{ o *observation }
 
 func (p passing) Write(line []byte) (int, error) {

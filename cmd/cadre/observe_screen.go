@@ -13,15 +13,15 @@ import (
 	"cadre/internal/team"
 )
 
-// screen shows a team on a terminal for as long as it is watched, on a page of its own, and leaves
-// the last of it where the command was called.
+// screen shows a team on the terminal while it is watched, on an alternate page. At the end it
+// leaves the last state on the normal page.
 type screen struct {
 	out  output
-	what string                  // is awaited: a team, a session
+	what string                  // what is awaited: a team, a session
 	keys bool                    // somebody can type
 	view func(func(*team.State)) // shows the team while nobody changes it
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	said []render.Saying
 	note string // the last warning
 
@@ -31,13 +31,13 @@ type screen struct {
 }
 
 const (
-	// mostSaid is how many messages are remembered: more than any screen shows.
+	// mostSaid bounds how many messages are remembered: more than fit any screen.
 	mostSaid = 200
-	// frame is the shortest time between two drawings.
+	// frame is the minimum time between two drawings.
 	frame = 40 * time.Millisecond
 )
 
-// openScreen begins to show the team.
+// openScreen starts to show the team.
 func openScreen(out output, what string, keys bool, view func(func(*team.State))) *screen {
 	p := &screen{out: out, what: what, keys: keys, view: view,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
@@ -72,7 +72,7 @@ func (p *screen) run() {
 	}
 }
 
-// page puts lines in the place of what is on the screen.
+// page replaces the content of the screen.
 func (p *screen) page(lines []render.Line, height int) []any {
 	var parts []any
 	next := sanitize.TopOfPage
@@ -86,7 +86,7 @@ func (p *screen) page(lines []render.Line, height int) []any {
 	return parts
 }
 
-// see takes what was seen.
+// see adds an observation.
 func (p *screen) see(seen observe.Seen) {
 	p.mu.Lock()
 	for _, r := range seen.Records {
@@ -108,7 +108,7 @@ func (p *screen) see(seen observe.Seen) {
 	}
 }
 
-// close goes back from the page, and leaves there what it showed last.
+// close leaves the alternate page, and prints what it showed last.
 func (p *screen) close() {
 	close(p.stop)
 	<-p.done
@@ -143,7 +143,7 @@ func (p *screen) lines(width, height int) []render.Line {
 	return lines
 }
 
-// colored is the line with the color of its tone around it.
+// colored returns the line in the color of its tone.
 func (p *screen) colored(line render.Line) []any {
 	color := line.Tone.Look()
 	if !p.out.Colors || color == "" || line.Text == "" {

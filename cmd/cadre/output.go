@@ -13,7 +13,7 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// output is a stream of the process that people read: everything on it passes the sanitizer.
+// output is a stream that people read. Everything on it passes the sanitizer.
 type output struct {
 	*sanitize.Writer
 	file *os.File
@@ -32,15 +32,15 @@ func newOutput(file *os.File) output {
 	return o
 }
 
-// When texts have colors.
+// When texts are colored.
 const (
 	autoColor   = "auto" // on a terminal that has them, unless the environment says otherwise
 	alwaysColor = "always"
 	neverColor  = "never"
 )
 
-// paint decides whether the stream has colors. NO_COLOR and CLICOLOR_FORCE are conventions of
-// no-color.org and bixense.com/clicolors; --color wins over both.
+// paint decides whether the stream is colored. NO_COLOR and CLICOLOR_FORCE are conventions of
+// no-color.org and bixense.com/clicolors; --color takes precedence.
 func (o output) paint(when string) {
 	switch {
 	case when != autoColor:
@@ -54,7 +54,7 @@ func (o output) paint(when string) {
 	}
 }
 
-// colorFlag is --color. It holds for what is printed after it was read, such as a help text.
+// colorFlag is --color. It applies to output after it was parsed, such as a help text.
 type colorFlag struct{ *app }
 
 func (colorFlag) String() string { return autoColor }
@@ -72,7 +72,7 @@ func (f colorFlag) Set(when string) error {
 // terminal reports whether the stream is a terminal.
 func (o output) terminal() bool { return term.IsTerminal(int(o.file.Fd())) }
 
-// size is that of the terminal in columns and lines, or of a usual one.
+// size returns the size of the terminal in columns and lines, or a default.
 func (o output) size() (width, height int) {
 	width, height, err := term.GetSize(int(o.file.Fd()))
 	if err != nil || width == 0 || height == 0 {
@@ -81,14 +81,14 @@ func (o output) size() (width, height int) {
 	return width, height
 }
 
-// protocol is standard output for a program that reads it: what it carries has a form of its own,
-// and is not changed. Only commands that say so use it.
+// protocol returns standard output for a program. Its data has its own format, and is not changed.
+// Only commands that document this use it.
 func protocol() io.Writer { return os.Stdout }
 
-// atTerminal reports whether somebody sits at standard input.
+// atTerminal reports whether standard input is a terminal.
 func atTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
 
-// say tells a person something beside the result, in that tone. Further lines of the text are set off.
+// say prints a message beside the result, in that tone. Further lines of the text are indented.
 func say(to *sanitize.Writer, tone render.Tone, text string) error {
 	first, rest, more := strings.Cut(strings.TrimRight(text, "\n"), "\n")
 	line := sanitize.Hanging{Text: strings.TrimSuffix(first, "\r"), At: len("cadre: "), Indent: 2}

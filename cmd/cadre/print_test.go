@@ -85,7 +85,7 @@ func TestStatusText(t *testing.T) {
 	for _, want := range []string{
 		"demo is active: 1 of 16 tasks done, 12 in progress, 7 failed, 1 ready, 1 blocked\n",
 		"goal: to look\n", "in /there, last change", "checks: vet passed, test not run\n",
-		"permission policy deny, 2 permission rules\n", "ann is at a terminal; to go there: cadre attach demo ann\n",
+		"permission policy deny, 2 permission rules\n", "ann has a terminal; to attach: cadre attach demo ann\n",
 		"40%", "2     failed              mend\n", "and 11 in progress, 6 failed, 1 ready, 1 blocked, 1 completed: cadre task list demo\n",
 		"1 thing waits:\n! The lead is lost.\n    cadre resume demo\n", "\nnext: cadre resume demo\n"} {
 		if !strings.Contains(got, want) {
@@ -137,17 +137,17 @@ func TestReached(t *testing.T) {
 		lines []string
 	}{
 		"begun": {team.Consolidation{Attempt: 2, By: "@user", Step: team.Began}, []string{
-			"consolidation 2 was begun by user and is not finished", "nothing is staged, nothing is checked"}},
+			"consolidation 2, started by user, is not finished", "nothing is staged or checked"}},
 		"merged": {team.Consolidation{Attempt: 1, By: "lead", Step: team.Merged}, []string{
-			"consolidation 1 was begun by lead and is not finished",
-			"what members did in worktrees is on their branches; nothing is staged, nothing is checked"}},
+			"consolidation 1, started by lead, is not finished",
+			"what members did in worktrees is on their branches; nothing is staged or checked"}},
 		"nothing to commit": {team.Consolidation{Attempt: 1, By: "lead", Step: team.Staged,
 			Passed: []string{"vet"}}, []string{
-			"consolidation 1 was begun by lead and is not finished", "nothing to commit",
+			"consolidation 1, started by lead, is not finished", "nothing to commit",
 			"checks that passed: vet; that are left: test"}},
 		"made": {team.Consolidation{Attempt: 1, By: "lead", Step: team.Made, Passed: []string{"vet", "test"},
 			Commit: "0123456789abcdef"}, []string{
-			"consolidation 1 was begun by lead and is not finished", "nothing to commit",
+			"consolidation 1, started by lead, is not finished", "nothing to commit",
 			"checks that passed: vet, test; that are left: none", "commit 0123456789ab is made"}},
 	} {
 		if got := reached(team.Team{Checks: checks, Consolidation: c.at}); strings.Join(got, "\n") !=
@@ -175,7 +175,7 @@ func TestSealedText(t *testing.T) {
 	got := printing(t, func(w *sanitize.Writer) error {
 		return writeRecord(w, &consolidate.Record{Name: "demo"}, false, "/t")
 	})
-	if !strings.HasSuffix(got, "! the history is not the one that /t/"+consolidate.RecordFile+" was written of\n") {
+	if !strings.HasSuffix(got, "! the history is not the one that /t/"+consolidate.RecordFile+" describes\n") {
 		t.Errorf("for another history: %q", got)
 	}
 }

@@ -16,29 +16,29 @@ import (
 	"cadre/internal/team"
 )
 
-// progress shows a run: a line for each event that matters, and on a terminal a last line that says
-// where the team stands.
+// progress shows a run: a line for each important event, and on a terminal a last line with the
+// state of the team.
 type progress struct {
 	app  *app
 	live bool
 
 	waiting   run.Waiting
-	uncounted []string // agents that were said to tell no cost
+	uncounted []string // agents that were reported to have no cost figures
 
 	showing sync.Mutex // held while lines are chosen and shown, so that they keep their order
 	digest  render.Digest
-	due     *time.Timer // shows what the digest holds back; nil before there was something
+	due     *time.Timer // shows what the digest delays; nil before the first delay
 	over    bool
 
 	mu     sync.Mutex
-	of     *engine.Team // that runs; nil before something was recorded
+	of     *engine.Team // the running team; nil before the first record
 	status string
 	words  map[string]string // what each member said last, where all of it was shown
 	last   team.Time         // the latest time that was shown
 }
 
-// clock returns the time of a line that is shown now. A line that was held back shows the time of
-// the line before it, so that the times stay in order.
+// clock returns the time of a line that is shown now. A delayed line shows the time of the line
+// before it, so that the times stay in order.
 func (p *progress) clock(at team.Time) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,9 +107,9 @@ func (p *progress) saw(r *team.Record, of *engine.Team) {
 	p.await(r, of)
 }
 
-// await names the external members that tasks wait for, and what they type.
+// await names the external members that tasks wait for, and the commands for them.
 func (p *progress) await(r *team.Record, of *engine.Team) {
-	if r.Seq < of.Seq() { // a later record says how it is then
+	if r.Seq < of.Seq() { // a later record has the newer state
 		return
 	}
 	var all []run.Awaited
@@ -131,7 +131,7 @@ func (p *progress) await(r *team.Record, of *engine.Team) {
 	}
 }
 
-// textColumn is where the text of a line begins: behind the time.
+// textColumn is where the text of a line starts, after the time.
 const textColumn = len("15:04:05  ")
 
 // show prints lines; the caller holds p.showing.
@@ -143,7 +143,7 @@ func (p *progress) show(lines []render.News) {
 	}
 }
 
-// showDue prints what the digest holds back no longer, and comes back for the rest. The caller holds
+// showDue prints the delayed lines that are due, and schedules the next call. The caller holds
 // p.showing.
 func (p *progress) showDue() {
 	lines, next := p.digest.Due(now())
@@ -165,7 +165,7 @@ func (p *progress) showDue() {
 	})
 }
 
-// warn says which agents the budget does not bound, once for all that there are.
+// warn names, once, the agents that the budget does not limit.
 func (p *progress) warn(of *engine.Team) {
 	var agents []string
 	of.View(func(s *team.State) { agents = s.Uncounted() })
@@ -175,10 +175,10 @@ func (p *progress) warn(of *engine.Team) {
 	}
 }
 
-// mostShown bounds what is shown of a text when an agent says it, in bytes.
+// mostShown bounds, in bytes, how much of an agent's text is shown.
 const mostShown = 300
 
-// said shows what an agent says.
+// said shows a text of an agent.
 func (p *progress) said(member, text string) {
 	text = strings.TrimSpace(text)
 	if p.app.json {
@@ -200,8 +200,7 @@ func (p *progress) said(member, text string) {
 	}
 }
 
-// repeats reports whether the event is a member's report at the end of its turn, which is what it
-// was shown to say last.
+// repeats reports whether the event is a member's report with the text that was shown last.
 func (p *progress) repeats(e team.Event) bool {
 	sent, ok := e.(*team.MessageSent)
 	if !ok || sent.Message.Type != team.TypeIdle {
@@ -220,7 +219,7 @@ func (p *progress) note(text string) {
 	p.app.note(text)
 }
 
-// printf prints a line, with arguments of anybody's.
+// printf prints a line. The arguments may contain untrusted text.
 func (p *progress) printf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,7 +231,7 @@ func (p *progress) printf(format string, args ...any) {
 	}
 }
 
-// clear ends the progress: nothing more is shown.
+// clear ends the progress.
 func (p *progress) clear() {
 	p.showing.Lock()
 	p.show(p.digest.Rest())
@@ -246,7 +245,7 @@ func (p *progress) clear() {
 	p.status = ""
 }
 
-// erase takes the last line back, where there is one.
+// erase removes the last line, if there is one.
 func (p *progress) erase() {
 	if p.live {
 		p.app.out.Draw(sanitize.EraseLine)

@@ -21,19 +21,20 @@ func (a *app) pushCommand() *cobra.Command {
 	var include []string
 	c := a.onTeam(0, &cobra.Command{
 		Use: "push [TEAM]", Short: "Push a team with its work to a remote",
-		Long: `Make a checkpoint of the team and push its branch, cadre/TEAM. The branch carries the team, the branches of its members and what it has changed in its
-directory and not committed. No other branch is pushed, and nothing is overwritten: where the remote has another history of the team, it is refused.
+		Long: `Make a checkpoint of the team and push its branch, cadre/TEAM. The branch contains the team, the branches of its members, and
+the team's uncommitted changes. No other branch is pushed, and nothing is overwritten: if the remote has another history of the
+team, the command refuses.
 
-The first push to a remote says what goes there and asks; without a terminal it needs --yes. Commits that hold files over 5 MiB or likely secrets are
-refused until --include names the files. Your pre-push hooks run, as with git push.
+The first push to a remote shows what is pushed, and asks; without a terminal it needs --yes. If a commit contains files over
+5 MiB or likely secrets, the command refuses until --include names the files. Your pre-push hooks run, as with git push.
 
-With --release this machine lets go of the team: its sessions end, and nothing changes in the team here until cadre resume TEAM --take-back. Another machine
-continues it: cadre pull TEAM, then cadre resume TEAM.
+With --release this machine releases the team: its sessions end, and the team no longer changes here until
+cadre resume TEAM --take-back. Another machine continues it: cadre pull TEAM, then cadre resume TEAM.
 
 Example:
   cadre push demo --release
 
-Exit status 0: the remote has the team. 1: not now: the remote cannot be reached, or the team runs and cannot be let go of. 2: it will not work.`,
+Exit status 0: the remote has the team. 1: not now: the remote cannot be reached, or the team runs and cannot be released. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		o.Team = name
 		t, err := a.engine().Glance(c.Context(), name)
@@ -47,9 +48,9 @@ Exit status 0: the remote has the team. 1: not now: the remote cannot be reached
 		return a.push(c.Context(), o)
 	})
 	c.Flags().StringVar(&o.Remote, "remote", "", "name of the remote; the one that git pushes to by default")
-	c.Flags().StringArrayVar(&include, "include", nil, "file or folder that goes along although it is ignored, "+
-		"large, or likely holds a secret; may be repeated")
-	c.Flags().BoolVar(&o.Release, "release", false, "let go of the team on this machine")
+	c.Flags().StringArrayVar(&include, "include", nil, "file or folder to push although it is ignored, "+
+		"large, or likely contains a secret; may be repeated")
+	c.Flags().BoolVar(&o.Release, "release", false, "release the team on this machine, so that another one can continue it")
 	c.Flags().BoolVar(&o.Yes, "yes", false, "agree to the first push to this remote")
 	c.Flags().BoolVar(&o.Ours, "ours", false, "of two histories continue this one; the remote's stays reachable from "+
 		"the branch")
@@ -64,7 +65,7 @@ type pushed struct {
 	Remote   string            `json:"remote"`
 	URL      string            `json:"url"`
 	Pushed   bool              `json:"pushed"`   // there was something new
-	Released bool              `json:"released"` // this machine has let go of the team
+	Released bool              `json:"released"` // this machine has released the team
 	Left     []checkpoint.Left `json:"left"`     // files that the push does not carry
 }
 
@@ -79,14 +80,14 @@ type pulled struct {
 	Left     []checkpoint.Left `json:"left"`     // files that were not carried
 }
 
-// push pushes the team, and asks where the user has to agree to that.
+// push pushes the team, and asks the user if that needs agreement.
 func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 	p, err := a.engine().Push(ctx, o, func(first error) error {
 		a.note(first.Error())
 		return a.confirm(ctx, "Push it?", fmt.Sprintf("cadre push %s --yes", o.Team))
 	})
 	err = a.moving(err, o.Team, fmt.Sprintf("cadre push %s --ours", o.Team))
-	if p == nil || err != nil && !o.Head && !p.Released { // else it has got as far as that
+	if p == nil || err != nil && !o.Head && !p.Released { // otherwise the push got this far
 		return err
 	}
 	a.noteLeft(p.Checkpoint)
@@ -99,7 +100,7 @@ func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 				p.Remote.URL, o.Team, plural(int(p.Seq), "record"), p.Commit)
 		}
 		if p.Released {
-			what += ". This machine has let go of it"
+			what += ". This machine has released it"
 			if err == nil { // else the remote does not know
 				what += fmt.Sprintf("; another one continues it: cadre pull %s", o.Team)
 			}
@@ -118,12 +119,13 @@ func (a *app) pullCommand() *cobra.Command {
 	var dir string
 	var checks []string
 	c := &cobra.Command{
-		Use: "pull TEAM", Short: "Bring a team with its work from a remote", Args: exactly(1),
-		Long: `Fetch the branch cadre/TEAM from a remote and restore the team from it, with the branches of its members and what it had changed and not committed. No session is
-started: cadre resume TEAM continues it. It is called in a clone of the project.
+		Use: "pull TEAM", Short: "Fetch a team with its work from a remote", Args: exactly(1),
+		Long: `Fetch the branch cadre/TEAM from a remote and restore the team from it, with the branches of its members and its uncommitted
+changes. Run it in a clone of the project. It starts no session: cadre resume TEAM continues the team.
 
-Work is put into the work tree only where nothing of yours is in the way. What is missing is listed task by task. A copy of the team that is here already is set
-aside when the remote has everything of it and more; where both have something, it is refused until you choose.
+Work is restored only where no file of yours is in the way. Missing work is listed by task. If a copy of the team exists here,
+and the remote has everything that it has, the copy is set aside. If both have something new, the command refuses until you
+choose one.
 
 Example:
   cadre pull demo && cadre resume demo
@@ -145,10 +147,10 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 				a.noteArrived(o.Team, p.Arrived)
 			}
 			if p.Aside != "" {
-				a.note("the copy that was here is kept in " + p.Aside)
+				a.note("the earlier copy is kept in " + p.Aside)
 			}
 			if p.Released {
-				a.note(fmt.Sprintf("this machine let go of team %s; to continue it here, where it runs nowhere else: "+
+				a.note(fmt.Sprintf("this machine released team %s; to continue it here, if it runs nowhere else: "+
 					"cadre resume %s --take-back", o.Team, o.Team))
 			}
 			value := pulled{p.Remote.Name, p.Remote.URL, p.There.Commit, p.There.Seq, p.Arrived != nil,
@@ -183,7 +185,7 @@ func missingOf(a *transfer.Arrived) []team.Missing {
 	return a.Missing
 }
 
-// noteArrived tells what of a restored team is missing, before anything is started.
+// noteArrived lists what is missing in a restored team, before anything starts.
 func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 	for _, lost := range arrived.Redacted {
 		a.note(lost)
@@ -192,7 +194,7 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
 	}
 	if len(arrived.Left) > 0 || arrived.More > 0 {
-		a.note("not carried, and not here: " + listed(arrived.Left, arrived.More, checkpoint.Left.String) +
+		a.note("not in the checkpoint, and not here: " + listed(arrived.Left, arrived.More, checkpoint.Left.String) +
 			"; no task names it as its work")
 	}
 	if len(arrived.Missing) > 0 {
@@ -201,8 +203,8 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 	}
 }
 
-// moving adds to an error of a team that moves what to type next. mine is the command that
-// continues what it was called for.
+// moving adds what to type next to an error of a push, pull or resume. mine is the command that
+// continues the original task.
 func (a *app) moving(err error, name, mine string) error {
 	if fork, ok := errors.AsType[*checkpoint.ForkError](err); ok {
 		return usage{fmt.Errorf("%w. %s", err, choices(fork, name))}
@@ -231,7 +233,7 @@ func (a *app) moving(err error, name, mine string) error {
 	return err
 }
 
-// choices says what to type for each of two histories.
+// choices returns what to type for each of two histories.
 func choices(fork *checkpoint.ForkError, name string) string {
 	var all []string
 	here := false
@@ -254,5 +256,5 @@ func choices(fork *checkpoint.ForkError, name string) string {
 			all = append(all, fmt.Sprintf("to continue %s: cadre resume %s --from-git --at %s", s.Ref, name, s.Ref))
 		}
 	}
-	return "Choose: " + strings.Join(all, "; ") + ". What is left stays reachable from the branch"
+	return "Choose: " + strings.Join(all, "; ") + ". The other one stays reachable from the branch"
 }

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errReaderGone is why a command that follows something ends when nobody reads its output any more.
+// errReaderGone is the cause when a command that follows ends because nobody reads its output.
 var errReaderGone = errors.New("nobody reads the output any more")
 
-// whileRead returns a context that also ends when the reader of standard output is gone: without
-// it, cadre log --follow | head -1 would wait for one more record. It starts a goroutine that ends
-// with ctx.
+// whileRead returns a context that also ends when the reader of standard output has closed it.
+// Otherwise cadre log --follow | head -1 would wait for one more record. It starts a goroutine that
+// ends with ctx.
 func (a *app) whileRead(ctx context.Context) context.Context {
 	info, err := a.out.file.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
@@ -38,8 +38,8 @@ const (
 	readerGrace = 100 * time.Millisecond // for what is under way, such as marking printed mail as read
 )
 
-// hungUp waits until the other end of a pipe or socket is closed, at most for that time. It reports
-// whether that is so.
+// hungUp waits, at most for that time, until the other end of a pipe or socket is closed. It
+// reports whether it is.
 func hungUp(fd int, within time.Duration) bool {
 	of := []unix.PollFd{{Fd: int32(fd)}} // without events, an error or a hangup is reported
 	n, err := unix.Poll(of, int(within.Milliseconds()))

@@ -18,13 +18,13 @@ import (
 func (a *app) reassignCommand() *cobra.Command {
 	var force bool
 	c := a.onTeam(2, &cobra.Command{
-		Use: "reassign [TEAM] TASK NAME", Short: "Give a task to another member, with what was done of it",
+		Use: "reassign [TEAM] TASK NAME", Short: "Give a task to another member, with the work on it so far",
 		Long: "Give a task to another member. What the present owner has changed where it works, and said last, goes " +
 			"with it. A task that a\nliving member works on is taken from it only with --force.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.reassign(c.Context(), name, args[0], args[1], force)
 	})
-	c.Flags().BoolVar(&force, "force", false, "also from a member that lives and works on it")
+	c.Flags().BoolVar(&force, "force", false, "even if the owner is alive and works on it")
 	actsAs(c)
 	return c
 }
@@ -50,13 +50,13 @@ func (a *app) reassign(ctx context.Context, name, task, to string, force bool) e
 	return a.print(t, said("task %s is %s's now%s", t.Called(), to, what))
 }
 
-// perhaps is why a member that is not known to be offline has to be reckoned with.
+// perhaps returns why a member that is not known to be offline may still work.
 func perhaps(m inspect.Member) string {
 	switch m.Life {
 	case inspect.Outside:
-		return ", and whether that session lives is not known"
+		return ", and it is not known whether that session is alive"
 	case inspect.Unknown:
-		return ", and it is not known whether it lives: " + m.Why
+		return ", and it is not known whether it is alive: " + m.Why
 	}
 	return fmt.Sprintf(" and is %s", m.Life)
 }

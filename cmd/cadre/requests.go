@@ -92,7 +92,7 @@ func (a *app) planCommand() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "plan [TEAM] REQUEST", Short: "Show, approve or reject a plan",
 		Long: "Show the plan that a member submitted, approve it with --approve, or reject it with --reject and what " +
-			"it lacks. The member\nchanges nothing before its plan is approved.",
+			"is missing. The member\nchanges nothing before its plan is approved.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		if approve && reject != "" {
 			return usage{fmt.Errorf("--approve and --reject exclude each other")}
@@ -112,9 +112,9 @@ func (a *app) planCommand() *cobra.Command {
 				return a.print(requestAnswer{args[0], word}, said("%s is %s", args[0], word))
 			})
 	})
-	c.Flags().BoolVar(&approve, "approve", false, "let the member begin")
-	c.Flags().StringVar(&reject, "reject", "", "what the plan lacks")
-	c.Flags().StringVar(&feedback, "feedback", "", "what the member is to mind, with --approve")
+	c.Flags().BoolVar(&approve, "approve", false, "approve the plan")
+	c.Flags().StringVar(&reject, "reject", "", "what is missing in the plan")
+	c.Flags().StringVar(&feedback, "feedback", "", "advice for the member, with --approve")
 	actsAs(c)
 	c.AddCommand(a.planSubmit(), a.planList())
 	return c
@@ -144,7 +144,7 @@ func (a *app) planSubmit() *cobra.Command {
 	return c
 }
 
-// planned is where a member stands with its plan.
+// planned is the state of a member's plan.
 type planned struct {
 	Member   string    `json:"member"`
 	State    string    `json:"state"` // missing, submitted, approved or rejected
@@ -156,7 +156,7 @@ type planned struct {
 
 func (a *app) planList() *cobra.Command {
 	return a.looking(0, &cobra.Command{
-		Use: "list [TEAM]", Short: "List the members that need a plan, and how their plans stand",
+		Use: "list [TEAM]", Short: "List the members that need a plan, and the state of their plans",
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		plans := []planned{}
 		d.View(func(s *team.State) {
@@ -187,7 +187,7 @@ func (a *app) planList() *cobra.Command {
 	})
 }
 
-// leaveCommand answers a request to shut down for a member that a person or a script is.
+// leaveCommand answers a request to shut down, for a member that is a person or a script.
 func (a *app) leaveCommand() *cobra.Command {
 	var refuse, reason string
 	c := a.onTeam(0, &cobra.Command{

@@ -83,13 +83,13 @@ the history of this machine, --at the history of a branch, and cadre pull the hi
 	return c
 }
 
-// resumption says how a team is resumed.
+// resumption has the options for resuming a team.
 type resumption struct {
 	dir      string               // where its project is now; "" for where it was
-	takeOver bool                 // also from a lead that is alive
-	ours     bool                 // of two histories this one continues
-	takeBack bool                 // also if this machine released the team
-	restored *checkpoint.Restored // what was restored just now, with the last messages; nil for none
+	takeOver bool                 // even from a lead that is alive
+	ours     bool                 // of two histories, continue the local one
+	takeBack bool                 // even if this machine released the team
+	restored *checkpoint.Restored // what was just restored; nil for nothing
 }
 
 // resume continues a team.
@@ -118,7 +118,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		all := slices.Concat(restored.Messages, found.Mail)
 		found.Mail = all[max(0, len(all)-10):]
 	}
-	if !of.Unsealed() { // else the record that is missing is all that is printed
+	if !of.Unsealed() { // otherwise only the missing record is printed
 		if err := a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found) }); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	return a.runAndConsolidate(ctx, o, o.File.Consolidate)
 }
 
-// ledError adds what to type to the error of a lead that another process has.
+// ledError adds what to type to the error for a lead that another process has.
 func ledError(err error) error {
 	if led, ok := errors.AsType[*upkeep.LedError](err); ok {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s. Follow it: "+
@@ -218,7 +218,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	case l.Alive:
 		line(true, "session %s leads it and is alive", l.Session)
 	case l.Taking:
-		line(false, "session %s led it and is gone; another process is taking the lead", l.Session)
+		line(false, "session %s led it and has ended; another process is taking the lead", l.Session)
 	case l.Machine != "" && !l.Stale:
 		line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine,
 			render.Ago(now, l.LastSeen))
@@ -226,7 +226,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 		line(false, "session %s led it and is lost since %s; last seen %s", l.Session, render.Ago(now, l.Lost),
 			render.Ago(now, l.LastSeen))
 	default:
-		line(false, "session %s led it and is gone; last seen %s", l.Session, render.Ago(now, l.LastSeen))
+		line(false, "session %s led it and has ended; last seen %s", l.Session, render.Ago(now, l.LastSeen))
 	}
 	for _, s := range e.Skew {
 		line(false, "clock skew: %s. Times are not trusted; order is by seq", s)
@@ -256,7 +256,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 		return err
 	}
 	if stale := e.Stale(); len(stale) > 0 && !over {
-		line(false, "facts stale: %s. Look at what changed, then record it: cadre facts %s --record",
+		line(false, "shared facts changed: %s. Check the changes, then record them: cadre facts %s --record",
 			strings.Join(stale, ", "), t.Name)
 	} else if len(e.Facts) > 0 && !over {
 		line(true, "facts: %d, unchanged", len(e.Facts))

@@ -16,12 +16,12 @@ import (
 	"cadre/internal/team"
 )
 
-// app is what the commands share.
+// app is the state that all commands share.
 type app struct {
 	home layout.Home
-	who  access.Caller // who calls; home is scoped to it
-	// actor acts with the command: whom its flags name, the member in whose session cadre was
-	// called, or the user. A command that only reads has none.
+	who  access.Caller // the caller; home is scoped to it
+	// actor acts with the command: the member that its flags name, the member in whose session
+	// cadre was called, or the user. A command that only reads has none.
 	actor string
 	reads bool   // the command changes nothing
 	named string // the team that an argument of a command names which changes it
@@ -61,13 +61,13 @@ Teams are stored in $CADRE_HOME, by default ~/.cadre. A command in a member's se
 
 Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 will not work: usage, not found, damaged.`
 
-// entry is a command below cadre, which is built when it is called.
+// entry is a command below cadre. It is built when it is called.
 type entry struct {
 	name, group string
 	build       func(*app) *cobra.Command
 }
 
-// commands are all of them. The help shows the groups in this order.
+// commands are all commands. The help shows the groups in this order.
 var commands = []entry{
 	{"run", "team", (*app).runCommand}, {"init", "team", (*app).initCommand}, {"ls", "team", (*app).lsCommand},
 	{"status", "team", (*app).statusCommand},
@@ -103,9 +103,9 @@ var commands = []entry{
 	{"gemini-hook", "", (*app).geminiHookCommand}, // hidden
 }
 
-// root returns the command line for the arguments. Building all commands takes longer than most of
-// them run, so where the arguments begin with the name of a command, it has that one alone. For
-// anything else, such as help, completion and mistakes, it has all.
+// root returns the command line for the arguments. Building all commands takes longer than most
+// commands run. If the arguments start with the name of a command, only that command is built.
+// Otherwise, for example for help, completion and mistakes, all are.
 func (a *app) root(args []string) *cobra.Command {
 	asked := false // for the version
 	root := &cobra.Command{
@@ -168,7 +168,7 @@ func (a *app) root(args []string) *cobra.Command {
 	return root
 }
 
-// withoutGlobal leaves out the flags of all commands that stand before the name of one.
+// withoutGlobal removes global flags before the name of a command.
 func withoutGlobal(args []string) []string {
 	for len(args) > 0 {
 		switch {
@@ -183,8 +183,8 @@ func withoutGlobal(args []string) []string {
 	return args
 }
 
-// engine is what the command line brings to the teams that it opens. The home is that of whoever
-// calls, so it is made when the caller is known.
+// engine returns the engine with which commands open teams. It has the home of the caller, so it is
+// made once the caller is known.
 func (a *app) engine() *engine.Engine {
 	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note, Advise: a.advise, Warn: a.fail, Elsewhere: a.tellProject,
 		HostCommand: func(team string) []string { return []string{self(), "host", team} }}
@@ -203,10 +203,10 @@ func (a *app) tellProject(of team.Team) {
 // now is the present time.
 func now() team.Time { return engine.Now() }
 
-// note tells the person something that is no result.
+// note prints a message for the person that is not a result.
 func (a *app) note(text string) { say(a.err.Writer, render.Plain, text) }
 
-// print prints the value as JSON, or what text writes.
+// print prints the value as JSON, or calls text.
 func (a *app) print(value any, text func(w *sanitize.Writer) error) error {
 	if a.json {
 		return a.out.Value(value)
@@ -230,14 +230,14 @@ func find[E team.Event](r *team.Record) (e E, ok bool) {
 	return e, false
 }
 
-// findHome returns the user's home, where names stand for the teams of the working directory's project.
+// findHome returns the user's home. Names there are those of the working directory's project.
 func findHome() (layout.Home, error) {
 	home, err := layout.Find()
 	if err != nil {
 		return home, err
 	}
 	dir, err := os.Getwd()
-	if err != nil { // it was removed: a name stands for the only team that has it
+	if err != nil { // the directory was removed: a name means the only team with it
 		return home, nil
 	}
 	return home.In(dir), nil

@@ -23,7 +23,7 @@ import (
 	"cadre/internal/team"
 )
 
-// running is one call of cadre run.
+// running has the options of one call of cadre run.
 type running struct {
 	*app
 	lead        goalFlags
@@ -185,8 +185,8 @@ func (a *app) teamFile(name string) (*teamfile.File, string, error) {
 	return f, path, nil
 }
 
-// mistyped refuses what is more likely a team file or a team than a goal: a directory, or a single
-// word. A goal starts an agent, which costs money. It returns nil for anything else.
+// mistyped refuses an argument that is more likely a team file or a team than a goal: a directory,
+// or a single word. A goal starts an agent, which costs money. It returns nil for anything else.
 func (a *app) mistyped(ctx context.Context, text string) error {
 	if isDirectory(text) {
 		return usage{fmt.Errorf("%s is a directory. Pass a team file (team.yaml) or a goal in quotes; see: cadre run "+
@@ -202,7 +202,7 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 		return err
 	}
 	var unfinished []string
-	for _, one := range open { // under its id where other projects have a team of that name, too
+	for _, one := range open { // by its id if other projects also have a team of that name
 		unfinished = append(unfinished, one.Name)
 	}
 	of, err := a.engine().Glance(ctx, word)
@@ -234,7 +234,7 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 	return usage{fmt.Errorf("%s is not a team file or a team, and one word is not taken for a goal. %s", word, goal)}
 }
 
-// restart says how to run again what the ended team was made from; "" where that is unknown.
+// restart returns how to run again the file or template of an ended team; "" if unknown.
 func restart(of team.Team) string {
 	if name, is := strings.CutPrefix(of.Origin, run.TemplateOrigin); is {
 		return "Start over with: cadre run --template " + name + ". "
@@ -260,14 +260,14 @@ type result struct {
 	Failed       int         `json:"failed"`
 	Open         int         `json:"open"`
 	Took         seconds     `json:"seconds"`
-	Unmerged     []string    `json:"unmerged,omitempty"`    // branches that wait for the consolidation
-	Uncommitted  []string    `json:"uncommitted,omitempty"` // files of the team's that do
-	Unknown      string      `json:"unknown,omitempty"`     // why nobody can tell which files do
-	Attention    []team.Item `json:"attention,omitempty"`   // what waits for a person
+	Unmerged     []string    `json:"unmerged,omitempty"`    // branches that are not consolidated
+	Uncommitted  []string    `json:"uncommitted,omitempty"` // files that are not consolidated
+	Unknown      string      `json:"unknown,omitempty"`     // why these files are unknown
+	Attention    []team.Item `json:"attention,omitempty"`   // items that wait for a person
 	Consolidated *sealedTeam `json:"consolidated,omitempty"`
 }
 
-// seconds is a duration that is a number of seconds in JSON.
+// seconds is a duration, as a number of seconds in JSON.
 type seconds time.Duration
 
 func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).Seconds()) }
@@ -275,7 +275,7 @@ func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durati
 // runAndConsolidate runs the team. If commits is set and everything is done, it consolidates the team.
 func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool) error {
 	a.home = a.home.In(o.Dir)
-	if commits && o.Consolidates(ctx) { // a run before this one came as far as that
+	if commits && o.Consolidates(ctx) { // an earlier run got this far
 		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
 	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
@@ -397,7 +397,7 @@ func writeFailures(w *sanitize.Writer, failed []team.Task) error {
 	return nil
 }
 
-// mending says how the work of a team is repaired after a check failed.
+// mending says how to repair the work of a team after a failed check.
 func (a *app) mending(t team.Team, o run.Options) string {
 	by := "Repair it yourself, then: cadre consolidate " + t.Name
 	if o.File.Leader.Agent != "" {
@@ -410,7 +410,7 @@ func (a *app) mending(t team.Team, o run.Options) string {
 	return by + ". Or have a task done again, also after a change of the file: " + again + " --redo TASK --consolidate"
 }
 
-// paused reports whether a signal is why the run ended early.
+// paused reports whether a signal ended the run early.
 func paused(short error) bool {
 	_, signaled := errors.AsType[*interruptedError](short)
 	return signaled
@@ -425,8 +425,7 @@ func someFiles(files []string) string {
 	return strings.Join(files, ", ")
 }
 
-// next returns the last line of a run: what waits for the consolidation, and its command; "" for
-// nothing.
+// next returns the last line of a run: what to consolidate, and the command; "" for nothing.
 func next(r run.Result) string {
 	var waits []string
 	if len(r.Pending.Branches) > 0 {
@@ -440,7 +439,7 @@ func next(r run.Result) string {
 	case !r.Done():
 		return ""
 	case r.Pending.Unknown != "":
-		return fmt.Sprintf("cannot tell what would be committed: %s; then: %s", r.Pending.Unknown, command)
+		return fmt.Sprintf("it is not known what would be committed: %s; then: %s", r.Pending.Unknown, command)
 	case len(waits) > 0:
 		return fmt.Sprintf("not committed yet: %s; to check and commit it: %s", strings.Join(waits, ", "), command)
 	case r.Team.Status == team.TeamConsolidating:

@@ -16,7 +16,8 @@ type changedFile struct {
 	Changes []run.Change `json:"changes"`
 }
 
-// changed returns what shows the changes of a team file to the person, and asks about them.
+// changed returns a function that shows the changes of a team file to the person, and asks about
+// them.
 func (r *running) changed(ctx context.Context) func(run.Changes) error {
 	return func(c run.Changes) error {
 		switch {
@@ -77,7 +78,7 @@ func changeMark(does string) string {
 	return "~"
 }
 
-// mostOfValue bounds how much of an old and a new value is shown, in characters.
+// mostOfValue bounds how many characters of an old or new value are shown.
 const mostOfValue = 60
 
 func writeChanges(w *sanitize.Writer, all []run.Change) error {
@@ -111,7 +112,7 @@ func writeChanges(w *sanitize.Writer, all []run.Change) error {
 	return nil
 }
 
-// valueOf shortens a value of a team file to a line.
+// valueOf shortens a value of a team file to one line.
 func valueOf(text string) string {
 	if text == "" {
 		return "(left out)"

@@ -22,7 +22,7 @@ func (a *app) shutdownCommand() *cobra.Command {
 			"team wind down",
 		Long: "Ask a teammate to finish and end, and wait until it has ended. A teammate that refuses works until the " +
 			"deadline; then its\nsession is ended. Its tasks return to the queue and its unread mail to the senders. " +
-			"--withdraw takes the request back.\n\nWith --graceful the whole team winds down: members finish their " +
+			"--withdraw withdraws the request.\n\nWith --graceful the whole team winds down: members finish their " +
 			"tasks and start no new ones, and the team waits for cadre\nconsolidate.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if graceful {
@@ -57,16 +57,16 @@ func (a *app) shutdownCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
-	c.Flags().BoolVar(&graceful, "graceful", false, "bring the whole team to its end")
-	c.Flags().BoolVar(&withdraw, "withdraw", false, "take the request back that the teammate was sent")
+	c.Flags().BoolVar(&graceful, "graceful", false, "let the whole team wind down")
+	c.Flags().BoolVar(&withdraw, "withdraw", false, "withdraw the request to the teammate")
 	c.MarkFlagsMutuallyExclusive("graceful", "withdraw")
 	actsAs(c)
-	c.Flags().DurationVar(&deadline, "deadline", 30*time.Second, "when it is ended whatever it answered")
+	c.Flags().DurationVar(&deadline, "deadline", 30*time.Second, "when it is ended, whatever it answers")
 	return c
 }
 
-// awaitEnd waits until the member has ended, and prints that. A refusal is told; what it says is in
-// the history after the given record.
+// awaitEnd waits until the member has ended, and prints that. It prints a refusal, which is in the
+// history after the given record.
 func (a *app) awaitEnd(ctx context.Context, t *engine.Team, member string, after int64) error {
 	m, err := t.AwaitEnd(ctx, member, after, func(m team.Member, reason string) {
 		a.note(fmt.Sprintf("%s refuses to shut down%s; it is ended at the deadline, in %s; to let it work: cadre "+
@@ -74,7 +74,7 @@ func (a *app) awaitEnd(ctx context.Context, t *engine.Team, member string, after
 			render.Span(max(0, m.Shutdown.Deadline.Sub(now()))), t.Team().Name, m.Name))
 	})
 	if errors.Is(err, engine.ErrWithdrawn) {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s need not shut down any more: the request was "+
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s no longer has to shut down: the request was "+
 			"withdrawn", member)}
 	}
 	if err != nil {

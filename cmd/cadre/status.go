@@ -63,8 +63,8 @@ func (a *app) standing(ctx context.Context, d *engine.Team) (*standing, error) {
 	return shown, nil
 }
 
-// A watched status is shown again after a change, at most twice a second. It is also shown now and
-// then without a change, because the history does not say whether a member is alive.
+// A watched status is shown again after a change, at most twice a second. It is also shown from
+// time to time without a change, because the history does not record whether a member is alive.
 const (
 	watchPause = 500 * time.Millisecond
 	watchEvery = 5 * time.Second
@@ -132,8 +132,8 @@ func (a *app) watchStatus(ctx context.Context, d *engine.Team) error {
 	}
 }
 
-// moved returns a text that differs between two statuses if something happened between them. Time
-// that merely passed makes no difference: the age of the last change, or the use of a time budget.
+// moved returns a text that differs between two statuses if something happened between them. The
+// age of the last change and the use of a time budget do not count.
 func (n *standing) moved() string {
 	still := *n
 	still.LookedAt = 0
@@ -157,7 +157,7 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// drawPage replaces what is on the screen by the lines.
+// drawPage replaces the content of the screen.
 func (a *app) drawPage(text []byte) {
 	width, height := a.out.size()
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
@@ -190,9 +190,9 @@ type standing struct {
 	// the command that goes to a member's terminal, for each that has one
 	Attach map[string]string `json:"attach,omitempty"`
 
-	called string            // by which name
-	step   catalog.Step      // what one does next
-	works  map[string]string // what each member works on
+	called string            // its name
+	step   catalog.Step      // the next step
+	works  map[string]string // the tasks of each member
 }
 
 func (n *standing) write(w *sanitize.Writer) error {
@@ -212,7 +212,7 @@ func (n *standing) write(w *sanitize.Writer) error {
 	return w.Printf("\n%s\n", sanitize.Hanging{Text: n.next(), Indent: 2})
 }
 
-// waiting says how many things wait.
+// waiting says how many items wait.
 func waiting(n int) string {
 	if n == 1 {
 		return "1 thing waits"
@@ -247,7 +247,7 @@ func (n *standing) next() string {
 	return "nothing waits for you; to follow it: cadre log " + n.called + " --follow"
 }
 
-// writeMembers writes the table of members. Columns in which nobody has anything are left out.
+// writeMembers writes the table of members, without empty columns.
 func (n *standing) writeMembers(w *sanitize.Writer) error {
 	t := render.Table{Texts: []string{"WORKS ON"}, Spare: []string{"COST", "TOKENS", "CONTEXT", "MODE", "AGENT", "ROLE",
 		"MAIL"}}
@@ -268,13 +268,13 @@ func (n *standing) writeMembers(w *sanitize.Writer) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Attach)) {
-		w.Printf("%s is at a terminal; to go there: %s\n", name, n.Attach[name])
+		w.Printf("%s has a terminal; to attach: %s\n", name, n.Attach[name])
 	}
 	return nil
 }
 
-// writeTasks writes the tasks in progress, the failed ones, those that come next, and the last
-// completed ones that used something.
+// writeTasks writes the tasks in progress, the failed ones, the next ones, and the last completed
+// ones with usage.
 func (n *standing) writeTasks(w *sanitize.Writer) error {
 	rows := slices.Concat(n.Underway, n.Failures, n.Next, n.Used)
 	if len(rows) == 0 {
@@ -299,7 +299,7 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 	return w.Printf("and %s: cadre task list %s\n", left, n.called)
 }
 
-// writeHead writes what concerns the team as a whole.
+// writeHead writes the part about the team as a whole.
 func (n *standing) writeHead(w *sanitize.Writer) {
 	o := overview{n.Overview}
 	if o.Session {
@@ -313,7 +313,7 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 		w.Printf("goal: %s\n", sanitize.Hanging{Text: o.Goal, At: len("goal: "), Indent: len("goal: ")})
 	}
 	if o.Released != 0 {
-		w.Printf("released by this machine %s, so that another one can continue it; to take it back: cadre resume %s "+
+		w.Printf("released by this machine %s, so that another one can continue it; to continue it here: cadre resume %s "+
 			"--take-back\n", render.Ago(now(), o.Released), n.called)
 	}
 	w.Printf("%slast change %s", where(o.Dir), render.Ago(now(), o.UpdatedAt))
@@ -338,7 +338,7 @@ func (n *standing) open() string {
 		"blocked"))
 }
 
-// counted lists how many there are of each, without those of which there are none.
+// counted lists the numbers that are not zero, with their names.
 func counted(pairs ...any) string {
 	var parts []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -365,7 +365,7 @@ func (n *standing) budget() string {
 	return words
 }
 
-// uncounted says which agents no amount of money bounds.
+// uncounted says which agents a budget in dollars does not limit.
 func uncounted(agents []string) string {
 	verb := "does"
 	if len(agents) > 1 {
@@ -416,10 +416,10 @@ func (n *standing) observedNow() string {
 	if n.Watched {
 		return "observed"
 	}
-	return "not observed at the moment; to continue: cadre observe " + n.observing()
+	return "not observed now; to continue: cadre observe " + n.observing()
 }
 
-// observing is how to continue the observation, without the command.
+// observing returns the arguments that continue the observation.
 func (n *standing) observing() string {
 	how := "..."
 	if n.Session {

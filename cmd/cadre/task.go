@@ -31,7 +31,7 @@ func (a *app) taskCommand() *cobra.Command {
 	return c
 }
 
-// printTask prints the task as it is after a command, and what became of it.
+// printTask prints the state of a task after a command, and what happened to it.
 func (a *app) printTask(of *engine.Team, ref string, became func(t team.Task) string) error {
 	var t team.Task
 	var err error
@@ -41,7 +41,7 @@ func (a *app) printTask(of *engine.Team, ref string, became func(t team.Task) st
 	return a.print(t, said("task %s", became(t)))
 }
 
-// titled is a task by what it is called, and its subject where that is more.
+// titled returns the name of a task, and its subject if that differs.
 func titled(t team.Task) string {
 	if t.Subject == t.Name {
 		return t.Name
@@ -49,7 +49,7 @@ func titled(t team.Task) string {
 	return t.Called() + ": " + t.Subject
 }
 
-// is says of a task that it is now as the words say.
+// is returns a function that says that the task is in that state.
 func is(words string) func(t team.Task) string {
 	return func(t team.Task) string { return t.Called() + " " + words }
 }
@@ -97,22 +97,22 @@ func (a *app) taskAdd() *cobra.Command {
 		})
 	})
 	f := c.Flags()
-	f.StringVar(&body.Name, "name", "", "what it is called by; left out: its number")
+	f.StringVar(&body.Name, "name", "", "its name; by default its number")
 	f.StringVar(&file, "file", "", "add the tasks of this file instead; - for standard input")
 	f.StringVar(&body.Run, "run", "", "command that a shell teammate runs for it")
 	f.StringVar(&body.In, "in", "", "merged: the command runs in a worktree in which the work of all members is merged")
 	f.StringVar(&body.Dir, "dir", "", "directory in which the command runs, below the one that its member works in")
 	f.StringArrayVar(&body.Env, "env", nil, "NAME=VALUE, added to the environment of the command; can be repeated")
-	f.StringVar(&before, "blocked-by", "", "the tasks that come first, separated by commas")
+	f.StringVar(&before, "blocked-by", "", "the tasks that it depends on, separated by commas")
 	f.StringVar(&body.Priority, "priority", team.DefaultPriority, strings.Join(team.Priorities, ", "))
-	f.StringVar(&body.Description, "description", "", "what is to be done")
-	f.StringVar(&body.ActiveForm, "active-form", "", "the subject as something that is being done")
+	f.StringVar(&body.Description, "description", "", "what to do")
+	f.StringVar(&body.ActiveForm, "active-form", "", "the subject in the present continuous form: Fixing the parser")
 	f.StringVar(&body.Owner, "owner", "", "the member that it is for")
 	f.StringVar(&body.Role, "role", "", "only members of this role take it")
 	f.DurationVar(&timeout, "timeout", 0, "of its command")
-	f.Int64Var(&body.Retries, "retries", 0, "how often it is tried again when it fails")
+	f.Int64Var(&body.Retries, "retries", 0, "how often it is retried after a failure")
 	f.StringVar(&meta, "metadata", "", "a JSON object of anything")
-	f.StringVar(&body.When, "when", "", "always: it runs also when what it waits for has failed")
+	f.StringVar(&body.When, "when", "", "always: it also runs if a task that it depends on has failed")
 	actsAs(c)
 	one := c.RunE
 	several := a.onTeam(0, &cobra.Command{Use: c.Use}, func(c *cobra.Command, name string, _ []string) error {
@@ -161,8 +161,8 @@ func (a *app) addTasks(c *cobra.Command, name, file string) error {
 	})
 }
 
-// awaits says that a task is for somebody who is not on the team, so that a name that was mistyped
-// is noticed.
+// awaits says that a task is for somebody who is not on the team, so that a mistyped name is
+// noticed.
 func awaits(task, owner, team string) string {
 	return fmt.Sprintf("nobody on the team is named %s: task %s waits until you spawn that member with: cadre "+
 		"spawn %s %s", owner, task, team, owner)
@@ -216,7 +216,7 @@ func (a *app) taskList() *cobra.Command {
 	return c
 }
 
-// owns refuses an owner that is not a member and has no task. A task may be for a member to come.
+// owns refuses an owner that is not a member and has no task. A task may be for a future member.
 func owns(s *team.State, name string) error {
 	_, err := s.Named(name)
 	for t := range s.Tasks() {
@@ -227,7 +227,7 @@ func owns(s *team.State, name string) error {
 	return err
 }
 
-// wanted says which tasks are listed; "" stands for any.
+// wanted selects tasks; "" selects all.
 type wanted struct{ status, owner, role, priority string }
 
 func (w wanted) check() error {
@@ -241,7 +241,7 @@ func (w wanted) check() error {
 	return nil
 }
 
-// only are the tasks that are wanted.
+// only returns the selected tasks.
 func (w wanted) only(tasks iter.Seq[team.Task]) iter.Seq[team.Task] {
 	fits := func(want, is string) bool { return want == "" || want == is }
 	return func(yield func(team.Task) bool) {
@@ -337,7 +337,7 @@ func (a *app) taskUpdate() *cobra.Command {
 	var addBlockedBy, removeBlockedBy, addBlocks, removeBlocks string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "update [TEAM] ID", Short: "Change a task",
-		Long: "Change what is named by a flag. --owner \"\" removes the owner; a metadata value null deletes " +
+		Long: "Change the fields that flags name. --owner \"\" removes the owner; a metadata value null deletes " +
 			"its key.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		body := team.UpdateTask{Task: args[0], AddBlockedBy: list(addBlockedBy), RemoveBlockedBy: list(removeBlockedBy),
@@ -370,12 +370,12 @@ func (a *app) taskUpdate() *cobra.Command {
 	f.StringVar(&activeForm, "active-form", "", "new active form")
 	f.StringVar(&owner, "owner", "", "new owner")
 	f.StringVar(&priority, "priority", "", strings.Join(team.Priorities, ", "))
-	f.StringVar(&run, "run", "", "new command; it is tried as if it were the first")
+	f.StringVar(&run, "run", "", "new command; it starts with all its retries")
 	f.StringVar(&meta, "metadata", "", "a JSON object; null deletes a key")
-	f.StringVar(&addBlockedBy, "add-blocked-by", "", "tasks that it is to wait for")
-	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "tasks that it need not wait for")
-	f.StringVar(&addBlocks, "add-blocks", "", "tasks that are to wait for it")
-	f.StringVar(&removeBlocks, "remove-blocks", "", "tasks that need not wait for it")
+	f.StringVar(&addBlockedBy, "add-blocked-by", "", "tasks that it depends on from now on")
+	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "tasks that it no longer depends on")
+	f.StringVar(&addBlocks, "add-blocks", "", "tasks that depend on it from now on")
+	f.StringVar(&removeBlocks, "remove-blocks", "", "tasks that no longer depend on it")
 	actsAs(c)
 	return c
 }
@@ -463,7 +463,7 @@ func (a *app) taskDone() *cobra.Command {
 			})
 	})
 	c.Flags().String("as", "", "the member that holds it")
-	c.Flags().StringVar(&result, "result", "", "what came of it; - for standard input")
+	c.Flags().StringVar(&result, "result", "", "its result; - for standard input")
 	c.Flags().Int64Var(&fence, "fence", 0, "the fence of the claim")
 	return c
 }
@@ -503,7 +503,7 @@ func (a *app) taskRelease() *cobra.Command {
 
 func (a *app) taskRemove() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
-		Use: "rm [TEAM] ID", Short: "Take a task off the list",
+		Use: "rm [TEAM] ID", Short: "Delete a task",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.DeleteTask{Task: args[0]}, func(of *engine.Team, r *team.Record) error {
 			e, _ := find[*team.TaskDeleted](r)

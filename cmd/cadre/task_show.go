@@ -47,7 +47,7 @@ func (a *app) taskShow() *cobra.Command {
 			return err
 		}
 		return a.print(taskPatch{t.ID, string(text)}, func(w *sanitize.Writer) error {
-			if !isPatch(string(text)) { // else its lines might pass for cadre's
+			if !isPatch(string(text)) { // otherwise its lines could look like cadre's
 				return w.Printf("%s\n", sanitize.Block(text))
 			}
 			_, err := w.Write(text)
@@ -58,7 +58,7 @@ func (a *app) taskShow() *cobra.Command {
 	return c
 }
 
-// describeWork writes what was done of the task, and where it is.
+// describeWork writes the recorded work on the task, and where it is.
 func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	whole := fmt.Sprintf("the whole patch: cadre task show %s %s --patch", d.Name,
 		sanitize.Quote(taskOf(team.Hint{Task: t.ID, TaskName: t.Name})))
@@ -104,8 +104,8 @@ func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	return nil
 }
 
-// isPatch reports whether each line of the text is one that git writes in a patch. What is kept
-// with a task came from a member, and may be anything.
+// isPatch reports whether each line of the text is one that git writes in a patch. A member wrote
+// the text, and it may contain anything.
 func isPatch(text string) bool {
 	binary := false
 	for line := range strings.Lines(text) {
@@ -124,11 +124,11 @@ func isPatch(text string) bool {
 	return true
 }
 
-// patchHeaders are what lines of a patch begin with.
+// patchHeaders are the prefixes of lines of a patch.
 var patchHeaders = []string{"+", "-", " ", "@@ -", "\\ No newline", "index ", "old mode ", "new mode ",
 	"new file mode ", "deleted file mode ", "literal ", "delta "}
 
-// tally says how many lines a patch of one file adds and removes.
+// tally returns the numbers of lines that a patch of one file adds and removes.
 func tally(patch []byte) string {
 	added, removed := 0, 0
 	for line := range strings.Lines(string(patch)) {
@@ -149,13 +149,13 @@ func (a *app) taskRollBack() *cobra.Command {
 	var reason string
 	var only []string
 	c := a.onTeam(1, &cobra.Command{
-		Use: "rollback [TEAM] ID", Short: "Undo what a task did, and return it to the queue",
-		Long: `Undo what a task saved or committed, and return it to the queue. In a worktree the member's branch gets a commit that undoes it. In the team's directory each file
-becomes what it was before the task. Nothing is touched when a file was changed since, by others or by you: the files are named.
-Killed at any moment, the same command finishes.
+		Use: "rollback [TEAM] ID", Short: "Undo the work of a task, and return it to the queue",
+		Long: `Undo the saved or committed work of a task, and return the task to the queue. In a worktree, the member's branch gets a commit
+that undoes the work. In the team's directory, each file is restored to its state before the task. If a file was changed since,
+by others or by you, nothing changes and the command names the files. After a kill, the same command finishes.
 
-Where several members worked in one directory at the same time, nobody can tell whose a changed file is. Then --only names the files that are the task's: these are
-restored, and the others stay.
+If several members worked in one directory at the same time, it is not known whose a changed file is. Then name the task's files
+with --only: these are restored, and the others stay.
 
   cadre task rollback health 3
   cadre task rollback health 3 --only src/parser.go`,
@@ -187,6 +187,6 @@ restored, and the others stay.
 			})
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
-	c.Flags().StringArrayVar(&only, "only", nil, "file or folder that is restored, and nothing else; may be repeated")
+	c.Flags().StringArrayVar(&only, "only", nil, "restore only this file or folder; may be repeated")
 	return c
 }

@@ -22,8 +22,8 @@ func (a *app) createCommand() *cobra.Command {
 	var checks, meta []string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a team", Args: exactly(1),
-		Long: "Create a team whose lead is you: you, or a program of yours, act as the lead through this command " +
-			"line.\nTo create a team from a file and work it off in one go, use cadre run.",
+		Long: "Create a team that you lead: you, or a program of yours, act as the lead with commands.\nTo create a " +
+			"team from a file and run it to its end, use cadre run.",
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error
 			if body.PermissionMode, err = mode.chosen(c); err != nil {
@@ -70,23 +70,23 @@ func (a *app) createCommand() *cobra.Command {
 	mode.flags(c, team.PermissionModes[0])
 	c.Flags().BoolVar(&body.Delegate, "delegate", false, "the lead may only coordinate")
 	c.Flags().Int64Var(&body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 "+
-		"that an agent that leads spawns, and any number that you do")
-	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "what needs no asking, for example 'Bash(go "+
+		"for an agent that leads, and no limit for you")
+	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "tools that need no permission, for example 'Bash(go "+
 		"test:*)'; may be repeated")
-	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who settles what no rule does: user, lead, "+
+	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who answers requests that no rule covers: user, lead, "+
 		"allow or deny")
 	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
-	c.Flags().StringToStringVar(&liveness, "liveness", nil, "what silence means, for example "+
+	c.Flags().StringToStringVar(&liveness, "liveness", nil, "time limits of failure detection, for example "+
 		"beat=30s,offline=10m,leadLost=5m,zombie=30m,blocked=10m,undelivered=5m,stale=30m,checkpoint=30s, which are "+
 		"the defaults")
 	c.Flags().StringArrayVar(&facts, "fact", nil,
-		"NAME=PATH, or PATH: a file that everybody relies on; may be repeated")
+		"NAME=PATH, or PATH: a file that all members rely on; may be repeated")
 	c.Flags().StringArrayVar(&checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre "+
 		"consolidate commits; may be repeated")
 	return c
 }
 
-// leadMode is the permission mode of a lead, by either of two flags.
+// leadMode is the permission mode of a lead, set by either of two flags.
 type leadMode struct {
 	mode string
 	skip bool
@@ -100,7 +100,7 @@ func (m *leadMode) flags(c *cobra.Command, usual string) {
 		": nobody is asked before a tool runs")
 }
 
-// chosen is the mode that the flags ask for.
+// chosen returns the mode that the flags select.
 func (m *leadMode) chosen(c *cobra.Command) (string, error) {
 	switch {
 	case !m.skip:
@@ -128,7 +128,7 @@ func (a *app) spawnCommand() *cobra.Command {
 			"session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt " +
 			"starts with the lead's permission mode, or with --permission-mode; cadre mode changes it. A role that " +
 			"names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not " +
-			"installed, or to which nobody is logged in, is not added. With --wait the command ends when its session " +
+			"installed, or not logged in, is not added. With --wait the command ends when its session " +
 			"runs, or says why it does not.",
 	}, func(c *cobra.Command, name, member string) (err error) {
 		if err := engine.CheckAgent(body.Agent); err != nil {
@@ -166,10 +166,10 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&body.Args, "arg", nil, "added to the agent's arguments; may be repeated")
 	c.Flags().StringArrayVar(&body.Env, "env", nil, "NAME=value, added to the agent's environment; may be repeated")
 	c.Flags().StringVar(&body.Isolation, "isolation", "", "worktree: a git worktree and a branch of its own")
-	c.Flags().StringVar(&body.Role, "role", "", "tasks can be meant for a role")
-	c.Flags().StringVar(&body.Prompt, "prompt", "", "what the teammate is told at its start")
+	c.Flags().StringVar(&body.Role, "role", "", "its role; tasks can be restricted to a role")
+	c.Flags().StringVar(&body.Prompt, "prompt", "", "prompt of its first session")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until its session runs")
-	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved "+
+	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may change nothing before the lead approved "+
 		"its plan")
 	c.Flags().StringVar(&body.Mode, "permission-mode", "", "what it may do without asking: "+strings.Join(
 		team.PermissionModes, ", ")+"; by default the lead's mode")

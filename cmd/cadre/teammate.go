@@ -21,11 +21,11 @@ import (
 	"cadre/internal/team"
 )
 
-// teammateFlag is the first word with which Claude Code starts a teammate: its setting takes a
-// program alone, so that cadre has to know by it what it is to be.
+// teammateFlag is the first argument with which Claude Code starts a teammate. Its setting takes
+// only a program, so cadre recognizes the start by this argument.
 const teammateFlag = "--agent-id"
 
-// asTeammate has the program be claude-teammate where Claude Code starts it as one.
+// asTeammate adds claude-teammate to the arguments if Claude Code starts cadre as a teammate.
 func asTeammate(args []string) []string {
 	if len(args) > 0 && (args[0] == teammateFlag || strings.HasPrefix(args[0], teammateFlag+"=")) {
 		return append([]string{"claude-teammate"}, args...)
@@ -33,7 +33,7 @@ func asTeammate(args []string) []string {
 	return args
 }
 
-// guestMember is a member of a Claude Code team as the command line has it.
+// guestMember has the flags for a member of a Claude Code team.
 type guestMember struct {
 	team, name, kind, color string
 	agent, model, mode      string
@@ -50,22 +50,22 @@ func (a *app) teammateCommand() *cobra.Command {
 
   CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1 CLAUDE_CODE_TEAMMATE_COMMAND=$(which cadre) claude --teammate-mode tmux
 
-Both variables may stand in "env", and "teammateMode" in Claude Code's settings.json. Which agent stands behind a name is said in
-$CADRE_HOME/claude-teammates.yaml:
+You can also set both variables in "env", and "teammateMode", in Claude Code's settings.json. This file selects the agent for a
+teammate, $CADRE_HOME/claude-teammates.yaml:
 
   teammates:
-    - name: build-*        # of the teammate; * stands for anything
+    - name: build-*        # name of the teammate; * matches any text
       agent: shell         # claude, codex, gemini, opencode, acp:COMMAND, claude-tmux or shell
     - type: reviewer       # the kind of agent that the lead asked for
       agent: gemini
-    - agent: codex         # everybody else
+    - agent: codex         # all others
 
-The first that fits counts. Without one, a teammate whose name or kind is that of an agent (codex, codex-2) is that agent, any other is claude.
-An entry may also say which model, which program instead of the agent's own, which further args (a list) and which env (names and values).
-A shell teammate runs the tasks that have a command as "run" in their metadata. Where the file is wrong the lead is told of it.
+The first matching entry counts. Without one, a teammate whose name or kind is an agent (codex, codex-2) is that agent, and any
+other is claude. An entry can also set model, program (instead of the agent's own), args (a list) and env (names and values).
+A shell teammate runs the tasks that have a command as "run" in their metadata. If the file has a mistake, the lead is told.
 
-The pane shows the agent at work. What is typed there goes to the agent; y or n answers its question for permission.`,
-		RunE: func(c *cobra.Command, _ []string) error { // of a newer version there may be words that nobody here knows
+The pane shows the agent at work. What you type there goes to the agent; y or n answers its permission request.`,
+		RunE: func(c *cobra.Command, _ []string) error { // a newer version may pass words that are not known here
 			if s.team == "" || s.name == "" {
 				return usage{errors.New("Claude Code starts this command, with --agent-name and --team-name; to join " +
 					"a team that runs: cadre join TEAM --name NAME")}
@@ -78,10 +78,10 @@ The pane shows the agent at work. What is typed there goes to the agent; y or n 
 	f.StringVar(&s.name, "agent-name", "", "the teammate's name")
 	f.StringVar(&s.team, "team-name", "", "the team's name")
 	f.StringVar(&s.color, "agent-color", "", "color of its messages")
-	f.StringVar(&s.kind, "agent-type", "", "which kind of agent the lead asked for")
-	f.StringVar(&s.model, "model", "", "the model, where the agent is claude")
+	f.StringVar(&s.kind, "agent-type", "", "the kind of agent that the lead asked for")
+	f.StringVar(&s.model, "model", "", "the model, if the agent is claude")
 	f.StringVar(&s.mode, "permission-mode", "", "what it may do without asking")
-	f.BoolVar(&s.plan, "plan-mode-required", false, "its plan has to be approved before it changes anything")
+	f.BoolVar(&s.plan, "plan-mode-required", false, "it needs an approved plan before it changes anything")
 	f.BoolVar(&s.skip, "dangerously-skip-permissions", false, "it asks nobody")
 	f.String("parent-session-id", "", "session of the lead")
 	f.StringVar(&s.key, "lead-verify-key", "", "key of the lead's signatures")
@@ -92,21 +92,23 @@ func (a *app) joinCommand() *cobra.Command {
 	s := guestMember{joins: true}
 	c := &cobra.Command{
 		Use: "join TEAM", Short: "Join a team that Claude Code runs, with any agent", Args: exactly(1),
-		Long: `Join a team that Claude Code runs, as one more teammate with any agent behind it. The lead and the teammates can write to it by its name, and it
-takes part in the task list. It leaves when the lead shuts it down, when the team ends, and with Ctrl-C. When it was killed, the same command has it go on with what it knew.
+		Long: `Join a team that Claude Code runs, as one more teammate with any agent behind it. The lead and the teammates can write to it by
+its name, and it takes part in the task list. It leaves when the lead shuts it down, when the team ends, and with Ctrl-C. After a
+kill, the same command resumes it with its history.
 
 TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams
-A lead that has spawned no teammate of its own does not read its mail: let it spawn one, or start it with the settings of cadre claude-teammate.`,
+A lead that has not spawned a teammate itself does not read its mail: let it spawn one, or start it with the settings of
+cadre claude-teammate.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if s.team = args[0]; s.name == "" {
-				return usage{errors.New("say by which name it joins: --name NAME")}
+				return usage{errors.New("name the teammate with --name NAME")}
 			}
 			return a.runGuest(c.Context(), s)
 		},
 	}
 	c.Flags().StringVar(&s.name, "name", "", "name on the team (needed)")
-	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default as $CADRE_HOME/"+
-		guest.ConfigFile+" says")
+	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default the one in $CADRE_HOME/"+
+		guest.ConfigFile)
 	c.Flags().StringVar(&s.model, "model", "", "the agent's model")
 	c.Flags().StringVar(&s.kind, "type", "general-purpose", "what kind of agent it is, as the others see it")
 	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(
@@ -114,8 +116,8 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 	return c
 }
 
-// again is the command that goes on for the member when it was killed, for a person's shell: with
-// all that makes it the same agent under the same rules.
+// again returns the command with which a person resumes the member after a kill: with all flags
+// that make it the same agent under the same rules.
 func (s guestMember) again() string {
 	words, kind := []string{"cadre", "claude-teammate", "--agent-name", s.name, "--team-name", s.team}, "--agent-type"
 	if s.joins {
@@ -136,7 +138,7 @@ func (s guestMember) again() string {
 	return strings.Join(words, " ")
 }
 
-// reportKilledCommand is what the leash runs when the process of a member was killed.
+// reportKilledCommand is what the leash runs after the process of a member was killed.
 func (a *app) reportKilledCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "report-killed TEAM NAME COMMAND", Hidden: true, Args: exactly(3),
@@ -149,14 +151,14 @@ func (a *app) reportKilledCommand() *cobra.Command {
 	}
 }
 
-// reportKilledTime is longer than the locks last that the member left: a minute each, for the team's
-// configuration, the lead's inbox and its own.
+// reportKilledTime is longer than the member's stale locks are respected: a minute each, for the
+// team's configuration, the lead's inbox and its own.
 const reportKilledTime = 5 * time.Minute
 
-// excuseTime is how long the lead's inbox may be in use.
+// excuseTime bounds the wait for the lead's inbox.
 const excuseTime = 10 * time.Second
 
-// behind is the agent behind the name: the one that was named, else by the user's configuration.
+// behind returns the agent for the teammate: the named one, else that of the user's configuration.
 func (a *app) behind(s guestMember) (choice guest.Choice, driver agent.Agent, err error) {
 	choice.Agent = s.agent
 	if s.agent == "" {
@@ -172,12 +174,12 @@ func (a *app) behind(s guestMember) (choice guest.Choice, driver agent.Agent, er
 	return choice, driver, err
 }
 
-// ofClaudeCode are variables with which Claude Code tells its children that they are its own. A
-// session of ours is not.
+// ofClaudeCode are variables by which Claude Code marks its own child processes. A session of cadre
+// is not one.
 var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS",
 	"CLAUDE_CODE_TEAMMATE_COMMAND", "CLAUDE_CODE_SSE_PORT"}
 
-// sit runs a member of a Claude Code team to its end.
+// runGuest runs a member of a Claude Code team to its end.
 func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 	stays()
 	t, err := teamfiles.Open(a.home.Claude, s.team)
@@ -199,7 +201,7 @@ func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 	if err != nil {
 		return err
 	}
-	// the lead's models mean nothing to others
+	// The names of the lead's models mean nothing to other agents.
 	if s.model != "" && (choice.Model == "" && choice.Agent == team.Claude || s.joins) {
 		choice.Model = s.model
 	}
@@ -216,7 +218,7 @@ func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 		os.Unsetenv(name)
 	}
 	if err := guest.Sweep(ctx, a.home.Claude, a.home.Guests()); err != nil {
-		a.fail(err) // it is others' that stays
+		a.fail(err) // the remains of others stay
 	}
 	slot, err := guest.TakeSlot(ctx, a.home.Guests(), t, s.name, choice.Agent)
 	if err != nil {
@@ -258,7 +260,7 @@ func (s guestMember) permissions() (string, error) {
 			return "", usage{fmt.Errorf("%q is not a permission mode; use one of: %s", s.mode,
 				strings.Join(team.PermissionModes, ", "))}
 		}
-		return "default", nil // one of a newer version: who asks more is safe
+		return "default", nil // a mode of a newer version: asking more is safe
 	}
 	return s.mode, nil
 }
@@ -276,10 +278,10 @@ func (s guestMember) enroll(ctx context.Context, slot *guest.Slot, model, mode, 
 		IsActive: &active, Mode: mode})
 }
 
-// mostTyped bounds a line; what is pasted may be long.
+// mostTyped bounds a line; pasted text may be long.
 const mostTyped = 1 << 20
 
-// lines are what is typed, until the input ends.
+// lines returns the typed lines, until the input ends.
 func lines(in *os.File) <-chan string {
 	all := make(chan string)
 	go func() {

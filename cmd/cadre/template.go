@@ -31,9 +31,9 @@ func template(name string) (found examples.Example, err error) {
 		names = append(names, one.Name)
 		list += fmt.Sprintf("\n  %-8s %s", one.Name, one.Summary)
 	}
-	what := "say which template"
+	what := "name a template"
 	if name != "" {
-		what = "there is no template " + name
+		what = "unknown template " + name
 		if near := teamfile.Nearest(name, names); near != "" {
 			what += ", did you mean " + near + "?"
 		}
@@ -53,7 +53,7 @@ func templateFlag(c *cobra.Command, name *string, meaning string) {
 	})
 }
 
-// fromTemplate is the team file that is the example of that name, and its origin.
+// fromTemplate returns the team file of that example, and its origin.
 func fromTemplate(name string) (*teamfile.File, string, error) {
 	found, err := template(name)
 	if err != nil {
@@ -63,7 +63,7 @@ func fromTemplate(name string) (*teamfile.File, string, error) {
 	return f, run.TemplateOrigin + name, err
 }
 
-// again are the options by which a team runs on that was resumed.
+// again returns the options with which a resumed team continues.
 func (a *app) again(of *engine.Team) run.Options {
 	o := run.Again(a.engine(), of)
 	t := of.Team()
@@ -75,7 +75,7 @@ func (a *app) again(of *engine.Team) run.Options {
 	return o
 }
 
-// nameLine is the line of a template that names the team.
+// nameLine matches the line of a template that names the team.
 var nameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^name: .*$`) })
 
 // withName returns the template with that team name. The name is quoted where YAML reads the plain word
@@ -125,7 +125,7 @@ change. Without NAME it is named after the directory. A file that exists is neve
 				said("%s is written; run it: cadre run %s", path, sanitize.Quote(path)))
 		},
 	}
-	templateFlag(c, &from, "the example to begin with, such as hello or health")
+	templateFlag(c, &from, "the example to start from, such as hello or health")
 	c.Flags().Lookup("template").DefValue = "start"
 	from = "start"
 	return c
@@ -135,19 +135,19 @@ change. Without NAME it is named after the directory. A file that exists is neve
 func writeNew(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usage{fmt.Errorf("%s exists already, and is not overwritten; give another name: cadre init NAME", path)}
+		return usage{fmt.Errorf("%s already exists, and is not overwritten; use another name: cadre init NAME", path)}
 	}
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(path) // half of a file would only be in the way
+		os.Remove(path) // an incomplete file is of no use
 	}
 	return err
 }
 
-// notInName are the characters that the name of a team cannot have.
+// notInName matches characters that the name of a team cannot have.
 var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
 // nameOfDirectory returns a team name that is made from the name of the current directory.

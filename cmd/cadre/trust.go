@@ -32,13 +32,13 @@ func (a *app) trustCommand() *cobra.Command {
 	var revoke, list, yes bool
 	c := &cobra.Command{
 		Use: "trust", Short: "Let the hooks of this project run", Args: exactly(0),
-		Long: `Hooks in a project's .claude/settings.json and settings.local.json are commands that came with the repository. They run only after
-you looked at them here and said yes, and they wait for you again when they change.
+		Long: `Hooks in a project's .claude/settings.json and settings.local.json are commands that came with the repository. They run only
+after you have looked at them here and agreed. If they change, they need your agreement again.
 
-Trust covers the commands and every file of the project that they name. It does not cover what these files and other programs
-run or read by themselves, such as a makefile that is not named: what cannot be followed is listed before you are asked.
+Trust covers the commands, and every file of the project that they name. It does not cover what these files and other programs
+run or read, such as a makefile that no command names. The command lists what it cannot follow before it asks you.
 
-Without a terminal to ask at, --yes is needed. A session of a team can never trust hooks.`,
+Without a terminal, --yes is needed. A session of a team can never trust hooks.`,
 		Example: "  cadre trust\n  cadre trust --yes --dir ~/src/project\n  cadre trust --revoke",
 		RunE: func(c *cobra.Command, _ []string) error {
 			path, err := workDir(dir)
@@ -53,19 +53,19 @@ Without a terminal to ask at, --yes is needed. A session of a team can never tru
 					return err
 				}
 				return a.print(trusted{Dir: path},
-					said("the hooks of %s do not run any more", path))
+					said("the hooks of %s no longer run", path))
 			}
 			return a.trust(c.Context(), path, yes)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", ".", "the project")
 	c.Flags().BoolVar(&yes, "yes", false, "trust what is listed, without being asked")
-	c.Flags().BoolVar(&revoke, "revoke", false, "take it back")
+	c.Flags().BoolVar(&revoke, "revoke", false, "revoke the trust")
 	c.Flags().BoolVar(&list, "list", false, "list the projects that are trusted")
 	return c
 }
 
-// trust records what it showed, not what is there when the person answers.
+// trust records the hooks that it showed, not those that are there when the person answers.
 func (a *app) trust(ctx context.Context, path string, yes bool) error {
 	e, err := a.engine().ProjectHooks(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *app) trust(ctx context.Context, path string, yes bool) error {
 	}
 	value := trusted{e.Dir, true, e.Hooks}
 	if e.Digest == "" {
-		return a.print(value, said("%s has no hooks of its own; there is nothing to trust", e.Dir))
+		return a.print(value, said("%s has no hooks of its own, so it needs no trust", e.Dir))
 	}
 	if yes {
 		if err := a.engine().Trust(e); err != nil {
@@ -96,7 +96,7 @@ func (a *app) trust(ctx context.Context, path string, yes bool) error {
 	return a.print(value, said("the hooks of %s run from now on", e.Dir))
 }
 
-// writeTrust writes what is trusted, and what is not covered by that.
+// writeTrust writes what is trusted, and what that does not cover.
 func writeTrust(w *sanitize.Writer, e hook.Examined) (err error) {
 	for _, h := range e.Hooks {
 		err = errors.Join(err, w.Printf("  %s: %s\n", h.Event, h.Command))

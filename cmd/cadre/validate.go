@@ -13,7 +13,7 @@ import (
 	"cadre/internal/team"
 )
 
-// validated is what was found of a team file.
+// validated is the result of the check of a team file.
 type validated struct {
 	File    string        `json:"file"`
 	Valid   bool          `json:"valid"`
@@ -66,7 +66,7 @@ func (a *app) validate(name string) (validated, error) {
 func writeValidated(w *sanitize.Writer, all []validated) error {
 	for _, one := range all {
 		if !one.Valid {
-			continue // the error says why
+			continue // the error has the reason
 		}
 		if err := w.Printf("%s is valid: team %s, %s, %s\n", one.File, one.Team, plural(one.Members, "member"),
 			plural(one.Tasks, "task")); err != nil {

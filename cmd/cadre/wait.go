@@ -10,7 +10,7 @@ import (
 	"cadre/internal/team"
 )
 
-// waitFlags is what the flags --wait and --timeout of a command say.
+// waitFlags are the flags --wait and --timeout of a command.
 type waitFlags struct {
 	on      bool
 	timeout time.Duration
@@ -23,11 +23,11 @@ func (w *waitFlags) flags(c *cobra.Command, does string) {
 			"for ever")
 }
 
-// begin bounds ctx by the time that a person gave. failure is what did not happen in that time.
+// begin limits ctx to the given time. failure describes what did not happen in that time.
 func (w *waitFlags) begin(ctx context.Context, failure string) (context.Context, context.CancelFunc, error) {
 	switch {
 	case w.timeout < 0:
-		return nil, nil, usage{fmt.Errorf("--timeout %s lies in the past", w.timeout)}
+		return nil, nil, usage{fmt.Errorf("--timeout %s is negative", w.timeout)}
 	case w.timeout > 0 && !w.on:
 		return nil, nil, usage{fmt.Errorf("--timeout goes with --wait")}
 	case w.on:
@@ -40,7 +40,7 @@ func (w *waitFlags) begin(ctx context.Context, failure string) (context.Context,
 	return ctx, cancel, nil
 }
 
-// end says why the wait ended, where it was ctx.
+// end returns why the wait ended, if ctx ended it.
 func (w *waitFlags) end(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

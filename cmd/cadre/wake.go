@@ -9,8 +9,7 @@ import (
 	"cadre/internal/agent/wake"
 )
 
-// wakeName is that of a command whose exit status has a meaning for Claude Code: with 2 it wakes
-// its session.
+// wakeName is the name of a command whose exit status matters to Claude Code: 2 wakes its session.
 const wakeName = "wake"
 
 func (a *app) wakeCommand() *cobra.Command {

@@ -96,11 +96,11 @@ func (b *SubmitPlan) decide(d *decision) error {
 	case err != nil:
 		return err
 	case !m.Plan.Required:
-		return refuse(Invalid, "%s needs no approval of a plan; go on with the work", m.Name)
+		return refuse(Invalid, "%s needs no approval of a plan; continue with the work", m.Name)
 	case m.Plan.State == "submitted":
 		return refuse(NotReady, "the plan of %s waits for an answer already (%s)", m.Name, m.Plan.Request)
 	case m.Plan.State == "approved":
-		return refuse(Conflict, "the plan of %s is approved already; go on with the work", m.Name)
+		return refuse(Conflict, "the plan of %s is approved already; continue with the work", m.Name)
 	case strings.TrimSpace(b.Plan) == "":
 		return refuse(Invalid, "the plan is empty")
 	case b.Deadline != 0 && b.Deadline <= d.At:

@@ -159,7 +159,7 @@ func (b *ClaimTask) decide(d *decision) error {
 		return Refuse(NotReady, "nobody leads team %s: %s may end what it is at, and takes nothing new before a lead "+
 			"is back", d.team.Name, m.Name).With(d.team.hint(ActResume))
 	case d.team.Status == TeamConsolidating:
-		return refuse(NotReady, "team %s is being brought to its end, and nothing new is begun", d.team.Name)
+		return refuse(NotReady, "team %s winds down, and no new work starts", d.team.Name)
 	}
 	var t *Task
 	if b.Task == "" {
@@ -273,7 +273,7 @@ func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 	case t.Status == Pending && member.BudgetSpent(d.At) != "":
 		return nil, d.affords(member)
 	case t.Status == Pending && fence != 0:
-		return nil, refuse(Conflict, "%s lost its claim on %s: the task is back on the list", member.Name, t.label())
+		return nil, refuse(Conflict, "%s lost its claim on %s: the task is in the queue again", member.Name, t.label())
 	case t.Status == Pending:
 		return nil, Refuse(NotReady, "%s is not in progress", t.label()).
 			With(Hint{Action: ActClaimTask, Team: d.team.Name, Task: t.ID, TaskName: t.Name, Member: member.Name})

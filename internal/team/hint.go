@@ -113,7 +113,7 @@ var purposes = [...]struct {
 	{ActContinueCopy, "continue from the checkpoint"},
 	{ActTakeOver, "take the lead"},
 	{ActTakeBack, "take the team back, where it runs nowhere else"},
-	{ActRelease, "let go of the team"},
+	{ActRelease, "release the team"},
 	{ActPull, "see what became of it"},
 	{ActCleanUp, "remove the team"},
 	{ActForceCleanUp, "end and remove the whole team"},

@@ -74,7 +74,7 @@ func (t *Team) CheckHere() error {
 	if t.Released == (Released{}) {
 		return nil
 	}
-	return Refuse(Denied, "this machine let go of team %s, so that it continues elsewhere", t.Name).
+	return Refuse(Denied, "this machine released team %s, so that it continues elsewhere", t.Name).
 		With(t.hint(ActPull), t.hint(ActTakeBack))
 }
 
@@ -86,7 +86,7 @@ func (b *ReleaseTeam) decide(d *decision) error {
 	t := &d.team
 	switch {
 	case d.Actor != User:
-		return refuse(Denied, "only the user lets go of a team")
+		return refuse(Denied, "the command must be run by the user")
 	case t.Released != (Released{}):
 		return nil
 	case t.Consolidation.Open():

@@ -13,7 +13,7 @@ type Move[S ~string] struct {
 var TeamMoves = []Move[TeamStatus]{
 	{"", TeamPending, "it is created"},
 	{TeamPending, TeamActive, "the first teammate is spawned"},
-	{TeamActive, TeamConsolidating, "it is to end: nothing new is begun"},
+	{TeamActive, TeamConsolidating, "it winds down: no new work starts"},
 	{TeamConsolidating, TeamActive, "a check failed, or there is more to do"},
 	{TeamConsolidating, TeamComplete, "every check passed and the work is committed; or the lead ends it, or it was " +
 		"complete before"},

@@ -62,7 +62,7 @@ func (c *call) spawnTeammate(in *spawn) (string, error) {
 	if c.o.Spawned != nil && body.Agent != team.External {
 		if err := c.o.Spawned(c.ctx, body.Name); err != nil {
 			return "", mistake("%s But no session of it could be started: %s\nMake the same call again to try once "+
-				"more, or take it back with ShutdownTeammate.", words, line(err.Error(), mostOfAnError))
+				"more, or withdraw it with ShutdownTeammate.", words, line(err.Error(), mostOfAnError))
 		}
 	}
 	return words, nil
@@ -83,7 +83,7 @@ func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 		if _, err := c.do(&team.WithdrawShutdown{Member: name}); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%s need not shut down any more.", name), nil
+		return fmt.Sprintf("%s no longer has to shut down.", name), nil
 	}
 	within := usualGrace
 	if in.Within.d != nil {
@@ -140,7 +140,7 @@ func after(approved bool) string {
 	if approved {
 		return "End your turn; your session ends now."
 	}
-	return "The lead was told; go on, and know that you are ended at the deadline unless the request is taken back."
+	return "The lead was told. Continue to work. You are ended at the deadline, unless the lead withdraws the request."
 }
 
 func (c *call) submitPlan(in *plan) (string, error) {

@@ -59,7 +59,7 @@ func init() {
 				"takes it."},
 		{name: "TaskUpdate", input: reflect.TypeFor[taskUpdate](), call: run((*call).taskUpdate),
 			about: "Change a task. status in_progress claims it for you, completed finishes it with its result, " +
-				"pending puts it back on the list, deleted takes it off. " +
+				"pending returns it to the queue, deleted deletes it. " +
 				"Complete a task only when all of it is done; when you cannot finish it, set it to pending with the " +
 				"reason. Other fields change what they name."},
 		{name: "TaskList", input: reflect.TypeFor[taskList](), call: run((*call).taskList),
@@ -86,8 +86,8 @@ func init() {
 			about: "Add a teammate: an agent with a session of its own, which sees nothing of yours but the prompt. " +
 				"It takes tasks from the list by itself and reports with messages."},
 		{name: "ShutdownTeammate", who: lead, input: reflect.TypeFor[shutdown](), call: run((*call).shutdownTeammate),
-			about: "Ask a teammate to finish and end. It is ended at the deadline, whatever it answers; its tasks go " +
-				"back on the list. With withdraw the request is taken back."},
+			about: "Ask a teammate to finish and end. It is ended at the deadline, whatever it answers; its tasks return " +
+				"to the queue. With withdraw the request is withdrawn."},
 		{name: "RespondToShutdown", who: teammates, input: reflect.TypeFor[shutdownAnswer](),
 			call: run((*call).respondToShutdown),
 			about: "Answer a shutdown request. Approve when your work is done or handed back; your session ends " +

@@ -193,7 +193,7 @@ func (c *call) settled(body team.Body, id string, wanted team.TaskStatus, member
 		e, _ := found[*team.TaskDeleted](r)
 		return fmt.Sprintf("Task %s deleted%s.", c.ref(id), c.frees(e.Unblocked)), nil
 	}
-	return fmt.Sprintf("Task %s is back on the list.", c.ref(id)), nil
+	return fmt.Sprintf("Task %s is in the queue again.", c.ref(id)), nil
 }
 
 func (c *call) frees(ids []string) string {
