@@ -106,8 +106,8 @@ func (c *comparison) orphans(gone team.Task) {
 		}) {
 			continue
 		}
-		c.refuse("task", gone.Called(), fmt.Sprintf("task %s is no longer in the file, and task %s, which was changed "+
-			"by hand, waits for it; remove that dependency first", gone.Called(), t.Called()),
+		c.refuse("task", gone.Called(), fmt.Sprintf("task %s is no longer in the file, and task %s, which was added "+
+			"or changed by hand, waits for it; remove that dependency first", gone.Called(), t.Called()),
 			team.Hint{Action: team.ActShowTask, Team: c.team.Name, Task: t.ID, TaskName: t.Name})
 	}
 }

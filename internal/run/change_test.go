@@ -207,7 +207,7 @@ func TestChangedTasks(t *testing.T) {
 			},
 			tasks: "{id: a, run: echo a, timeout: 1m}, {id: b, run: echo b, blockedBy: [a]}",
 			changes: []string{"remove task c", "refuse task c: task c is no longer in the file, and task mine, which was " +
-				"changed by hand, waits for it; remove that dependency first"}},
+				"added or changed by hand, waits for it; remove that dependency first"}},
 		"one by hand has the name": {
 			before: func(m *made) { m.must(team.User, &team.CreateTask{Name: "mine", Subject: "mine"}) },
 			tasks:  before + ", {id: mine, run: echo x}",

@@ -140,8 +140,8 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 	if t := rep.Team(); t.Released == (team.Released{}) {
 		lock, err := leader.Claim(folder)
 		if errors.Is(err, filelock.ErrHeld) {
-			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a process leads team %s; end it first: cadre "+
-				"probe %s shows which", o.Team, o.Team)}
+			return team.Refuse(team.NotReady, "a process leads team %s; end it first", o.Team).
+				With(team.Hint{Action: team.ActShowAlive, Team: o.Team})
 		}
 		if err != nil {
 			return err

@@ -49,7 +49,7 @@ func (p *parser) taskNodes() []*yaml.Node {
 	if nodes, is := p.jsonLines(); is {
 		return nodes
 	}
-	doc := p.load(p.data, 0)
+	doc := p.load(p.data, 0, p.syntax)
 	if doc == nil {
 		return nil
 	}
@@ -67,18 +67,21 @@ func (p *parser) taskNodes() []*yaml.Node {
 }
 
 // jsonLines reads a text with one object per line. is is false if the text has another form, for
-// example if one of the objects is a file of tasks by itself.
+// example if one of the objects is a file of tasks by itself. The first line is a whole object, and
+// the others begin with one, so a later line that is cut off is an error of that line.
 func (p *parser) jsonLines() (nodes []*yaml.Node, is bool) {
 	for _, line := range p.split() {
-		if line = strings.TrimSpace(line); line != "" && (line[0] != '{' || line[len(line)-1] != '}') {
+		if line = strings.TrimSpace(line); line != "" && (line[0] != '{' || !is && line[len(line)-1] != '}') {
 			return nil, false
+		} else if line != "" {
+			is = true
 		}
 	}
 	for i, line := range p.split() {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		n := p.load([]byte(line), i)
+		n := p.load([]byte(line), i, func(err error) { p.jsonSyntax(err, i, line) })
 		if n == nil {
 			continue
 		}
@@ -90,8 +93,25 @@ func (p *parser) jsonLines() (nodes []*yaml.Node, is bool) {
 	return nodes, true
 }
 
-// load parses one document, which begins after that many lines.
-func (p *parser) load(data []byte, above int) *yaml.Node {
+// jsonSyntax records an error of the YAML library in an object that has a line of its own, at its
+// line and column in the whole text.
+func (p *parser) jsonSyntax(err error, above int, line string) {
+	column, message := 1, err.Error()
+	if load, ok := errors.AsType[*yaml.LoadError](err); ok {
+		message = load.Message
+		if load.ContextMsg != "" {
+			message += " " + load.ContextMsg
+		}
+		if column = load.Mark.Column; load.Mark.Line > 1 || column < 1 { // it noticed at the end
+			column = len([]rune(line)) + 1
+		}
+	}
+	p.failAt(above+1, column, "not a JSON object: %s; each line has one whole object", message)
+}
+
+// load parses one document, which begins after that many lines. failed is called with an error of
+// the YAML library.
+func (p *parser) load(data []byte, above int, failed func(error)) *yaml.Node {
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithUniqueKeys(false))
 	var doc, next yaml.Node
 	if err == nil {
@@ -100,11 +120,8 @@ func (p *parser) load(data []byte, above int) *yaml.Node {
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
-	case err != nil && above > 0:
-		p.failAt(above+1, 1, "not JSON: %v", err)
-		return nil
 	case err != nil:
-		p.syntax(err)
+		failed(err)
 		return nil
 	case len(doc.Content) == 0:
 		return nil

@@ -42,10 +42,12 @@ func TestParseTasksMistakes(t *testing.T) {
 		"- {id: a, blockedBy: [b]}\n- {id: b, blockedBy: [a]}": "these tasks wait for each other: a → b → a",
 		"{\"id\":\"a\"}\n{\"idd\":\"b\"}":                      `t:2:2: unknown key "idd"`,
 		"{\"id\":\"a\"}\n{\"id\":\"b}":                         "t:2:",
-		"- {id: a b}":                                          `"a b" cannot be the id of a task`,
-		"- {id: a}\n---\n- {id: b}":                            "second document",
-		"name: x\nmembers: []":                                 `unknown key "name" of a file of tasks`,
-		"- x":                                                  "a task is a mapping",
+		"{\"id\":\"a\"}\n{\"id\":\"b\" \"run\":\"x\"}":         "t:2:11: not a JSON object: did not find expected ','",
+		"{\"id\":\"a\"}\n{\"id\":\"b\",\n{\"id\":\"c\"}":       "t:2:11: not a JSON object",
+		"- {id: a b}":               `"a b" cannot be the id of a task`,
+		"- {id: a}\n---\n- {id: b}": "second document",
+		"name: x\nmembers: []":      `unknown key "name" of a file of tasks`,
+		"- x":                       "a task is a mapping",
 	} {
 		if _, err := teamfile.ParseTasks([]byte(text), "t"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
