@@ -34,6 +34,10 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 	}
 	if again, err = w.judge(c, found); again {
 		err = w.restage(ctx, c, at, found.all())
+	} else if left := found.leftOut(c); err == nil && len(left) > 0 {
+		// no hint: the team is complete after this, and takes no other options
+		w.Advise(team.Note{Text: fmt.Sprintf("the checks left %s, which is not committed; commit it yourself, or let "+
+			"git ignore it", names(left))})
 	}
 	return again, err
 }
@@ -51,11 +55,16 @@ func (w *work) judge(c team.Consolidation, found wrote) (again bool, err error) 
 	case len(found.tracked) > 0:
 		return false, notReady("the checks changed %s, or somebody did while they ran, so they did not pass "+
 			"with what would be committed", names(found.tracked)).With(w.hint(team.ActKeepCheckChanges))
-	case len(found.fresh) > 0 && !c.Clean:
-		w.Advise(team.Note{Text: fmt.Sprintf("the checks left %s, which is not committed", names(found.fresh)),
-			Hints: []team.Hint{w.hint(team.ActKeepCheckChanges)}})
 	}
 	return false, nil
+}
+
+// leftOut returns the new files that the checks wrote and that are not committed.
+func (f wrote) leftOut(c team.Consolidation) []string {
+	if c.Clean || c.Changes {
+		return nil
+	}
+	return f.fresh
 }
 
 func (w *work) wrote(ctx context.Context, c team.Consolidation, at site) (found wrote, err error) {

@@ -103,12 +103,17 @@ func TestNewFilesOfChecks(t *testing.T) {
 	l.write("new.txt", "the team's\n")
 	var said []string
 	o := l.options()
-	o.Log = func(text string) { said = append(said, text) }
+	o.Advise = func(note team.Note) {
+		said = append(said, note.Text)
+		if len(note.Hints) > 0 { // the team is complete when a person reads it
+			t.Errorf("%s: %v cannot be done any more", note.Text, note.Hints)
+		}
+	}
 	if _, err := Run(l.ctx, o); err != nil {
 		t.Fatal(err)
 	}
 	l.want(l.committed(), "A:new.txt")
-	if all := strings.Join(said, "\n"); !strings.Contains(all, "the checks left made.txt") {
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "the checks left made.txt, which is not committed") {
 		t.Errorf("it said %q", all)
 	}
 

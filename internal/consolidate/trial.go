@@ -96,8 +96,15 @@ func (w *work) tryRound(ctx context.Context, c *team.Consolidation) (passed []Ch
 	if err != nil {
 		return nil, false, err
 	}
-	if again, err = w.judge(*c, found); !again || err != nil {
+	if again, err = w.judge(*c, found); err != nil {
 		return passed, false, err
+	}
+	if !again {
+		if left := found.leftOut(*c); len(left) > 0 {
+			w.Advise(team.Note{Text: fmt.Sprintf("the checks left %s, which a consolidation does not commit", names(left)),
+				Hints: []team.Hint{w.hint(team.ActKeepCheckChanges)}})
+		}
+		return passed, false, nil
 	}
 	all := found.all()
 	w.Log(fmt.Sprintf("the checks changed %s: a consolidation commits this too, and the checks run again", names(all)))
