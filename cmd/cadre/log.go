@@ -95,6 +95,15 @@ func (l *logging) show(ctx context.Context, d *engine.Team) error {
 		l.last, l.filter.Last = l.filter.Last, 0
 	}
 	seq := l.after
+	l.filter.Track() // for what comes after the past, too
+	if l.after > 0 && len(l.filter.Members) > 0 {
+		for r, err := range d.Read(ctx, 0) {
+			if err != nil || r.Seq > l.after {
+				break
+			}
+			l.filter.Part(r)
+		}
+	}
 	read := func(yield func(*team.Record, error) bool) {
 		for r, err := range d.Read(ctx, l.after) {
 			if r != nil {

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
+	"cadre/internal/inspect/history"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
@@ -24,13 +26,6 @@ type requestAnswer struct {
 type submitted struct {
 	Member  string `json:"member"`
 	Request string `json:"request"` // the plan's id
-}
-
-// shownPlan is a plan that waits, with its text.
-type shownPlan struct {
-	Member  string `json:"member"`
-	Request string `json:"request"`
-	Plan    string `json:"plan"`
 }
 
 // agreed is a member's answer to a request to shut down.
@@ -91,11 +86,18 @@ func (a *app) planCommand() *cobra.Command {
 	var feedback string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "plan [TEAM] REQUEST", Short: "Show, approve or reject a plan",
-		Long: "Show the plan that a member submitted, approve it with --approve, or reject it with --reject and what " +
-			"is missing. The member\nchanges nothing before its plan is approved.",
+		Long: "Show a plan that a member submitted, approve it with --approve, or reject it with --reject and what " +
+			"is missing. The member\nchanges nothing before its plan is approved. A plan that was answered is shown with " +
+			"its answer; cadre plan list --all has them all.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		if approve && reject != "" {
 			return usage{fmt.Errorf("--approve and --reject exclude each other")}
+		}
+		if reject != "" && feedback != "" {
+			return usage{fmt.Errorf("--reject says what the plan lacks; leave --feedback out")}
+		}
+		if !approve && reject == "" && feedback != "" {
+			return usage{fmt.Errorf("--feedback goes with --approve; add --approve, or say --reject WHY")}
 		}
 		if !approve && reject == "" {
 			return a.showPlan(c.Context(), name, args[0])
@@ -155,36 +157,52 @@ type planned struct {
 }
 
 func (a *app) planList() *cobra.Command {
-	return a.looking(0, &cobra.Command{
+	var all bool
+	c := a.looking(0, &cobra.Command{
 		Use: "list [TEAM]", Short: "List the members that need a plan, and the state of their plans",
+		Long: "List the members that need a plan, and the state of their plans. With --all it lists every plan that was " +
+			"ever submitted, with\nits text and its answer.",
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
-		plans := []planned{}
+		if all {
+			plans, err := d.Plans(c.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(plans, func(w *sanitize.Writer) error { return writePlans(w, plans) })
+		}
+		plans, rows := []planned{}, []history.Plan{}
 		d.View(func(s *team.State) {
 			for _, m := range s.Members() {
 				if p := m.Plan; p.Required || p.State != "" {
-					plans = append(plans, planned{m.Name, cmp.Or(p.State, "missing"), p.Request, p.Text, p.Feedback,
-						p.AskedAt})
+					one := planned{m.Name, cmp.Or(p.State, "missing"), p.Request, p.Text, p.Feedback, p.AskedAt}
+					plans = append(plans, one)
+					rows = append(rows, history.Plan{Member: one.Member, State: one.State, Request: one.Request,
+						Plan: one.Plan, Feedback: one.Feedback, AskedAt: one.AskedAt})
 				}
 			}
 		})
-		return a.print(plans, func(w *sanitize.Writer) error {
-			if len(plans) == 0 {
-				return said("no member needs a plan")(w)
-			}
-			now := team.Time(time.Now().UnixMilli())
-			t := render.Table{Texts: []string{"PLAN"}, Spare: []string{"ASKED"}}
-			t.Row("MEMBER", "STATE", "REQUEST", "ASKED", "PLAN")
-			for _, p := range plans {
-				asked := ""
-				if p.AskedAt != 0 {
-					asked = render.Ago(now, p.AskedAt)
-				}
-				t.Row(p.Member, p.State, p.Request, asked, render.Clean(cmp.Or(p.Plan, p.Feedback)))
-			}
-			t.Compact()
-			return t.Write(w)
-		})
+		return a.print(plans, func(w *sanitize.Writer) error { return writePlans(w, rows) })
 	})
+	c.Flags().BoolVar(&all, "all", false, "list every plan that was ever submitted")
+	return c
+}
+
+func writePlans(w *sanitize.Writer, plans []history.Plan) error {
+	if len(plans) == 0 {
+		return said("no member needs a plan")(w)
+	}
+	now := now()
+	t := render.Table{Texts: []string{"PLAN", "FEEDBACK"}, Spare: []string{"ASKED"}}
+	t.Row("MEMBER", "STATE", "REQUEST", "ASKED", "PLAN", "FEEDBACK")
+	for _, p := range plans {
+		asked := ""
+		if p.AskedAt != 0 {
+			asked = render.Ago(now, p.AskedAt)
+		}
+		t.Row(p.Member, p.State, p.Request, asked, render.Clean(p.Plan), render.Clean(p.Feedback))
+	}
+	t.Compact()
+	return t.Write(w)
 }
 
 // leaveCommand answers a request to shut down, for a member that is a person or a script.
@@ -194,7 +212,7 @@ func (a *app) leaveCommand() *cobra.Command {
 		Use: "leave [TEAM] --as NAME", Short: "Answer, as a member, a request to shut down",
 		Long: "Agree to the lead's request that the member leaves the team, or with --refuse say why it stays. A " +
 			"member that leaves returns\nwhat it holds to the queue. One that refuses is ended at the deadline of " +
-			"the request, unless the lead withdraws it.",
+			"the request, unless the lead withdraws it. A member that has ended has left already, which is not an error.",
 		Example: "  cadre leave my-team --as ann\n  cadre leave my-team --as ann --refuse \"the tests still run\"",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		if a.actor == team.User {
@@ -203,7 +221,7 @@ func (a *app) leaveCommand() *cobra.Command {
 		if refuse != "" && reason != "" {
 			return usage{fmt.Errorf("--refuse has the reason; leave out --reason")}
 		}
-		return a.engine().AnswerShutdown(c.Context(), name, a.actor, refuse == "", cmp.Or(refuse, reason),
+		err := a.engine().AnswerShutdown(c.Context(), name, a.actor, refuse == "", cmp.Or(refuse, reason),
 			func(of *engine.Team, e *team.ShutdownAnswered) error {
 				words := said("%s leaves team %s", e.Member, of.Name)
 				if !e.Approved {
@@ -213,6 +231,10 @@ func (a *app) leaveCommand() *cobra.Command {
 				}
 				return a.print(agreed{e.Member, e.Request, e.Approved}, words)
 			})
+		if team.CodeOf(err) == team.Finished && refuse == "" { // it is as was asked, also for a script that asks twice
+			return a.print(agreed{Member: a.actor, Approved: true}, said("%v", err))
+		}
+		return err
 	})
 	c.Flags().StringVar(&refuse, "refuse", "", "stay, for this reason")
 	c.Flags().StringVar(&reason, "reason", "", "a last word to the lead")
@@ -220,26 +242,36 @@ func (a *app) leaveCommand() *cobra.Command {
 	return c
 }
 
+// showPlan prints a plan with its answer, if it has one.
 func (a *app) showPlan(ctx context.Context, name, request string) error {
 	of, err := a.engine().Look(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer of.Close()
-	var found *team.Member
-	of.View(func(s *team.State) {
-		for _, m := range s.Members() {
-			if m.Plan.Request == request && m.Plan.State == "submitted" {
-				found = &m
-			}
-		}
-	})
-	if found == nil {
-		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no plan %q waits for an answer; cadre status %s "+
-			"shows those that do", request, name)}
+	plans, err := of.Plans(ctx)
+	if err != nil {
+		return err
 	}
-	return a.print(shownPlan{found.Name, request, found.Plan.Text},
-		func(w *sanitize.Writer) error {
-			return w.Printf("plan of %s:\n\n%s\n", found.Name, sanitize.Block(found.Plan.Text))
-		})
+	for _, p := range plans {
+		if p.Request == request {
+			return a.print(p, func(w *sanitize.Writer) error { return writePlan(w, p) })
+		}
+	}
+	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("team %s has no plan %q. To list all of them: cadre plan "+
+		"list %s --all", name, request, name)}
+}
+
+func writePlan(w *sanitize.Writer, p history.Plan) error {
+	answer := ""
+	switch {
+	case p.AnsweredAt != 0:
+		answer = ", " + p.State + " by " + cmp.Or(strings.TrimPrefix(p.AnsweredBy, "@"), "nobody in time")
+	case p.State != "submitted":
+		answer = ", " + p.State
+	}
+	if err := w.Printf("plan of %s%s:\n\n%s\n", p.Member, answer, sanitize.Block(p.Plan)); err != nil || p.Feedback == "" {
+		return err
+	}
+	return w.Printf("\nfeedback:\n%s\n", sanitize.Block(p.Feedback))
 }

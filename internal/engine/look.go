@@ -14,6 +14,7 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
+	"cadre/internal/inspect/history"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
@@ -182,6 +183,21 @@ func sameDirectory(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
+// Plans returns every plan that was submitted to the team's lead, with its answer, the oldest first.
+func (t *Team) Plans(ctx context.Context) ([]history.Plan, error) {
+	plans, err := history.Plans(t.Read(ctx, 0))
+	t.View(func(s *team.State) {
+		for i := range plans {
+			m, _ := s.Member(plans[i].Member)
+			if waits := m.Plan.State == "submitted" && m.Status.Running(); plans[i].State == "submitted" &&
+				(!waits || m.Plan.Request != plans[i].Request) {
+				plans[i].State = "unanswered"
+			}
+		}
+	})
+	return plans, err
+}
+
 // Act sends the command to the team as the actor. Then it calls see with the team and the command's
 // record, which is nil if nothing changed.
 func (e *Engine) Act(ctx context.Context, name, actor string, body team.Body,
@@ -238,7 +254,7 @@ func (e *Engine) ActWhenReady(ctx context.Context, name, actor string, body team
 }
 
 // AnswerShutdown answers the member's shutdown request as the member. It refuses with code NotReady
-// if the member has no request.
+// if the member has no request, and with code Finished if the member has ended.
 func (e *Engine) AnswerShutdown(ctx context.Context, name, member string, approved bool, reason string,
 	see func(*Team, *team.ShutdownAnswered) error) error {
 	ctx, cancel := busy(ctx, name)
@@ -253,6 +269,8 @@ func (e *Engine) AnswerShutdown(ctx context.Context, name, member string, approv
 	switch {
 	case err != nil:
 		return err
+	case !m.Status.Running():
+		return team.Refuse(team.Finished, "%s has left team %s already", member, t.Name)
 	case m.Shutdown.Request == "":
 		return team.Refuse(team.NotReady, "nobody asked %s to shut down; the lead can", member).
 			With(team.Hint{Action: team.ActShutDown, Team: t.Name, Member: member})

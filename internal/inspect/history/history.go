@@ -4,7 +4,8 @@
 //
 // A selected record keeps its number and its time, and has only the selected events. Each record is
 // read; there is no index that could be wrong. An event concerns the members that it names in any
-// role, and the member that caused it.
+// role, and the member that caused it. The release and the deletion of a task also concern the
+// member that had it.
 package history
 
 import (
@@ -22,7 +23,13 @@ type Filter struct {
 	Members []string  // events that concern one of these members; nil for everybody's
 	Kinds   []string  // kinds of events, or the first words of their names, such as "task"; nil for all
 	Last    int       // only the last selected records; 0 for all
+
+	owners map[string]string // of tasks, after the records that were seen; nil before Track
 }
+
+// Track has the filter remember from record to record who has which task. Without it a release
+// concerns nobody but the one who caused it. Select does that by itself.
+func (f *Filter) Track() { f.owners = map[string]string{} }
 
 // Check refuses a kind that no event has, and lists the first words of the kinds.
 func (f Filter) Check() error {
@@ -71,6 +78,9 @@ func singular(kind string) string {
 func (f Filter) Select(source iter.Seq2[*team.Record, error]) iter.Seq2[*team.Record, error] {
 	return func(yield func(*team.Record, error) bool) {
 		var last []*team.Record
+		if f.owners == nil {
+			f.Track()
+		}
 		for r, err := range source {
 			if err != nil {
 				yield(nil, err)
@@ -100,6 +110,7 @@ func (f Filter) Select(source iter.Seq2[*team.Record, error]) iter.Seq2[*team.Re
 // Part returns the record with only the selected events. It returns the record itself if all are
 // selected, and nil if none is.
 func (f Filter) Part(r *team.Record) *team.Record {
+	had := f.track(r)
 	if r.At < f.Since {
 		return nil
 	}
@@ -110,7 +121,7 @@ func (f Filter) Part(r *team.Record) *team.Record {
 	part := *r
 	part.Events = nil
 	for i, e := range r.Events {
-		if f.ofKind(e) && named(i) {
+		if f.ofKind(e) && (slices.Contains(f.Members, had[i]) || named(i)) {
 			part.Events = append(part.Events, e)
 		}
 	}
@@ -121,6 +132,43 @@ func (f Filter) Part(r *team.Record) *team.Record {
 		return r
 	}
 	return &part
+}
+
+// track notes who has which task after the record. It returns, by the index of the event, who had the
+// task that was released or deleted.
+func (f Filter) track(r *team.Record) (had map[int]string) {
+	if f.owners == nil {
+		return nil
+	}
+	for i, e := range r.Events {
+		task, owner := "", ""
+		switch e := e.(type) {
+		case *team.TaskCreated:
+			task, owner = e.Task.ID, e.Task.Owner
+		case *team.TaskClaimed:
+			task, owner = e.Task, e.Member
+		case *team.TaskUpdated:
+			if e.Owner == nil {
+				continue
+			}
+			task, owner = e.Task, *e.Owner
+		case *team.TaskReleased:
+			task, owner = e.Task, e.Owner
+		case *team.TaskDeleted:
+			task = e.Task
+		default:
+			continue
+		}
+		switch e.(type) {
+		case *team.TaskReleased, *team.TaskDeleted:
+			if had == nil {
+				had = map[int]string{}
+			}
+			had[i] = f.owners[task]
+		}
+		f.owners[task] = owner
+	}
+	return had
 }
 
 func (f Filter) ofKind(e team.Event) bool {

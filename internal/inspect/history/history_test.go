@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 	"reflect"
+	"slices"
 	"testing"
 
 	"cadre/internal/team"
@@ -60,6 +61,59 @@ func TestSelect(t *testing.T) {
 	}
 	if len(past[0].Events) != 2 {
 		t.Error("a record of the source was changed")
+	}
+}
+
+// TestWhoseTaskWasReleased checks that a release concerns the member that had the task, also if the
+// filter leaves out the record in which it got the task.
+func TestWhoseTaskWasReleased(t *testing.T) {
+	bob := "bob"
+	source := func(yield func(*team.Record, error) bool) {
+		for i, e := range []team.Event{&team.TaskCreated{Task: team.Task{ID: "1"}},
+			&team.TaskClaimed{Task: "1", Member: "ann"}, &team.TaskReleased{Task: "1"},
+			&team.TaskUpdated{Task: "1", Owner: &bob}, &team.TaskDeleted{Task: "1"}} {
+			if !yield(&team.Record{Seq: int64(i + 1), At: team.Time(i + 1), Actor: team.User, Events: []team.Event{e}},
+				nil) {
+				return
+			}
+		}
+	}
+	for member, want := range map[string][]int64{"ann": {3}, "bob": {4, 5}} {
+		var got []int64
+		for r := range (Filter{Members: []string{member}, Since: 3}).Select(source) {
+			got = append(got, r.Seq)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("what concerns %s is in %v, not in %v", member, got, want)
+		}
+	}
+}
+
+// TestPlans checks that plans are found with their answers, also after they were answered.
+func TestPlans(t *testing.T) {
+	source := func(yield func(*team.Record, error) bool) {
+		for i, e := range []team.Event{&team.PlanSubmitted{Member: "ann", Request: "p1", Plan: "read"},
+			&team.PlanAnswered{Member: "ann", Request: "p1", Feedback: "more", By: "lead"},
+			&team.PlanSubmitted{Member: "ann", Request: "p2", Plan: "read more"},
+			&team.PlanSubmitted{Member: "bob", Request: "p3", Plan: "write"},
+			&team.PlanAnswered{Member: "ann", Request: "p2", Approved: true, By: team.User},
+			&team.PlanSubmitted{Member: "bob", Request: "p4", Plan: "write all"}} {
+			if !yield(&team.Record{Seq: int64(i + 1), At: team.Time(i + 1), Events: []team.Event{e}}, nil) {
+				return
+			}
+		}
+	}
+	got, err := Plans(source)
+	want := []Plan{
+		{Member: "ann", State: "rejected", Request: "p1", Plan: "read", Feedback: "more", AskedAt: 1, AnsweredAt: 2,
+			AnsweredBy: "lead"},
+		{Member: "ann", State: "approved", Request: "p2", Plan: "read more", AskedAt: 3, AnsweredAt: 5,
+			AnsweredBy: team.User},
+		{Member: "bob", State: "unanswered", Request: "p3", Plan: "write", AskedAt: 4},
+		{Member: "bob", State: "submitted", Request: "p4", Plan: "write all", AskedAt: 6},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("the plans are %+v, %v", got, err)
 	}
 }
 

@@ -328,7 +328,8 @@ var front = []fronted{
 		"Unknown"},
 		"it prints what an examination found"},
 	{"inspect/attention", []string{"Item"}, "it prints what waits for a person"},
-	{"inspect/history", []string{"Filter", "Letter", "MailFilter", "Words"}, "the filter flags of a history"},
+	{"inspect/history", []string{"Filter", "Letter", "MailFilter", "Plan", "Words"}, "the filter flags of a history, and " +
+		"what it prints of one"},
 	{"inspect/catalog", []string{"Answer", "Bring", "Checkpoint", "Observe", "Overview", "Plan", "Pull", "Review",
 		"Seal",
 		"Staff", "Standing", "Step"}, "it prints the list of teams with their states"},
