@@ -260,7 +260,7 @@ func gateLine(e team.Event) string {
 
 // writeSealed writes the record of a team that was consolidated.
 func writeSealed(w *sanitize.Writer, r *consolidate.Record) error {
-	what := "nothing was to be committed"
+	what := "nothing was committed"
 	if r.Commit != "" {
 		what = fmt.Sprintf("commit %.12s, %s", r.Commit, plural(int(r.Files), "file"))
 	}

@@ -161,7 +161,7 @@ func TestReached(t *testing.T) {
 // checked.
 func TestSealedText(t *testing.T) {
 	for want, r := range map[string]*consolidate.Record{
-		"team demo is complete: nothing was to be committed; 0 tasks by 1 member\n": {Name: "demo",
+		"team demo is complete: nothing was committed; 0 tasks by 1 member\n": {Name: "demo",
 			Members: make([]consolidate.Member, 1)},
 		"team demo is complete: commit 0123456789ab, 1 file; 2 tasks by 2 members; checks: vet, test\n": {Name: "demo",
 			Commit: "0123456789abcdef", Files: 1, Tasks: make([]consolidate.Task, 2),

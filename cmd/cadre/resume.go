@@ -108,10 +108,10 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		TakeBack: how.takeBack, Restored: how.restored != nil})
 	if runs, ok := errors.AsType[*upkeep.StillRunningError](err); ok {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s. End them (cadre probe %s names them), and try "+
-			"again", runs, t.Name)}
+			"again", runs, name)}
 	}
 	if err != nil {
-		return a.moving(err, t.Name, "cadre resume "+t.Name)
+		return a.moving(err, t.Name, "cadre resume "+name)
 	}
 	t = of.Team()
 	if restored := how.restored; restored != nil {
@@ -119,7 +119,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		found.Mail = all[max(0, len(all)-10):]
 	}
 	if !of.Unsealed() { // otherwise only the missing record is printed
-		if err := a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found) }); err != nil {
+		if err := a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found, name) }); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		return said("session %s continues to lead team %s, and its teammates run again", t.LeadSession,
 			name)(a.out.Writer)
 	case continues == engine.LedByHand:
-		return said("team %s continues; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
+		return said("team %s continues; you lead it: cadre status %s", t.Name, name)(a.out.Writer)
 	}
 	o := a.again(of)
 	closed()
@@ -171,7 +171,7 @@ func (a *app) probeCommand() *cobra.Command {
 			return err
 		}
 		return a.print(found, func(w *sanitize.Writer) error {
-			if err := writeExamination(w, found); err != nil || len(found.Attention) == 0 {
+			if err := writeExamination(w, found, d.Name); err != nil || len(found.Attention) == 0 {
 				return err
 			}
 			w.Printf("%s:\n", waiting(len(found.Attention)))
@@ -180,8 +180,9 @@ func (a *app) probeCommand() *cobra.Command {
 	})
 }
 
-// writeExamination writes what was found, in the order of the steps.
-func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
+// writeExamination writes what was found, in the order of the steps. name is what the person called
+// the team.
+func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) error {
 	now := now()
 	t := e.Team
 	line := func(good bool, format string, args ...any) {
@@ -196,9 +197,9 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	case team.TeamConsolidating:
 		if !t.Consolidation.Open() {
 			line(false, "it winds down, and starts nothing new. To check and commit its work: cadre consolidate %s. To "+
-				"continue it: cadre consolidate %s --roll-back", t.Name, t.Name)
+				"continue it: cadre consolidate %s --roll-back", name, name)
 		} else {
-			line(false, "it is being consolidated. Wait for the end, or finish it: cadre consolidate %s", t.Name)
+			line(false, "it is being consolidated. Wait for the end, or finish it: cadre consolidate %s", name)
 			for _, what := range reached(t) {
 				line(false, "%s", what)
 			}
@@ -257,7 +258,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
 	}
 	if stale := e.Stale(); len(stale) > 0 && !over {
 		line(false, "shared facts changed: %s. Check the changes, then record them: cadre facts %s --record",
-			strings.Join(stale, ", "), t.Name)
+			strings.Join(stale, ", "), name)
 	} else if len(e.Facts) > 0 && !over {
 		line(true, "facts: %d, unchanged", len(e.Facts))
 	}

@@ -22,7 +22,7 @@ func (a *app) reviewCommand() *cobra.Command {
 			return err
 		}
 		return a.print(r, func(w *sanitize.Writer) error {
-			if err := writeReview(w, r.Examination, r.All); err != nil || r.Record == nil {
+			if err := writeReview(w, d.Name, r.Examination, r.All); err != nil || r.Record == nil {
 				return err
 			}
 			return writeRecord(w, r.Record, r.Intact, d.Dir)
@@ -30,8 +30,8 @@ func (a *app) reviewCommand() *cobra.Command {
 	})
 }
 
-func writeReview(w *sanitize.Writer, e *inspect.Examination, tasks []team.Task) error {
-	if err := writeExamination(w, e); err != nil {
+func writeReview(w *sanitize.Writer, name string, e *inspect.Examination, tasks []team.Task) error {
+	if err := writeExamination(w, e, name); err != nil {
 		return err
 	}
 	if e.Team.LastWords != "" {

@@ -200,6 +200,20 @@ func (a *app) tellProject(of team.Team) {
 	}
 }
 
+// callable returns what the person calls the team from here: its name, or its id if the name stands
+// for another team here, or for several.
+func (a *app) callable(t team.Team) string {
+	own, err := a.home.In(t.Dir).Folder(t.Name)
+	dir, nowhere := os.Getwd()
+	if err != nil || nowhere != nil {
+		return t.Name
+	}
+	if folder, err := a.home.In(dir).Folder(t.Name); err != nil || folder != own {
+		return t.ID
+	}
+	return t.Name
+}
+
 // now is the present time.
 func now() team.Time { return engine.Now() }
 

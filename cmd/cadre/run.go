@@ -339,11 +339,11 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 			return err
 		}
 		// the last line says more of that
-		if err := writeItems(a.out.Writer, r.Team.Name, slices.DeleteFunc(r.Attention,
+		if err := writeItems(a.out.Writer, a.callable(r.Team), slices.DeleteFunc(r.Attention,
 			func(i team.Item) bool { return i.Kind == team.ItemConsolidate })); err != nil {
 			return err
 		}
-		if last := next(r); last != "" {
+		if last := next(r, a.callable(r.Team)); last != "" {
 			a.out.Printf("%s\n", last)
 		}
 	}
@@ -357,11 +357,10 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		return nil
 	case paused(r.Short):
 		return team.Refuse(team.NotReady, "paused: %v; continue with the same command, or with: cadre resume %s",
-			r.Short,
-			r.Team.Name)
+			r.Short, a.callable(r.Team))
 	case r.Team.Ended():
 		return team.Refuse(team.NotReady, "not finished: %v", strings.TrimSuffix(fmt.Sprintf("%v. %s", r.Short,
-			restart(r.Team)), ". ")).With(team.Hint{Action: team.ActShowReview, Team: r.Team.Name})
+			restart(r.Team)), ". ")).With(team.Hint{Action: team.ActShowReview, Team: a.callable(r.Team)})
 	case team.CodeOf(r.Short) == team.Exhausted:
 		return team.Refuse(team.Exhausted,
 			"not finished: %v; with a larger budget, the same command continues where this one stopped",
@@ -399,9 +398,9 @@ func writeFailures(w *sanitize.Writer, failed []team.Task) error {
 
 // mending says how to repair the work of a team after a failed check.
 func (a *app) mending(t team.Team, o run.Options) string {
-	by := "Repair it yourself, then: cadre consolidate " + t.Name
+	by := "Repair it yourself, then: cadre consolidate " + a.callable(t)
 	if o.File.Leader.Agent != "" {
-		return by + ". Or let the lead repair it: cadre resume " + t.Name
+		return by + ". Or let the lead repair it: cadre resume " + a.callable(t)
 	}
 	again := "cadre run " + sanitize.Quote(o.Path)
 	if name, is := strings.CutPrefix(o.Path, run.TemplateOrigin); is {
@@ -425,8 +424,9 @@ func someFiles(files []string) string {
 	return strings.Join(files, ", ")
 }
 
-// next returns the last line of a run: what to consolidate, and the command; "" for nothing.
-func next(r run.Result) string {
+// next returns the last line of a run: what to consolidate, and the command; "" for nothing. name is
+// what the person calls the team.
+func next(r run.Result, name string) string {
 	var waits []string
 	if len(r.Pending.Branches) > 0 {
 		waits = append(waits, "work on "+render.Branches(r.Pending.Branches))
@@ -434,7 +434,7 @@ func next(r run.Result) string {
 	if n := len(r.Pending.Files); n > 0 {
 		waits = append(waits, plural(n, "file")+" ("+someFiles(r.Pending.Files)+")")
 	}
-	command := "cadre consolidate " + r.Team.Name
+	command := "cadre consolidate " + name
 	switch {
 	case !r.Done():
 		return ""
