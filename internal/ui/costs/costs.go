@@ -215,6 +215,9 @@ func (s *series) row(v View) Row {
 // Dollars reports whether any agent reported its cost.
 func (c *Costs) Dollars() bool { return c.all.usage.CostMicroUSD > 0 }
 
+// Any reports whether anything was used.
+func (c *Costs) Any() bool { return c.all.usage != team.Usage{} }
+
 // Edges divides a time into that many columns of the same length.
 func Edges(from, to team.Time, columns int) []team.Time {
 	columns = max(1, columns)

@@ -80,11 +80,22 @@ type node struct {
 	last   *node // the last one that its lane goes to
 }
 
-// Draw draws the tasks. Of more than the most, it leaves out tasks that are completed, those that
-// were completed first before others.
-func Draw(tasks iter.Seq[team.Task], o Options) Graph {
+// Draw draws the tasks of [Pick].
+func Draw(tasks iter.Seq[team.Task], o Options) Graph { return Pick(tasks, o.Most).Draw(o) }
+
+// Picked has the tasks of a graph. It does not change.
+type Picked struct {
+	tasks   []team.Task    // by their ids
+	missing map[string]int // the others, by their states
+}
+
+// Draw draws the tasks.
+func (p Picked) Draw(o Options) Graph {
 	width := max(o.Columns, Least)
-	nodes, missing := choose(tasks, cmp.Or(o.Most, Most))
+	nodes := make([]*node, len(p.tasks))
+	for i, t := range p.tasks {
+		nodes[i] = &node{task: t, column: -1}
+	}
 	edges, unseen := connect(nodes)
 	order := arrange(nodes)
 	columns := lanes(order, (width-Least)/2)
@@ -108,7 +119,7 @@ func Draw(tasks iter.Seq[team.Task], o Options) Graph {
 		line.Label = render.Cut(signs.label(n.task, line.Waits), width-render.Width(line.Lanes))
 		g.Lines = append(g.Lines, line)
 	}
-	g.Left = left(missing, unseen, undrawn, edges)
+	g.Left = left(p.missing, unseen, undrawn, edges)
 	return g
 }
 
@@ -139,29 +150,30 @@ func left(missing map[string]int, unseen, undrawn, edges int) string {
 	return strings.Join(sentences, " ")
 }
 
-// choose returns the tasks to show by their ids, and counts the others by their states.
-func choose(tasks iter.Seq[team.Task], most int) (nodes []*node, missing map[string]int) {
+// Pick chooses the tasks that are shown: at most that many, or [Most] for 0. It leaves out completed
+// tasks first, and of those the ones that were completed first.
+func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
 	for t := range tasks {
 		if t.Status != team.Deleted {
-			nodes = append(nodes, &node{task: t, column: -1})
+			p.tasks = append(p.tasks, t)
 		}
 	}
-	byID := func(a, b *node) int { return compareIDs(a.task.ID, b.task.ID) }
-	missing = map[string]int{}
-	if len(nodes) > most {
-		rank := func(n *node) int {
-			return slices.Index([]string{"in_progress", "failed", "pending", "blocked", "completed"}, n.task.State())
+	byID := func(a, b team.Task) int { return compareIDs(a.ID, b.ID) }
+	if most = cmp.Or(most, Most); len(p.tasks) > most {
+		rank := func(t team.Task) int {
+			return slices.Index([]string{"in_progress", "failed", "pending", "blocked", "completed"}, t.State())
 		}
-		slices.SortFunc(nodes, func(a, b *node) int {
-			return cmp.Or(cmp.Compare(rank(a), rank(b)), -cmp.Compare(a.task.CompletedAt, b.task.CompletedAt), byID(a, b))
+		slices.SortFunc(p.tasks, func(a, b team.Task) int {
+			return cmp.Or(cmp.Compare(rank(a), rank(b)), -cmp.Compare(a.CompletedAt, b.CompletedAt), byID(a, b))
 		})
-		for _, n := range nodes[most:] {
-			missing[n.task.State()]++
+		p.missing = map[string]int{}
+		for _, t := range p.tasks[most:] {
+			p.missing[t.State()]++
 		}
-		nodes = nodes[:most]
+		p.tasks = slices.Clone(p.tasks[:most])
 	}
-	slices.SortFunc(nodes, byID)
-	return nodes, missing
+	slices.SortFunc(p.tasks, byID)
+	return p
 }
 
 // compareIDs compares ids of tasks, which are numbers.

@@ -46,7 +46,7 @@ var (
 func keymap() []key {
 	keysOnce.Do(func() {
 		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), attentionKeys(), inputKeys(),
-			paletteKeys(), commonKeys())
+			paletteKeys(), commonKeys(), pastKeys())
 	})
 	return allKeys
 }
@@ -226,6 +226,10 @@ func (m *Model) move(by int) tea.Cmd {
 			}
 		case tabMessages:
 			m.scroll = max(0, m.scroll-by)
+		case tabTimeline:
+			return m.moveMember(by)
+		case tabGraph:
+			m.moveGraph(by)
 		}
 	}
 	return nil
@@ -257,6 +261,9 @@ func (m *Model) backOut() tea.Cmd {
 	if m.overlay != nil {
 		m.overlay = nil
 		return nil
+	}
+	if m.away() {
+		return m.present()
 	}
 	return m.leave()
 }

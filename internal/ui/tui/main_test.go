@@ -113,11 +113,12 @@ type screen struct {
 	asked  []string
 	fails  error
 	prints outputMsg // what the next command prints
+	story  *story
 }
 
 // newScreen shows a screen of that size with the team of the story, and two others.
 func newScreen(s *story, width, height int) *screen {
-	x := &screen{t: s.t}
+	x := &screen{t: s.t, story: s}
 	x.Model = newModel(x, func(h team.Hint) string { return "cadre " + string(h.Action) }, "", s.at+30_000)
 	x.send(tea.WindowSizeMsg{Width: width, Height: height})
 	msg := teamsMsg{teams: []teamRow{rowOf(s.listed())}, items: itemsOf(s.listed())}
@@ -153,6 +154,8 @@ func (x *screen) run(cmd tea.Cmd) {
 		}
 	case actedMsg, outputMsg:
 		x.send(msg)
+	case momentMsg:
+		x.send(msg)
 	case quitMsg:
 		x.asked = append(x.asked, "quit")
 	}
@@ -160,6 +163,12 @@ func (x *screen) run(cmd tea.Cmd) {
 
 // OpenTeam implements [outside].
 func (x *screen) OpenTeam(ref string) { x.asked = append(x.asked, "open "+ref) }
+
+// Moment implements [outside].
+func (x *screen) Moment(ref string, seq int64) tea.Msg {
+	x.asked = append(x.asked, fmt.Sprint("moment ", ref, " ", seq))
+	return x.moment(ref, seq)
+}
 
 // OpenSession implements [outside].
 func (x *screen) OpenSession(ref, member string) {
@@ -245,4 +254,5 @@ func (x *screen) view(member string) {
 func (x *screen) open(s *story) {
 	x.keys("enter")
 	x.send(s.message())
+	x.send(recordsMsg{ref: "demo", fresh: true, records: s.records, whole: true})
 }

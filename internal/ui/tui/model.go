@@ -31,6 +31,8 @@ type outside interface {
 	Answered(ref, request string) tea.Msg
 	// Command runs a command of cadre on the team, and returns an outputMsg.
 	Command(ref string, args []string) tea.Msg
+	// Moment returns the team as it was after the record seq, as a [momentMsg].
+	Moment(ref string, seq int64) tea.Msg
 	// Act sends a command as the user. said is shown when it is done.
 	Act(ref string, body team.Body, said string) tea.Msg
 }
@@ -56,6 +58,9 @@ type Model struct {
 	tab     tab
 	scroll  int // of the messages, in lines from the end
 	trouble string
+	past    *recalled        // the history of the open team; nil before it was read
+	travel  travel           // where the person is in it
+	looked  map[string]int64 // the last record of each team that was shown
 
 	member  string // the open member; "" for none
 	session session
@@ -117,7 +122,7 @@ type (
 
 // newModel returns a model that shows the team, or for "" the list of teams.
 func newModel(out outside, command func(team.Hint) string, ref string, now team.Time) *Model {
-	m := &Model{out: out, command: command, now: now}
+	m := &Model{out: out, command: command, now: now, looked: map[string]int64{}}
 	if ref != "" {
 		m.place, m.back, m.ref = atTeam, []stop{{atTeams, ""}}, ref
 	}
@@ -137,6 +142,7 @@ func (m *Model) open(ref string) tea.Cmd {
 	if ref != m.ref {
 		m.ref, m.team, m.feed, m.trouble, m.member = ref, nil, nil, "", ""
 		m.chosen.member, m.chosen.task, m.scroll, m.tab = "", "", 0, 0
+		m.past, m.travel = nil, travel{}
 	}
 	return func() tea.Msg {
 		m.out.OpenTeam(ref)
@@ -146,6 +152,10 @@ func (m *Model) open(ref string) tea.Cmd {
 
 // act sends a command to the open team.
 func (m *Model) act(ref string, body team.Body, said string) tea.Cmd {
+	if m.away() {
+		m.notice = notice{"Nothing can be done in the past. 0 returns to the present.", waits}
+		return nil
+	}
 	out := m.out
 	return func() tea.Msg { return out.Act(ref, body, said) }
 }
@@ -164,6 +174,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.settled(before, was)
 	case teamMsg:
 		m.see(msg)
+	case recordsMsg:
+		m.recalls(msg)
+	case momentMsg:
+		m.arrives(msg)
 	case actedMsg:
 		m.acted(msg)
 	case sessionMsg:
@@ -203,16 +217,20 @@ func (m *Model) see(msg teamMsg) {
 		m.trouble = oneLine(msg.err.Error())
 		return
 	}
-	m.trouble, m.team = "", msg.view
-	if msg.fresh {
-		m.feed = nil
+	view, feed := &m.team, &m.feed
+	if m.away() {
+		view, feed = &m.travel.live, &m.travel.liveLog
 	}
-	if m.scroll > 0 { // what is read stays where it is
+	m.trouble, *view = "", msg.view
+	if msg.fresh {
+		*feed = nil
+	}
+	if m.scroll > 0 && !m.away() { // what is read stays where it is
 		m.scroll += len(msg.feed)
 	}
-	m.feed = append(m.feed, msg.feed...)
-	if over := len(m.feed) - mostFeed; over > 0 {
-		m.feed = slices.Clone(m.feed[over:])
+	*feed = append(*feed, msg.feed...)
+	if over := len(*feed) - mostFeed; over > 0 {
+		*feed = slices.Clone((*feed)[over:])
 	}
 }
 
@@ -231,6 +249,7 @@ func (m *Model) enter(p place) {
 	if m.place == p {
 		return
 	}
+	m.present() // only the view of a team can show its past
 	m.back = append(m.back, stop{m.place, m.ref})
 	m.place, m.notice = p, notice{}
 }

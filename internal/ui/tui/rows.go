@@ -11,6 +11,7 @@ import (
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
+	"cadre/internal/ui/graph"
 )
 
 // section is a part of the list of teams.
@@ -127,6 +128,7 @@ type teamView struct {
 	members                []memberRow
 	tasks                  []taskRow
 	moreTasks              int // completed tasks that are not in tasks
+	graph                  graph.Picked
 	requests               map[string]string
 }
 
@@ -156,6 +158,7 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 		v.requests[p.Request] = sanitize.Line(p.Tool) + "\n" + inputOf(p.Input)
 	}
 	v.listTasks(s)
+	v.graph = graph.Pick(s.Tasks(), 0)
 	return v
 }
 

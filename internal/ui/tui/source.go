@@ -24,7 +24,8 @@ type source struct {
 	ctx                context.Context // of the screen
 
 	mu         sync.Mutex
-	ref        string // the team to read
+	ref        string  // the team to read
+	opened     *opened // that team; nil before it was opened
 	end        context.CancelFunc
 	endSession context.CancelFunc
 	running    sync.WaitGroup
@@ -106,7 +107,8 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 		return err
 	}
 	defer t.Close()
-	after, fresh := max(0, t.Seq()-mostFeed), true
+	defer s.reads(ref, t)()
+	after, fresh, known := max(0, t.Seq()-mostFeed), true, int64(0)
 	looker := t.Looker()
 	for {
 		began := engine.Now()
@@ -125,6 +127,9 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 		}
 		t.View(func(st *team.State) { msg.view, seq = viewOf(ref, st, outside), st.Seq() })
 		s.send(msg)
+		if known, err = s.recall(ctx, ref, t, known, fresh); err != nil {
+			return err
+		}
 		fresh = false
 		pause(ctx, engine.Now().Sub(began))
 		waiting, cancel := context.WithTimeout(ctx, lookEvery)

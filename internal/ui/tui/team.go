@@ -16,9 +16,12 @@ const (
 	tabMembers tab = iota
 	tabTasks
 	tabMessages
+	tabTimeline
+	tabGraph
+	tabCosts
 )
 
-var tabs = [...]string{"members", "tasks", "messages"}
+var tabs = [...]string{"members", "tasks", "messages", "timeline", "graph", "costs"}
 
 // wide is the width from which members and tasks stand beside each other.
 const wide = 120
@@ -42,6 +45,12 @@ func (m *Model) teamBody(width, height int) []string {
 		out = append(out, m.withFeed(m.taskTable(), width, height)...)
 	case tabMessages:
 		out = append(out, m.feedLines(width, height)...)
+	case tabTimeline:
+		out = append(out, m.timelineLines(width, height)...)
+	case tabGraph:
+		out = append(out, m.graphLines(width, height)...)
+	case tabCosts:
+		out = append(out, m.costLines(width, height)...)
 	}
 	return out
 }
@@ -52,7 +61,10 @@ func (m *Model) tabLine(width int) string {
 	for i, name := range tabs {
 		one := cell{fmt.Sprintf(" %d %s ", i+1, name), faint}
 		if width < 50 {
-			one.text = fmt.Sprintf(" %d %s", i+1, name[:min(len(name), 4)])
+			one.text = fmt.Sprintf(" %d", i+1)
+			if tab(i) == m.tab {
+				one.text += " " + name + " "
+			}
 		}
 		if tab(i) == m.tab {
 			one.look = style{bold: true, reverse: true}

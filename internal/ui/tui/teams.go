@@ -119,5 +119,8 @@ func (m *Model) since(at team.Time) string {
 	if at == 0 {
 		return ""
 	}
+	if m.away() {
+		return age(m.team.at.Sub(at))
+	}
 	return age(m.now.Sub(at))
 }

@@ -123,6 +123,8 @@ func (m *Model) prompt() string {
 		return line(m.width, []cell{{" " + m.ask.text, style{color: waits.color, bold: true}}}, nil)
 	case m.notice.text != "":
 		return line(m.width, []cell{{" " + m.notice.text, m.notice.look}}, nil)
+	case m.away():
+		return m.slider()
 	case m.trouble != "" && m.team != nil:
 		return line(m.width, []cell{{" " + m.trouble, alarm}}, nil)
 	}

@@ -1,0 +1,237 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"cadre/internal/inspect/history"
+	"cadre/internal/render"
+	"cadre/internal/team"
+	"cadre/internal/ui/costs"
+	"cadre/internal/ui/graph"
+	"cadre/internal/ui/timeline"
+)
+
+// kindStyles are the styles of what members do. The characters differ too.
+var kindStyles = map[timeline.Kind]style{timeline.Working: live, timeline.Tool: good, timeline.Person: waits,
+	timeline.Limit: alarm, timeline.Dependency: faint, timeline.Idle: faint, timeline.Starting: faint}
+
+var markStyles = map[timeline.MarkKind]style{timeline.Failure: alarm, timeline.Plan: waits, timeline.Retry: waits}
+
+// reading is shown in place of what is not there yet.
+func (m *Model) reading() []string { return []string{"  " + faint.on("reading the history …")} }
+
+// timelineLines shows a lane for each member. In the past the column of the moment is marked.
+func (m *Model) timelineLines(width, height int) []string {
+	if m.past == nil {
+		return m.reading()
+	}
+	names := m.past.lanes.Members()
+	label := labelWidth(names, width)
+	to := m.now
+	if v := m.presentView(); v != nil && (v.state == string(team.TeamComplete) || v.state == string(team.TeamAborted)) {
+		to = 0
+	}
+	selected, rows := m.chosenMember(), height-3
+	from, until := window(len(names), indexOf(names, selected), max(1, rows))
+	f := m.past.lanes.Frame(timeline.View{Columns: max(1, width-label-3), To: to, Members: names[from:until]})
+	cursor := -1
+	if m.away() {
+		cursor = f.Column(m.team.at)
+	}
+	digits := len("15:04:05")
+	if f.Edges[len(f.Edges)-1].Sub(f.Edges[0]) > 10*time.Minute {
+		digits = len("15:04")
+	}
+	out := []string{strings.Repeat(" ", label+3) + faint.on(f.Axis(func(at team.Time) string {
+		return render.Clock(at)[:digits]
+	}))}
+	for _, row := range f.Rows {
+		prefix := "  "
+		if row.Member == selected {
+			prefix = strong.on(mark)
+		}
+		name := render.Cut(oneLine(row.Member), label)
+		out = append(out, prefix+m.memberStyle(row.Member).on(name)+
+			strings.Repeat(" ", label-render.Width(name)+1)+lane(row, cursor))
+	}
+	out = append(out, "")
+	for _, part := range wrap(timeline.Legend(false), width-2) {
+		out = append(out, "  "+faint.on(part))
+	}
+	if m.past.gaps > 0 {
+		out = append(out, "  "+waits.on(render.Cut("Part of the history is lost to damage.", width-2)))
+	}
+	return out
+}
+
+// lane paints a lane; neighbors of one style together.
+func lane(row timeline.Row, cursor int) string {
+	var b, part strings.Builder
+	var look style
+	flush := func() {
+		b.WriteString(look.on(part.String()))
+		part.Reset()
+	}
+	for i, c := range row.Cells {
+		next := kindStyles[c.Kind]
+		switch {
+		case c.Mark != timeline.NoMark:
+			next = markStyles[c.Mark]
+		case c.Quiet:
+			next = faint
+		}
+		if i == cursor {
+			next = style{reverse: true}
+		}
+		if next != look {
+			flush()
+			look = next
+		}
+		part.WriteRune(c.Rune(false))
+	}
+	flush()
+	return b.String()
+}
+
+// labelWidth returns the room for names at the beginning of lines.
+func labelWidth(names []string, width int) (most int) {
+	for _, name := range names {
+		most = max(most, render.Width(oneLine(name)))
+	}
+	return max(1, min(most, width/4, 20))
+}
+
+func indexOf(names []string, name string) int {
+	for i, one := range names {
+		if one == name {
+			return i
+		}
+	}
+	return 0
+}
+
+// chosenMember is the name of the selected member; "" for none.
+func (m *Model) chosenMember() string {
+	if one, is := m.selectedMember(); is {
+		return one.name
+	}
+	return ""
+}
+
+// graphLines shows which tasks wait for which.
+func (m *Model) graphLines(width, height int) []string {
+	g := m.team.graph.Draw(graph.Options{Columns: width - 2})
+	if len(g.Lines) == 0 {
+		return []string{"  " + faint.on("The team has no tasks.")}
+	}
+	var tail []string
+	if g.Left != "" {
+		tail = append(tail, "")
+		for _, part := range wrap(g.Left, width-2) {
+			tail = append(tail, "  "+faint.on(part))
+		}
+	}
+	selected := 0
+	for i, l := range g.Lines {
+		if l.Task == m.chosen.task {
+			selected = i
+		}
+	}
+	from, to := window(len(g.Lines), selected, max(1, height-len(tail)))
+	var out []string
+	for i, l := range g.Lines[from:to] {
+		prefix, look := "  ", stateStyle(l.State)
+		if from+i == selected {
+			prefix, look.bold, look.faint = strong.on(mark), true, false
+		}
+		out = append(out, prefix+faint.on(l.Lanes)+look.on(l.Label))
+	}
+	return append(out, tail...)
+}
+
+// moveGraph selects another task of the graph.
+func (m *Model) moveGraph(by int) {
+	g := m.team.graph.Draw(graph.Options{Columns: m.width - 2})
+	at := 0
+	for i, l := range g.Lines {
+		if l.Task == m.chosen.task {
+			at = i
+		}
+	}
+	if n := len(g.Lines); n > 0 {
+		m.chosen.task = g.Lines[moved(at, by, n)].Task
+	}
+}
+
+// costLines shows what was used over time, by all and by each member.
+func (m *Model) costLines(width, height int) []string {
+	if m.past == nil {
+		return m.reading()
+	}
+	unit, what := costs.Tokens, "tokens"
+	if m.past.costs.Dollars() {
+		unit, what = costs.Dollars, "dollars"
+	}
+	rows := m.past.costs.Rows(costs.View{})
+	if rows[0].Sum == (costs.Amount{}) && !m.past.costs.Any() {
+		return []string{"  " + faint.on("No agent has reported what it used.")}
+	}
+	var names []string
+	for _, row := range rows {
+		names = append(names, row.Member)
+	}
+	names[0] = "all"
+	label := labelWidth(names, width)
+	const numbers = 18 // two columns of figures
+	first, last := m.past.lanes.Bounds()
+	if m.away() {
+		last = m.team.at
+	}
+	edges := costs.Edges(first, last, max(1, width-label-numbers-4))
+	rows = m.past.costs.Rows(costs.View{Edges: edges, Unit: unit})
+	out := []string{"  " + faint.on(render.Cut(fmt.Sprintf("%s up to each moment, %s to %s; members share one scale",
+		what, render.Clock(first), render.Clock(last)), width-2))}
+	for i, row := range rows {
+		if len(out) == height-1 && i < len(rows)-1 {
+			out = append(out, "  "+faint.on(fmt.Sprintf("… and %d more members", len(rows)-i)))
+			break
+		}
+		name := render.Cut(oneLine(names[i]), label)
+		look := m.memberStyle(row.Member)
+		if i == 0 {
+			look = strong
+		}
+		used := team.Usage{InputTokens: row.Sum.Tokens, CostMicroUSD: row.Sum.CostMicroUSD}
+		out = append(out, "  "+look.on(name)+strings.Repeat(" ", label-render.Width(name))+
+			fmt.Sprintf(" %8s %8s ", tokens(used), cost(used))+live.on(row.Bars(false)))
+	}
+	return out
+}
+
+// slider says which moment is shown, and where it is in the history. Its marks are those that { and }
+// lead to.
+func (m *Model) slider() string {
+	left := []cell{{" " + render.Clock(m.team.at), style{color: waits.color, bold: true}},
+		{fmt.Sprintf(" record %d of %d ", m.travel.seq, m.past.seq), plain}}
+	right := []cell{{" 0 now ", faint}}
+	room := m.width - widthOf(left) - widthOf(right) - gap
+	if room < 10 {
+		return line(m.width, left, right)
+	}
+	at := int((m.travel.seq - 1) * int64(room-1) / max(1, m.past.seq-1))
+	for i := range room {
+		begin := 1 + int64(i)*m.past.seq/int64(room)
+		one := cell{"─", faint}
+		if next, is := m.past.marks.Next(begin - 1); is && next.Seq < 1+int64(i+1)*m.past.seq/int64(room) {
+			one = map[history.MarkKind]cell{history.MarkFailure: {"✗", alarm}, history.MarkWait: {"!", waits},
+				history.MarkCommit: {"◆", good}}[next.Kind]
+		}
+		if i == at {
+			one = cell{"●", style{color: waits.color, bold: true}}
+		}
+		left = append(left, one)
+	}
+	return line(m.width, left, right)
+}

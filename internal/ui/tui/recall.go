@@ -1,0 +1,365 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/engine"
+	"cadre/internal/inspect/history"
+	"cadre/internal/render"
+	"cadre/internal/team"
+	"cadre/internal/ui/costs"
+	"cadre/internal/ui/timeline"
+)
+
+// recalled is what the screen knows of the history of the open team. It grows record by record.
+type recalled struct {
+	lanes timeline.Timeline
+	costs costs.Costs
+	marks history.Marks
+	seq   int64 // of the last record
+	whole bool  // everything that there was when the team was opened has been read
+	gaps  int   // places where records are lost to damage
+	seen  int64 // the last record that was shown when the person looked the last time; 0 for none
+	since *history.Summary
+}
+
+// Messages about the history of the open team.
+type (
+	// recordsMsg has the next records. state is the state after records that are lost to damage.
+	recordsMsg struct {
+		ref     string
+		fresh   bool // they are the first ones
+		records []*team.Record
+		lost    *team.State
+		whole   bool
+	}
+	// momentMsg is the team as it was after a record.
+	momentMsg struct {
+		ref  string
+		seq  int64
+		view *teamView
+		feed []feedLine
+		err  string
+	}
+)
+
+// batch is how many records a message has at most, so that the screen answers keys in between.
+const batch = 4_000
+
+// recall sends the records after seq after, and returns the last one.
+func (s *source) recall(ctx context.Context, ref string, t *engine.Team, after int64, fresh bool) (int64, error) {
+	msg := recordsMsg{ref: ref, fresh: fresh}
+	flush := func() {
+		s.send(msg)
+		msg = recordsMsg{ref: ref}
+	}
+	for r, err := range t.Records(ctx, after) {
+		var lost *engine.LostError
+		switch {
+		case errors.As(err, &lost):
+			if lost.Next == 0 {
+				break
+			}
+			state, err := t.Past().At(ctx, lost.Next)
+			if err != nil {
+				return after, err
+			}
+			flush()
+			msg.lost, after = state, lost.Next
+			flush()
+		case err != nil:
+			return after, err
+		default:
+			msg.records = append(msg.records, r)
+			if after = r.Seq; len(msg.records) == batch {
+				flush()
+			}
+		}
+	}
+	if len(msg.records) > 0 || fresh {
+		msg.whole = true
+		flush()
+	}
+	return after, nil
+}
+
+// reads makes the team the one whose moments can be read. The function that it returns ends that, and
+// waits for the reading that is under way.
+func (s *source) reads(ref string, t *engine.Team) func() {
+	one := &opened{ref: ref, team: t}
+	s.mu.Lock()
+	s.opened = one
+	s.mu.Unlock()
+	return func() {
+		s.mu.Lock()
+		if s.opened == one {
+			s.opened = nil
+		}
+		s.mu.Unlock()
+		one.readers.Wait()
+	}
+}
+
+// opened is an open team, and how many read it.
+type opened struct {
+	ref     string
+	team    *engine.Team
+	readers sync.WaitGroup
+}
+
+// Moment implements [outside].
+func (s *source) Moment(ref string, seq int64) tea.Msg {
+	msg := momentMsg{ref: ref, seq: seq}
+	fail := func(err error) tea.Msg {
+		msg.err = oneLine(s.explain(err))
+		return msg
+	}
+	s.mu.Lock()
+	one := s.opened
+	if one != nil && one.ref == ref {
+		one.readers.Add(1)
+		defer one.readers.Done()
+	}
+	s.mu.Unlock()
+	if one == nil || one.ref != ref {
+		return fail(errors.New("the team is not open yet"))
+	}
+	t := one.team
+	state, err := t.Past().At(s.ctx, seq)
+	if err != nil {
+		return fail(err)
+	}
+	msg.view = viewOf(ref, state, nil)
+	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+	defer cancel()
+	for r, err := range t.Records(ctx, max(0, seq-mostFeed)) {
+		if err != nil || r.Seq > seq {
+			break // the lines of the feed are not worth an error
+		}
+		msg.feed = append(msg.feed, feedOf(r, state)...)
+	}
+	return msg
+}
+
+// recalls takes new records of the open team.
+func (m *Model) recalls(msg recordsMsg) {
+	if msg.ref != m.ref {
+		return
+	}
+	if msg.fresh || m.past == nil {
+		m.past = &recalled{seen: m.looked[m.ref]}
+	}
+	p := m.past
+	if msg.lost != nil {
+		p.gaps++
+		p.lanes.Restore(msg.lost)
+		p.costs.Restore(msg.lost)
+		p.seq = msg.lost.Seq()
+	}
+	for _, r := range msg.records {
+		p.lanes.Add(r)
+		p.costs.Add(r)
+		p.marks.Add(r)
+		p.seq = max(p.seq, r.Seq)
+		if p.seen > 0 && r.Seq > p.seen {
+			if p.since == nil {
+				p.since = &history.Summary{Reader: m.reader()}
+			}
+			p.since.Add(r)
+		}
+	}
+	if !msg.whole {
+		return
+	}
+	if p.since != nil && !p.whole {
+		if n := len(p.since.Lines(m.called)); n > 0 {
+			m.notice = notice{fmt.Sprintf("%s since you last looked at %s; s shows what.", plural(n, "change"), m.name()), waits}
+		}
+	}
+	p.whole = true
+	if m.travel.seq == 0 {
+		m.looked[m.ref] = p.seq
+	}
+}
+
+// travel is where the person is in the history of the open team.
+type travel struct {
+	seq     int64 // of the record that is shown; 0 for the present
+	wanted  int64 // of the record that was asked for last; 0 for none
+	live    *teamView
+	liveLog []feedLine
+}
+
+// away reports whether an earlier moment is shown.
+func (m *Model) away() bool { return m.travel.seq != 0 }
+
+// travelTo asks for the moment after the record seq. From the last record on it is the present.
+func (m *Model) travelTo(seq int64) tea.Cmd {
+	if seq >= m.past.seq {
+		return m.present()
+	}
+	seq = max(1, seq)
+	m.travel.wanted = seq
+	ref, out := m.ref, m.out
+	return func() tea.Msg { return out.Moment(ref, seq) }
+}
+
+// present leads back to the present.
+func (m *Model) present() tea.Cmd {
+	if m.away() {
+		m.team, m.feed = m.travel.live, m.travel.liveLog
+	}
+	m.travel = travel{}
+	return nil
+}
+
+// arrives takes a moment. One that was overtaken by another wish is dropped.
+func (m *Model) arrives(msg momentMsg) {
+	if msg.ref != m.ref || msg.seq != m.travel.wanted {
+		return
+	}
+	m.travel.wanted = 0
+	if msg.err != "" {
+		m.notice = notice{msg.err, alarm}
+		return
+	}
+	if !m.away() {
+		m.travel.live, m.travel.liveLog = m.team, m.feed
+	}
+	m.travel.seq, m.team, m.feed, m.scroll = msg.seq, msg.view, msg.feed, 0
+}
+
+// from returns the record from which a step leads on: the one that was asked for, else the one that
+// is shown.
+func (m *Model) from() int64 { return cmp.Or(m.travel.wanted, m.travel.seq, m.past.seq) }
+
+// step goes that many records on, or back.
+func (m *Model) step(by int64) tea.Cmd { return m.travelTo(m.from() + by) }
+
+// toMark goes to the next mark, or to the one before.
+func (m *Model) toMark(forward bool) tea.Cmd {
+	find, what := m.past.marks.Previous, "before"
+	if forward {
+		find, what = m.past.marks.Next, "after"
+	}
+	mark, is := find(m.from())
+	switch {
+	case is:
+		return m.travelTo(mark.Seq)
+	case forward && m.away():
+		return m.present()
+	}
+	m.notice = notice{"There is no failure, wait or commit " + what + " this moment.", faint}
+	return nil
+}
+
+// pastKeys are the keys of time travel.
+func pastKeys() []key {
+	const where = inTeam
+	far := func(m *Model) int64 { return max(1, m.past.seq/20) }
+	return []key{
+		{[]string{"["}, where, "", "show the team one record earlier", noPast, func(m *Model) tea.Cmd { return m.step(-1) }},
+		{[]string{"]"}, where, "", "show the team one record later", notAway, func(m *Model) tea.Cmd { return m.step(1) }},
+		{[]string{"{"}, where, "past", "go back to the last failure, wait or commit", noPast, func(m *Model) tea.Cmd {
+			return m.toMark(false)
+		}},
+		{[]string{"}"}, where, "", "go on to the next failure, wait or commit", notAway, func(m *Model) tea.Cmd {
+			return m.toMark(true)
+		}},
+		{[]string{"<"}, where, "", "go back by a twentieth of the history", noPast, func(m *Model) tea.Cmd {
+			return m.step(-far(m))
+		}},
+		{[]string{">"}, where, "", "go on by a twentieth of the history", notAway, func(m *Model) tea.Cmd {
+			return m.step(far(m))
+		}},
+		{[]string{"0"}, where, "", "return to the present", notAway, (*Model).present},
+		{[]string{"s"}, inTeam, "", "show what changed since you last looked", noSummary, (*Model).showSince},
+	}
+}
+
+func noPast(m *Model) string {
+	if m.past == nil || !m.past.whole {
+		return "The history has not been read yet."
+	}
+	return ""
+}
+
+func notAway(m *Model) string {
+	if why := noPast(m); why != "" {
+		return why
+	}
+	if !m.away() && m.travel.wanted == 0 {
+		return "This is the present. [ shows the team one record earlier."
+	}
+	return ""
+}
+
+func noSummary(m *Model) string {
+	switch {
+	case m.past == nil || !m.past.whole:
+		return "The history has not been read yet."
+	case m.past.seen == 0:
+		return "You look at this team for the first time."
+	case m.past.since == nil || len(m.past.since.Lines(m.called)) == 0:
+		return "Nothing changed since you last looked."
+	}
+	return ""
+}
+
+// showSince shows what changed since the person looked the last time.
+func (m *Model) showSince() tea.Cmd {
+	sum := m.past.since
+	text := []string{"  " + faint.on(fmt.Sprintf("records %d to %d, %s to %s", sum.From, sum.To, render.Clock(sum.Began),
+		render.Clock(sum.End))), ""}
+	for _, l := range sum.Lines(m.called) {
+		for i, part := range wrap(oneLine(l), m.width-4) {
+			text = append(text, []string{"· ", "  "}[min(i, 1)]+part)
+		}
+	}
+	m.overlay = &pager{title: "Since you last looked", text: text}
+	return nil
+}
+
+// called returns what a task of the open team is called.
+func (m *Model) called(id string) string {
+	if v := m.presentView(); v != nil {
+		if i := slices.IndexFunc(v.tasks, func(t taskRow) bool { return t.id == id }); i >= 0 {
+			return v.tasks[i].called
+		}
+	}
+	return "#" + id
+}
+
+// presentView is the open team as it is now.
+func (m *Model) presentView() *teamView {
+	if m.away() {
+		return m.travel.live
+	}
+	return m.team
+}
+
+// reader returns the name of the lead if that is a person, who gets its mail; "" otherwise.
+func (m *Model) reader() string {
+	if v := m.presentView(); v != nil && slices.ContainsFunc(v.members, func(r memberRow) bool {
+		return r.lead && r.agent == team.External
+	}) {
+		return v.lead
+	}
+	return ""
+}
+
+// name is the name of the open team.
+func (m *Model) name() string {
+	if v := m.presentView(); v != nil {
+		return v.name
+	}
+	return oneLine(m.ref)
+}

@@ -1,0 +1,158 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/journal/recorded"
+	"cadre/internal/team"
+)
+
+// moment is what the source answers for a moment of the story.
+func (x *screen) moment(ref string, seq int64) tea.Msg {
+	x.t.Helper()
+	var encoded [][]byte
+	for _, r := range x.story.records {
+		encoded = append(encoded, team.AppendRecord(nil, r))
+	}
+	j := memjournal.New("demo-1", encoded...).Open()
+	s, err := recorded.NewPast(j.Read, j.Snapshot).At(x.t.Context(), seq)
+	if err != nil {
+		return momentMsg{ref: ref, seq: seq, err: err.Error()}
+	}
+	msg := momentMsg{ref: ref, seq: seq, view: viewOf(ref, s, nil)}
+	for _, r := range x.story.records[:seq] {
+		msg.feed = append(msg.feed, feedOf(r, s)...)
+	}
+	return msg
+}
+
+// TestTimeTravel walks through the history with the keys, and checks that each moment is shown as it
+// was, that news of the present do not disturb it, and that nothing can be done there.
+func TestTimeTravel(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 100, 30)
+	x.keys("enter")
+	x.keys("[")
+	if !strings.Contains(x.notice.text, "not been read yet") {
+		t.Errorf("before the history is there: %q", x.notice.text)
+	}
+	x.send(s.message())
+	x.send(recordsMsg{ref: "demo", fresh: true, records: s.records, whole: true})
+	last := s.state.Seq()
+	x.keys("]")
+	if x.away() || !strings.Contains(x.notice.text, "This is the present") {
+		t.Errorf("%d, %q", x.travel.seq, x.notice.text)
+	}
+	x.keys("[")
+	if x.travel.seq != last-1 || x.team.seq != last-1 || len(x.team.requests) != 1 {
+		t.Fatalf("at %d, %+v", x.travel.seq, x.team)
+	}
+	if frame := stripped(strings.Join(x.frame(), "\n")); !strings.Contains(frame, fmt.Sprintf("record %d of %d", last-1, last)) {
+		t.Errorf("no slider:\n%s", frame)
+	}
+	x.keys("D")
+	if len(x.asked) > 0 && strings.Contains(x.asked[len(x.asked)-1], "SetDelegate") {
+		t.Error("a command was sent from the past")
+	}
+	x.keys("y")
+	if !strings.Contains(x.notice.text, "in the past") {
+		t.Errorf("the notice is %q", x.notice.text)
+	}
+	// The present goes on meanwhile.
+	s.do("ann", &team.SendMessage{To: "bob", Body: "later"})
+	x.send(s.message())
+	x.send(recordsMsg{ref: "demo", records: s.records[last:], whole: true})
+	if x.team.seq != last-1 || strings.Contains(strings.Join(x.frame(), ""), "later") {
+		t.Errorf("the past changed: %d", x.team.seq)
+	}
+	x.keys("{")
+	if x.travel.seq != last-1 || !strings.Contains(x.notice.text, "no failure, wait or commit before") {
+		t.Errorf("at %d, %q", x.travel.seq, x.notice.text)
+	}
+	x.keys("}")
+	if x.travel.seq != last || len(x.team.requests) != 2 {
+		t.Errorf("the mark after it: %d", x.travel.seq)
+	}
+	x.keys("}")
+	if x.away() {
+		t.Errorf("behind the last mark: %d", x.travel.seq)
+	}
+	x.keys("{", "{")
+	if x.travel.seq != last-1 {
+		t.Errorf("the second mark before the present: %d", x.travel.seq)
+	}
+	for range 40 {
+		x.keys("<")
+	}
+	if x.travel.seq != 1 || len(x.team.members) != 1 || len(x.team.tasks) != 0 {
+		t.Errorf("at the beginning: %d, %+v", x.travel.seq, x.team)
+	}
+	x.keys("}")
+	if x.travel.seq != last-1 {
+		t.Errorf("no mark after: %d", x.travel.seq)
+	}
+	x.keys("esc")
+	if x.away() || x.place != atTeam || x.team.seq != s.state.Seq() || !strings.Contains(fmt.Sprint(x.feed), "later") {
+		t.Errorf("back at %d, place %d, team at %d", x.travel.seq, x.place, x.team.seq)
+	}
+	// Keys that are faster than the answers lead to the last wish alone.
+	x.travel.wanted = 5
+	x.send(x.moment("demo", 9))
+	if x.away() {
+		t.Error("a moment came that nobody wants any more")
+	}
+	x.send(momentMsg{ref: "demo", seq: 5, err: "the state after record 5 is lost"})
+	if x.away() || x.notice.look != alarm || x.travel.wanted != 0 {
+		t.Errorf("%+v, %+v", x.travel, x.notice)
+	}
+}
+
+// TestSinceYouLastLooked checks the summary of what happened while another team was shown.
+func TestSinceYouLastLooked(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 100, 30)
+	x.open(s)
+	x.keys("s")
+	if !strings.Contains(x.notice.text, "for the first time") {
+		t.Errorf("%q", x.notice.text)
+	}
+	x.keys("esc")
+	x.send(x.open2("docs")())
+	s.do("ann", &team.CompleteTask{Task: "1", Fence: 1, Result: "done"})
+	s.do("bob", &team.SendMessage{To: "lead", Body: "which grammar?", Intent: "question"})
+	x.keys("enter")
+	x.send(s.message())
+	x.send(recordsMsg{ref: "demo", fresh: true, records: s.records, whole: true})
+	if !strings.Contains(x.notice.text, "2 changes since you last looked at demo") {
+		t.Errorf("the notice is %q", x.notice.text)
+	}
+	x.keys("s")
+	if x.overlay == nil || !slices.Contains(x.overlay.text, "· bob asks: which grammar?") ||
+		!slices.Contains(x.overlay.text, "· 1 task was completed: lexer.") {
+		t.Errorf("%+v", x.overlay)
+	}
+}
+
+// open2 shows another team.
+func (x *screen) open2(ref string) tea.Cmd { return x.Model.open(ref) }
+
+// TestGapsAreShown checks that the lanes go on behind lost records, and say so.
+func TestGapsAreShown(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.keys("enter")
+	x.send(s.message())
+	x.send(recordsMsg{ref: "demo", fresh: true, records: s.records[:3]})
+	x.send(recordsMsg{ref: "demo", lost: s.state})
+	x.send(recordsMsg{ref: "demo", whole: true})
+	x.keys("4")
+	if frame := strings.Join(x.frame(), "\n"); !strings.Contains(frame, "lost to damage") || !strings.Contains(frame, "bob") {
+		t.Errorf("%s", frame)
+	}
+}
