@@ -1,0 +1,135 @@
+package pane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Member is a member of a team, as its pane shows it.
+type Member struct {
+	Name  string
+	State string // one word
+	Color string // by the name that Claude Code has for it
+}
+
+// Backend is a terminal program that shows panes.
+type Backend interface {
+	// Open opens a pane that runs the command, which is marked with the member's name.
+	Open(ctx context.Context, member string, command []string) error
+	// Title shows the member's name and state at its pane. A program that has no titles returns nil.
+	Title(ctx context.Context, m Member) error
+	// Close closes the pane of the member. It returns nil if there is none.
+	Close(ctx context.Context, member string) error
+	// Open panes of the team, by member, with the id that the program has for each.
+	Panes(ctx context.Context) (map[string]string, error)
+}
+
+// Options are what Keep needs.
+type Options struct {
+	Backend Backend
+	// Members returns the members that are to have a pane, in the order in which they joined.
+	Members func() []Member
+	// Wait returns when the members may have changed, or ctx ends.
+	Wait func(ctx context.Context) error
+	// Command returns what the pane of a member runs.
+	Command func(member string) []string
+	// Changed is called with the panes after they changed; nil for nothing.
+	Changed func(panes map[string]string)
+}
+
+// callTime bounds what is asked of a terminal program at once.
+const callTime = 10 * time.Second
+
+// Keep keeps a pane open for each member until ctx ends. The panes stay then: their viewers end with
+// their members. It returns an error if the terminal program cannot be used any more.
+func Keep(ctx context.Context, o Options) error {
+	k := keeper{Options: o, opened: map[string]bool{}, titles: map[string]Member{}}
+	for {
+		if err := k.step(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("panes: %w", err)
+		}
+		if o.Wait(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+type keeper struct {
+	Options
+	opened map[string]bool   // members that got a pane or had one
+	titles map[string]Member // as shown
+	last   map[string]string // the panes that Changed was told of
+}
+
+// step opens what is missing, and closes what is left over.
+func (k *keeper) step(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	panes, err := k.Backend.Panes(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, changed := map[string]bool{}, false
+	for _, m := range k.Members() {
+		wanted[m.Name] = true
+		_, there := panes[m.Name]
+		if !there {
+			delete(k.titles, m.Name)
+			if k.opened[m.Name] { // the person closed it
+				continue
+			}
+			if err := k.Backend.Open(ctx, m.Name, k.Command(m.Name)); err != nil {
+				return err
+			}
+			changed = true
+		}
+		k.opened[m.Name] = true
+		if k.titles[m.Name] != m {
+			if err := k.Backend.Title(ctx, m); err != nil {
+				return err
+			}
+			k.titles[m.Name] = m
+		}
+	}
+	for name := range panes {
+		if !wanted[name] {
+			if err := k.Backend.Close(ctx, name); err != nil {
+				return err
+			}
+			changed = true
+		}
+	}
+	for name := range k.opened {
+		if !wanted[name] { // another member may get the name
+			delete(k.opened, name)
+			delete(k.titles, name)
+		}
+	}
+	if changed {
+		if panes, err = k.Backend.Panes(ctx); err != nil {
+			return err
+		}
+	}
+	if k.Changed != nil && (k.last == nil || !equal(k.last, panes)) {
+		k.Changed(panes)
+		k.last = panes
+	}
+	return nil
+}
+
+func equal(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, id := range a {
+		if b[name] != id {
+			return false
+		}
+	}
+	return true
+}
+
+// Gone reports whether the error of [Keep] says that the terminal program has ended.
+func Gone(err error) bool { return errors.Is(err, errGone) }

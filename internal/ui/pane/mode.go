@@ -1,0 +1,143 @@
+package pane
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Mode is where the members of a team are shown.
+type Mode string
+
+// These are the modes, by the names of Claude Code's setting teammateMode.
+const (
+	Auto      Mode = "auto"       // panes where the terminal has them
+	InProcess Mode = "in-process" // no panes
+	Tmux      Mode = "tmux"       // panes of tmux
+	ITerm2    Mode = "iterm2"     // panes of iTerm2
+)
+
+// Modes returns all modes.
+func Modes() []Mode { return []Mode{Auto, InProcess, Tmux, ITerm2} }
+
+// Place is what a choice depends on.
+type Place struct {
+	Terminal bool // standard output is a terminal
+	Getenv   func(string) string
+	Find     func(program string) error // nil if the program is in PATH
+}
+
+// Choice is the mode that was chosen: never [Auto].
+type Choice struct {
+	Mode Mode
+	Note string // why it is not the mode that was set; "" if it is
+}
+
+// Choose returns the mode for the flag, or else for the setting; both may be empty. A flag that
+// cannot be had is an error. A setting that cannot be had is replaced, with a note on a terminal.
+func Choose(flag, setting string, p Place) (Choice, error) {
+	if flag != "" {
+		mode, err := parse(flag)
+		if err != nil {
+			return Choice{}, fmt.Errorf("--teammate-mode %w", err)
+		}
+		if mode == Auto {
+			return Choice{Mode: p.usual()}, nil
+		}
+		if why := p.refuses(mode); why != "" {
+			return Choice{}, fmt.Errorf("--teammate-mode %s: %s", mode, why)
+		}
+		return Choice{Mode: mode}, nil
+	}
+	if setting == "" {
+		return Choice{Mode: p.usual()}, nil
+	}
+	mode, err := parse(setting)
+	why := ""
+	if err == nil && mode != Auto {
+		why = p.refuses(mode)
+	}
+	switch {
+	case err != nil:
+		why = "teammateMode in settings.json " + err.Error()
+	case mode == Auto:
+		return Choice{Mode: p.usual()}, nil
+	case why == "":
+		return Choice{Mode: mode}, nil
+	default:
+		why = fmt.Sprintf("teammateMode is %s: %s", mode, why)
+	}
+	instead := Choice{Mode: p.usual()}
+	if p.Terminal {
+		instead.Note = fmt.Sprintf("%s. Used instead: %s", why, instead.Mode)
+	}
+	return instead, nil
+}
+
+func parse(text string) (Mode, error) {
+	var names []string
+	for _, m := range Modes() {
+		if text == string(m) {
+			return m, nil
+		}
+		names = append(names, string(m))
+	}
+	return "", fmt.Errorf("is %q; use %s", text, strings.Join(names, ", "))
+}
+
+// usual returns the mode that Auto stands for.
+func (p Place) usual() Mode {
+	switch {
+	case !p.Terminal:
+	case p.Getenv("TMUX") != "":
+		if p.refuses(Tmux) == "" {
+			return Tmux
+		}
+	case p.refuses(ITerm2) == "":
+		return ITerm2
+	}
+	return InProcess
+}
+
+// refuses says why the mode cannot be had here; "" if it can.
+func (p Place) refuses(mode Mode) string {
+	switch mode {
+	case Tmux:
+		if p.Getenv("TMUX") != "" {
+			return missing(p.Find("tmux"), "tmux is not in PATH")
+		}
+		if name := p.without(); name != "" {
+			return name + " has no panes that cadre can open; run cadre inside tmux: tmux new-session"
+		}
+		return "this is not a window of tmux; start one with: tmux new-session"
+	case ITerm2:
+		if p.Getenv("ITERM_SESSION_ID") == "" {
+			return "this is not a window of iTerm2"
+		}
+		return missing(p.Find("it2"), "it2 is not in PATH; install it with: pipx install it2, and allow iTerm2's Python API")
+	}
+	return ""
+}
+
+func missing(err error, text string) string {
+	if err == nil {
+		return ""
+	}
+	return text
+}
+
+// without returns the name of a terminal whose panes no program can open; "" for any other.
+func (p Place) without() string {
+	switch {
+	case p.Getenv("TERM_PROGRAM") == "vscode":
+		return "The terminal of VS Code"
+	case p.Getenv("WT_SESSION") != "":
+		return "Windows Terminal"
+	case p.Getenv("TERM_PROGRAM") == "ghostty":
+		return "Ghostty"
+	}
+	return ""
+}
+
+// errGone reports that the terminal program is not running any more.
+var errGone = errors.New("the program that shows the panes has ended")

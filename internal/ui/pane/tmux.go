@@ -1,0 +1,221 @@
+package pane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cadre/internal/sys/proc"
+)
+
+// tmux shows panes in windows of the tmux session in which cadre runs.
+//
+// A window of ours has the option @cadre-team with the team's id. A pane of ours has @cadre-member
+// with the team's id and the member's name, and @cadre-title with what its border shows.
+type tmux struct {
+	run  func(ctx context.Context, args ...string) (string, error)
+	pane string // in which cadre runs
+	id   string // of the team
+	name string // of the team
+	env  []string
+}
+
+// NewTmux returns the panes of the team in the tmux of this process. env is added to the environment
+// of what runs in a pane.
+func NewTmux(getenv func(string) string, teamID, teamName string, env []string) Backend {
+	socket, _, _ := strings.Cut(getenv("TMUX"), ",")
+	return &tmux{pane: getenv("TMUX_PANE"), id: teamID, name: teamName, env: env,
+		run: func(ctx context.Context, args ...string) (string, error) { return call(ctx, socket, args) }}
+}
+
+// keepOutput bounds what is read of an answer.
+const keepOutput = 256 << 10
+
+// call runs one tmux command.
+func call(ctx context.Context, socket string, args []string) (string, error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return "", err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	out, said := &proc.Capture{Head: keepOutput}, &proc.Capture{Head: 400}
+	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{"tmux", "-S", socket}, args...), Stdout: out, Stderr: said},
+		proc.Ladder{Term: -1})
+	switch why := strings.TrimSpace(said.String()); {
+	case err != nil && !errors.Is(err, proc.ErrLeft):
+		return "", err
+	case exit.Code != 0 && (strings.Contains(why, "no server running") || strings.Contains(why, "error connecting") ||
+		strings.Contains(why, "server exited")):
+		return "", errGone
+	case exit.Code != 0:
+		return "", fmt.Errorf("tmux %s: %s", args[0], why)
+	}
+	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+func (t *tmux) mark(member string) string { return t.id + " " + member }
+
+// own is a pane of the team.
+type own struct{ pane, window, member string }
+
+func (t *tmux) list(ctx context.Context) (all []own, err error) {
+	text, err := t.run(ctx, "list-panes", "-a", "-F", "#{pane_id} #{window_id} #{pane_dead} #{@cadre-member}")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(text) {
+		parts := strings.Fields(line)
+		if len(parts) == 5 && parts[2] != "1" && parts[3] == t.id {
+			all = append(all, own{parts[0], parts[1], parts[4]})
+		}
+	}
+	return all, nil
+}
+
+func (t *tmux) Panes(ctx context.Context) (map[string]string, error) {
+	all, err := t.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	panes := make(map[string]string, len(all))
+	for _, p := range all {
+		panes[p.member] = p.pane
+	}
+	return panes, nil
+}
+
+// most returns how many panes a window of that size shows so that each can be read.
+func most(width, height int) int {
+	switch {
+	case width >= 160 && height >= 45:
+		return 6
+	case width >= 70 && height >= 20:
+		return 4
+	}
+	return 2
+}
+
+func (t *tmux) Open(ctx context.Context, member string, command []string) error {
+	window, err := t.room(ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{"-d", "-P", "-F", "#{pane_id} #{window_id}"}
+	for _, v := range t.env {
+		args = append(args, "-e", v)
+	}
+	if window != "" {
+		args = append([]string{"split-window", "-t", window}, args...)
+	} else {
+		session, err := t.run(ctx, "display-message", "-p", "-t", t.pane, "#{session_id}")
+		if err != nil {
+			return err
+		}
+		args = append([]string{"new-window", "-n", "cadre " + t.name, "-t", session + ":"}, args...)
+	}
+	text, err := t.run(ctx, append(append(args, "--"), command...)...)
+	if err != nil {
+		return err
+	}
+	pane, in, _ := strings.Cut(text, " ")
+	// A viewer that ended at once has no pane any more, so these may fail.
+	_, err = t.run(ctx, "set-option", "-p", "-t", pane, "@cadre-member", t.mark(member), ";",
+		"set-option", "-w", "-t", in, "@cadre-team", t.id, ";",
+		"set-option", "-w", "-t", in, "remain-on-exit", "off", ";",
+		"set-option", "-w", "-t", in, "allow-rename", "off", ";",
+		"set-option", "-w", "-t", in, "automatic-rename", "off", ";",
+		"set-option", "-w", "-t", in, "pane-border-status", "top", ";",
+		"set-option", "-w", "-t", in, "pane-border-format", " #{@cadre-title} ", ";",
+		"select-layout", "-t", in, "tiled")
+	if err != nil && !errors.Is(err, errGone) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// room returns a window of the team with room for one more pane; "" for none.
+func (t *tmux) room(ctx context.Context) (string, error) {
+	text, err := t.run(ctx, "list-windows", "-a", "-F",
+		"#{window_id} #{window_panes} #{window_width} #{window_height} #{@cadre-team}")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(text) {
+		parts := strings.Fields(line)
+		if len(parts) != 5 || parts[4] != t.id {
+			continue
+		}
+		var n [3]int
+		for i := range n {
+			n[i], _ = strconv.Atoi(parts[i+1])
+		}
+		if n[0] < most(n[1], n[2]) {
+			return parts[0], nil
+		}
+	}
+	return "", nil
+}
+
+// colors are tmux's names for the colors of members.
+var colors = map[string]string{"blue": "blue", "green": "green", "yellow": "yellow", "purple": "magenta",
+	"orange": "colour208", "pink": "colour205", "cyan": "cyan", "red": "red"}
+
+func (t *tmux) Title(ctx context.Context, m Member) error {
+	color := colors[m.Color]
+	if color == "" {
+		color = "default"
+	}
+	return t.with(ctx, m.Name, func(pane string) []string {
+		return []string{"set-option", "-p", "-t", pane, "@cadre-title",
+			"#[fg=" + color + ",bold]" + m.Name + "#[default] " + m.State}
+	})
+}
+
+func (t *tmux) Close(ctx context.Context, member string) error {
+	all, err := t.list(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.with(ctx, member, func(pane string) []string { return []string{"kill-pane", "-t", pane} }); err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.member == member { // the others take its room; the window is gone if it was the last one
+			_, err := t.run(ctx, "select-layout", "-t", p.window, "tiled")
+			if errors.Is(err, errGone) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// with runs a command on the pane of the member, if the pane has the member's mark at that moment.
+// It returns nil if there is none.
+func (t *tmux) with(ctx context.Context, member string, command func(pane string) []string) error {
+	all, err := t.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.member != member {
+			continue
+		}
+		var words []string
+		for _, word := range command(p.pane) {
+			words = append(words, quote(word))
+		}
+		_, err := t.run(ctx, "if-shell", "-F", "-t", p.pane, "#{==:#{@cadre-member},"+t.mark(member)+"}",
+			strings.Join(words, " "))
+		if err != nil && !errors.Is(err, errGone) && ctx.Err() == nil {
+			return nil // the pane closed meanwhile
+		}
+		return err
+	}
+	return nil
+}
+
+// quote quotes a word for tmux's own parser.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

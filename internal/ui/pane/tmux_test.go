@@ -1,0 +1,242 @@
+package pane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// terminal is a tmux server with the person's window.
+type terminal struct {
+	t      *testing.T
+	socket string
+	pane   string // of the person
+}
+
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed")
+	}
+	dir, err := os.MkdirTemp("", "pane") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	w := &terminal{t: t, socket: filepath.Join(dir, "s")}
+	w.begin()
+	t.Cleanup(func() { exec.Command("tmux", "-S", w.socket, "kill-server").Run() })
+	return w
+}
+
+func (w *terminal) begin() {
+	w.pane = w.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "cat")
+}
+
+func (w *terminal) tmux(args ...string) string {
+	w.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-S", w.socket}, args...)...).CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("tmux %q: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// backend returns the panes of a team in the terminal.
+func (w *terminal) backend() Backend {
+	env := map[string]string{"TMUX": w.socket + ",1,0", "TMUX_PANE": w.pane}
+	return NewTmux(func(name string) string { return env[name] }, "TEAM", "demo", []string{"SEEN=yes"})
+}
+
+// roster is a team whose members change.
+type roster struct {
+	mu      sync.Mutex
+	members []Member
+	changed chan struct{}
+}
+
+func (r *roster) set(states ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members = nil
+	for _, s := range states {
+		name, state, _ := strings.Cut(s, " ")
+		r.members = append(r.members, Member{Name: name, State: state, Color: "blue"})
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// keep keeps the panes of the roster until end is called. failed gets the error of Keep.
+func (r *roster) keep(b Backend) (end func(), failed chan error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	failed = make(chan error, 1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		failed <- Keep(ctx, Options{Backend: b,
+			Members: func() []Member {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				return slices.Clone(r.members)
+			},
+			Wait: func(ctx context.Context) error {
+				r.mu.Lock()
+				changed := r.changed
+				r.mu.Unlock()
+				select {
+				case <-changed:
+				case <-time.After(50 * time.Millisecond):
+				case <-ctx.Done():
+				}
+				return ctx.Err()
+			},
+			Command: func(member string) []string {
+				return []string{"sh", "-c", `echo "this is $0 $SEEN"; exec cat`, member}
+			}})
+	}()
+	return func() { cancel(); <-ended }, failed
+}
+
+// want waits until the panes are those of the members, with these titles.
+func (w *terminal) want(titles ...string) {
+	w.t.Helper()
+	titles = slices.Sorted(slices.Values(titles))
+	var got []string
+	for range 100 {
+		got = nil
+		for line := range strings.Lines(w.tmux("list-panes", "-a", "-F", "#{@cadre-member}|#{@cadre-title}")) {
+			mark, title, _ := strings.Cut(strings.TrimSpace(line), "|")
+			if name, ours := strings.CutPrefix(mark, "TEAM "); ours {
+				title = strings.TrimPrefix(title, "#[fg=blue,bold]"+name+"#[default] ")
+				got = append(got, name+" "+title)
+			}
+		}
+		slices.Sort(got)
+		if slices.Equal(got, titles) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.t.Errorf("the panes are %q, want %q", got, titles)
+}
+
+// TestPanes lets a team grow, change and shrink in a real tmux.
+func TestPanes(t *testing.T) {
+	w := newTerminal(t)
+	before := w.tmux("show-options", "-g") + w.tmux("show-options", "-gw") + w.tmux("display-message", "-p", "-t", w.pane,
+		"#{window_name} #{window_panes} #{window_active}")
+	r := &roster{changed: make(chan struct{})}
+	r.set("ann working", "bob idle")
+	end, _ := r.keep(w.backend())
+	w.want("ann working", "bob idle")
+	r.set("ann idle", "bob idle")
+	w.want("ann idle", "bob idle")
+	var twelve []string
+	for i := range 12 {
+		twelve = append(twelve, fmt.Sprintf("m%d working", i))
+	}
+	r.set(twelve...)
+	w.want(twelve...)
+	for line := range strings.Lines(w.tmux("list-windows", "-a", "-F", "#{@cadre-team} #{window_panes}")) {
+		if of, n, _ := strings.Cut(strings.TrimSpace(line), " "); of == "TEAM" && n > "4" {
+			t.Errorf("a window of 80x24 has %s panes", n)
+		}
+	}
+	// A pane that the person closed stays closed.
+	pane := w.of("m3")
+	w.tmux("kill-pane", "-t", pane)
+	rest := slices.Delete(slices.Clone(twelve), 3, 4)
+	w.want(rest...)
+	r.set(twelve...)
+	time.Sleep(200 * time.Millisecond)
+	w.want(rest...)
+	end()
+	// The next process finds the others, and opens that one.
+	end, _ = r.keep(w.backend())
+	w.want(twelve...)
+	r.set()
+	w.want()
+	end()
+	if after := w.tmux("show-options", "-g") + w.tmux("show-options", "-gw") + w.tmux("display-message", "-p", "-t", w.pane,
+		"#{window_name} #{window_panes} #{window_active}"); after != before {
+		t.Errorf("the person's tmux changed from\n%s\nto\n%s", before, after)
+	}
+	if n := w.tmux("list-windows", "-a", "-F", "x"); n != "x" {
+		t.Errorf("windows are left over: %q", n)
+	}
+}
+
+// of returns the pane of the member.
+func (w *terminal) of(member string) string {
+	w.t.Helper()
+	for line := range strings.Lines(w.tmux("list-panes", "-a", "-F", "#{pane_id} #{@cadre-member}")) {
+		if id, mark, _ := strings.Cut(strings.TrimSpace(line), " "); mark == "TEAM "+member {
+			return id
+		}
+	}
+	w.t.Fatalf("%s has no pane", member)
+	return ""
+}
+
+// TestViewer checks that the command runs in the pane with its environment.
+func TestViewer(t *testing.T) {
+	w := newTerminal(t)
+	r := &roster{changed: make(chan struct{})}
+	r.set("ann working")
+	end, _ := r.keep(w.backend())
+	defer end()
+	w.want("ann working")
+	for range 100 {
+		if strings.Contains(w.tmux("capture-pane", "-p", "-t", w.of("ann")), "this is ann yes") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error("the pane does not show the viewer")
+}
+
+// TestServerKilled checks that Keep ends when the server is killed, and that no pane of a new server
+// with the id of an old one is touched.
+func TestServerKilled(t *testing.T) {
+	w := newTerminal(t)
+	r := &roster{changed: make(chan struct{})}
+	r.set("ann working")
+	b := w.backend()
+	end, failed := r.keep(b)
+	w.want("ann working")
+	w.tmux("kill-server")
+	select {
+	case err := <-failed:
+		if !Gone(err) {
+			t.Errorf("Keep ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Keep does not notice that the server is gone")
+	}
+	end()
+	for { // the old server may still hold the socket
+		if exec.Command("tmux", "-S", w.socket, "-f", "/dev/null", "new-session", "-d", "cat").Run() == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.tmux("split-window", "-d", "cat") // it has the id that ann's pane had
+	if err := b.Close(t.Context(), "ann"); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(w.tmux("list-panes", "-a"), "\n") + 1; n != 2 {
+		t.Errorf("%d panes are left of two strangers", n)
+	}
+}
