@@ -76,6 +76,7 @@ the history of this machine, --at the history of a branch, and cadre pull the hi
 		"was redacted; may be repeated")
 	c.Flags().StringVar(&from.at, "at", "", "with --from-git, the branch to continue from where there are two "+
 		"histories: cadre/TEAM or REMOTE/cadre/TEAM")
+	a.paneFlag(c)
 	c.Flags().BoolVar(&how.takeOver, "take-over", false, "take the lead from another session, even if it is alive")
 	c.Flags().BoolVar(&how.ours, "ours", false, "continue the history of this machine; the other one stays "+
 		"reachable from the branch")

@@ -29,6 +29,7 @@ type app struct {
 	out   output
 	err   output
 	json  bool
+	panes string // the flag --teammate-mode
 }
 
 func newApp() *app { return &app{out: standardOutput(), err: standardError()} }

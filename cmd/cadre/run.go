@@ -97,6 +97,7 @@ With --json every record is printed as it happens, one a line, and the result la
 	f.BoolVar(&r.yes, "yes", false, "apply the changes of a team file without asking")
 	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task of the unfinished team again; can be repeated")
 	r.lead.flags(c)
+	r.paneFlag(c)
 	return c
 }
 
@@ -278,18 +279,25 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	if commits && o.Consolidates(ctx) { // an earlier run got this far
 		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
 	}
+	choice, err := a.choosePanes(o.Dir)
+	if err != nil {
+		return err
+	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
+	shown := a.showMembers(ctx, choice, p.note)
 	o.Engine.Log, o.Began, o.Said = p.note, p.began, p.said
 	o.Saw = func(r *team.Record, of *engine.Team) {
 		p.saw(r, of)
 		asker.saw(ctx, r, of)
+		shown.saw(of)
 	}
 	o.Hurry, o.Kill = a.haste.hurry, a.haste.kill
 	defer a.notifies(context.WithoutCancel(ctx), p.note)()
 	stop := a.announce(ctx, p.note, p.sessions)
 	r, err := run.Run(ctx, o)
 	stop()
+	shown.stop()
 	p.clear()
 	if err != nil {
 		return a.moving(err, o.File.Name, "cadre resume "+o.File.Name)

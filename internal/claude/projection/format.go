@@ -83,9 +83,14 @@ type Task struct {
 // colors lists the colors of teammates in the order in which Claude Code assigns them.
 var colors = []string{"blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"}
 
-// configOf returns the roster of the team, under the name of its folders. Like Claude Code's, it
+// Color returns the color of the member that joined as number n after the lead, so that members keep
+// their colors when others end.
+func Color(n int) string { return colors[(n-1)%len(colors)] }
+
+// configOf returns the roster of the team, under the name of its folders. panes says where members
+// are shown; the others are shown in the process that runs them. Like Claude Code's, it
 // does not include members that have ended.
-func configOf(s *team.State, name string) *Config {
+func configOf(s *team.State, name string, panes map[string]Pane) *Config {
 	t := s.Team()
 	t.Name = name
 	c := &Config{
@@ -112,7 +117,10 @@ func configOf(s *team.State, name string) *Config {
 				entry.AgentType = m.Agent
 			}
 			entry.Model, entry.Prompt, entry.Mode = &m.Model, &m.Prompt, m.PermissionMode
-			entry.Color = colors[(i-1)%len(colors)] // by order of joining, so that it keeps its color when others end
+			entry.Color = Color(i)
+			if p, shown := panes[m.Name]; shown {
+				entry.BackendType, entry.TmuxPaneID = p.Backend, p.ID
+			}
 			entry.PlanModeRequired = new(m.Plan.Required)
 			entry.IsActive = new(m.Status == team.Spawning || m.Status == team.Active)
 		}

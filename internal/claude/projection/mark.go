@@ -24,6 +24,7 @@ type mark struct {
 	// in nanoseconds.
 	Tasks int64  `json:"tasks,omitempty"`
 	State string `json:"state,omitempty"` // "", foreign or removed
+	Panes string `json:"panes,omitempty"` // checksum of the panes that were projected
 }
 
 const (

@@ -57,6 +57,7 @@ func (p *Projector) Repair(ctx context.Context, j journal.Journal, s *team.State
 func (p *Projector) run(ctx context.Context, j journal.Journal, s *team.State, whole bool) (files int, err error) {
 	t := s.Team()
 	r := &run{Projector: p, ctx: ctx, journal: j, state: s, whole: whole, folders: foldersOf(p.Claude, t, p.step)}
+	r.panes, r.shown = readPanes(filepath.Dir(p.Mark))
 	err = r.project()
 	for _, aside := range r.aside {
 		if p.Log != nil {
@@ -79,6 +80,8 @@ type run struct {
 	journal journal.Journal
 	state   *team.State
 	whole   bool // compare every file
+	panes   map[string]Pane
+	shown   string // checksum of the panes
 }
 
 // mostNumbers bounds the names that are tried for a team beside another one.
@@ -166,7 +169,7 @@ func (r *run) project() error {
 		return err
 	}
 	r.at("mark")
-	last := mark{Team: r.team.ID, Seq: r.state.Seq(), Tasks: r.tasksChanged()}
+	last := mark{Team: r.team.ID, Seq: r.state.Seq(), Tasks: r.tasksChanged(), Panes: r.shown}
 	if r.name != r.team.Name {
 		last.Name = r.name
 	}
@@ -181,7 +184,7 @@ func (r *run) done(m mark) (bool, error) {
 	case m.State == removed:
 		return true, nil
 	case m.Seq == r.state.Seq():
-		return !r.whole && m.Tasks == r.tasksChanged() && r.intact(), nil
+		return !r.whole && m.Tasks == r.tasksChanged() && m.Panes == r.shown && r.intact(), nil
 	case m.Seq > r.state.Seq():
 		// Another process had a newer state. If the history has no such record, the mark belongs to
 		// another history.
@@ -230,7 +233,7 @@ func (r *run) write(m mark, roster, tasks holder) error {
 			return err
 		}
 	}
-	if c.all || c.roster {
+	if c.all || c.roster || m.Panes != r.shown {
 		if err := r.writeConfig(); err != nil {
 			return err
 		}
@@ -253,7 +256,7 @@ func (r *run) writeConfig() error {
 	if err := os.MkdirAll(r.roster, 0o700); err != nil {
 		return err
 	}
-	data, err := Encode(configOf(r.state, r.name))
+	data, err := Encode(configOf(r.state, r.name, r.panes))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Package settings reads environment variables from Claude Code's settings files.
+// Package settings reads environment variables and other values from Claude Code's settings files.
 //
 // # Authority
 //
@@ -79,6 +79,22 @@ func Env(name string, files ...string) (value string, set bool) {
 		}
 	}
 	return value, set
+}
+
+// Text returns the value of a key of the files whose value is a text; "" if no file sets it.
+func Text(key string, files ...string) (value string) {
+	for _, file := range files {
+		data, err := regularfile.Read(file, maxSize)
+		if err != nil {
+			continue
+		}
+		var all map[string]json.RawMessage
+		var text string
+		if json.Unmarshal(data, &all) == nil && json.Unmarshal(all[key], &text) == nil {
+			value = text
+		}
+	}
+	return value
 }
 
 // Truthy reports whether a value switches something on.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"cadre/internal/sys/proc"
 )
 
 // Mode is where the members of a team are shown.
@@ -25,6 +27,12 @@ type Place struct {
 	Terminal bool // standard output is a terminal
 	Getenv   func(string) string
 	Find     func(program string) error // nil if the program is in PATH
+}
+
+// Find looks a program up in PATH.
+func Find(program string) error {
+	_, err := proc.Find(program)
+	return err
 }
 
 // Choice is the mode that was chosen: never [Auto].
