@@ -129,7 +129,7 @@ tasks:
 		c.Dir, c.Env = w.dir, w.env
 		text = finish(t, c).out
 	} else {
-		p := w.terminalOf(width, 100, "sh", "-c", "TO=$(tty); export TO; . ./script.sh")
+		p := w.terminalOf(width, 100, "env", "-u", "TMUX", "sh", "-c", "TO=$(tty); export TO; . ./script.sh")
 		if code := p.ended(); code != 0 {
 			setup, _ := os.ReadFile(filepath.Join(w.dir, "setup.txt"))
 			t.Fatalf("exit status %d\n%s%s", code, setup, p.screen())

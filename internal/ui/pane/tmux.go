@@ -107,7 +107,17 @@ func (t *tmux) Open(ctx context.Context, member string, command []string) error 
 		args = append(args, "-e", v)
 	}
 	if window != "" {
-		args = append([]string{"split-window", "-t", window}, args...)
+		last := window
+		all, err := t.list(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range all { // panes stand in the order in which members joined
+			if p.window == window {
+				last = p.pane
+			}
+		}
+		args = append([]string{"split-window", "-t", last}, args...)
 	} else {
 		session, err := t.run(ctx, "display-message", "-p", "-t", t.pane, "#{session_id}")
 		if err != nil {

@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// panes returns the panes of the team's members in the terminal, by member.
+func (p *terminal) panes() map[string]string {
+	p.t.Helper()
+	panes := map[string]string{}
+	for line := range strings.Lines(p.do("list-panes", "-a", "-F", "#{pane_id} #{pane_dead} #{@cadre-member}")) {
+		if f := strings.Fields(line); len(f) == 4 && f[1] == "0" {
+			panes[f[3]] = f[0]
+		}
+	}
+	return panes
+}
+
+// TestPanes runs a team of eight with panes, closes one of them, kills the run, and continues it.
+func TestPanes(t *testing.T) {
+	w := newWorld(t)
+	release := filepath.Join(w.dir, "release")
+	file := "name: panes\nmembers:\n"
+	var names []string
+	for i := range 8 {
+		names = append(names, fmt.Sprintf("m%d", i))
+		file += fmt.Sprintf("  - {name: m%d, agent: shell}\n", i)
+	}
+	file += "tasks:\n"
+	for i := range 8 {
+		file += fmt.Sprintf("  - {id: t%d, subject: t%[1]d, owner: m%[1]d, "+
+			"run: \"echo this is %[1]d; until [ -e %s ]; do sleep 0.1; done\"}\n", i, release)
+	}
+	w.write("panes.yaml", file)
+	p := w.terminal("sh")
+	before := p.do("show-options", "-g") + p.do("show-options", "-gw")
+	all := func() bool { return len(p.panes()) == 8 }
+	p.enter(cadre + " run panes.yaml & echo $! > pid; wait $!")
+	p.wait("eight members have panes", all)
+	shown := p.panes()
+	p.wait("a pane shows its member", func() bool {
+		return strings.Contains(p.do("capture-pane", "-p", "-t", shown["m3"]), "task t3")
+	})
+	for line := range strings.Lines(p.do("list-windows", "-F", "#{window_panes}")) {
+		if n := strings.TrimSpace(line); n > "6" {
+			t.Errorf("a window has %s panes", n)
+		}
+	}
+	// Claude Code's roster says where they are.
+	p.wait("the roster says where the members are", func() bool {
+		data, _ := os.ReadFile(filepath.Join(w.root, "claude", "teams", "panes", "config.json"))
+		var roster struct {
+			Members []struct{ Name, BackendType, TmuxPaneID string }
+		}
+		if json.Unmarshal(data, &roster) != nil {
+			return false
+		}
+		for _, m := range roster.Members {
+			if m.Name != "lead" && (m.BackendType != "tmux" || m.TmuxPaneID != shown[m.Name]) {
+				return false
+			}
+		}
+		return len(roster.Members) == 9
+	})
+	// A pane that is closed takes nothing from its member.
+	p.do("kill-pane", "-t", shown["m5"])
+	// A run that is killed leaves the panes, and the next one finds them and opens the closed one.
+	pid, err := strconv.Atoi(w.lines("pid")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.enter(cadre + " run panes.yaml; echo status $?")
+	p.wait("eight members have panes again", all)
+	again := p.panes()
+	for _, name := range names {
+		if kept := again[name] == shown[name]; kept == (name == "m5") {
+			t.Errorf("%s is in %s after %s", name, again[name], shown[name])
+		}
+	}
+	if err := os.WriteFile(release, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.shows("status 0")
+	p.wait("the panes go with their members", func() bool { return len(p.panes()) == 0 })
+	if after := p.do("show-options", "-g") + p.do("show-options", "-gw"); after != before {
+		t.Errorf("the person's options changed from\n%s\nto\n%s", before, after)
+	}
+	completed := 0
+	for _, task := range read[[]struct{ Status string }](w, "task", "list", "panes") {
+		if task.Status == "completed" {
+			completed++
+		}
+	}
+	if completed != 8 {
+		t.Errorf("%d of 8 tasks are completed", completed)
+	}
+}
