@@ -285,19 +285,19 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
-	shown := a.showMembers(ctx, choice, p.note)
+	shown := a.showMembers(choice, p.note)
 	o.Engine.Log, o.Began, o.Said = p.note, p.began, p.said
 	o.Saw = func(r *team.Record, of *engine.Team) {
 		p.saw(r, of)
 		asker.saw(ctx, r, of)
-		shown.saw(of)
+		shown.saw(ctx, of)
 	}
 	o.Hurry, o.Kill = a.haste.hurry, a.haste.kill
 	defer a.notifies(context.WithoutCancel(ctx), p.note)()
 	stop := a.announce(ctx, p.note, p.sessions)
 	r, err := run.Run(ctx, o)
 	stop()
-	shown.stop()
+	shown.shown.Stop()
 	p.clear()
 	if err != nil {
 		return a.moving(err, o.File.Name, "cadre resume "+o.File.Name)

@@ -8,6 +8,7 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/team"
+	"cadre/internal/ui/pane"
 )
 
 // presence is the state of a manager while it has a team.
@@ -16,6 +17,7 @@ type presence struct {
 	host   *engine.Host // nil for a teammate's manager
 	// leaveShow ends the projections of a teammate's manager, and returns when they have ended.
 	leaveShow func()
+	panes     *pane.Shown // nil without panes
 
 	closing sync.Once
 	closed  error
@@ -33,6 +35,11 @@ func (m *Manager) open(ctx context.Context, e *engine.Engine, name string) (_ *T
 	if err == nil && m.opts.As == "" {
 		p.host, err = of.Host(ctx, engine.HostOptions{Agent: m.opts.agents(t), Offers: m.opts.offers(of.Lead().Agent),
 			Env: m.opts.Env, StopGrace: m.opts.StopGrace})
+		if err == nil {
+			if p.panes, err = m.display(ctx, of); err != nil {
+				p.host.End()
+			}
+		}
 	}
 	if err != nil {
 		return nil, moved(errors.Join(err, of.Close()))
@@ -86,6 +93,7 @@ func (p *presence) leave(ctx context.Context) error {
 			if p.host != nil {
 				p.closed = p.host.End()
 			}
+			p.panes.Stop()
 			p.leaveShow()
 			p.closed = errors.Join(p.closed, p.opened.Close())
 		}()

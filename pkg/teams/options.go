@@ -63,11 +63,27 @@ type Options struct {
 	// StopGrace bounds the friendly part of a session's end; 0 for 5 s.
 	StopGrace time.Duration
 
+	// DisplayMode says where the members that this manager runs are shown; "" for [DisplayInProcess].
+	// In a pane runs cadre attach, so panes need cadre in PATH, or in Helper. Logger gets where they
+	// are. CreateTeam and the like return ErrInvalid for a mode that cannot be had.
+	DisplayMode DisplayMode
+
 	// Logger gets information that is not an error, and what agents say, from any goroutine; nil
 	// for none. If a step would change what is reported, the attribute "hints" has it, as a list of
 	// [Hint].
 	Logger *slog.Logger
 }
+
+// DisplayMode is where members are shown.
+type DisplayMode string
+
+// These are the modes, by the names of Claude Code's setting teammateMode.
+const (
+	DisplayAuto      DisplayMode = "auto"       // in panes where the terminal of the program has them
+	DisplayInProcess DisplayMode = "in-process" // nowhere; [View.Session] has what they show
+	DisplayTmux      DisplayMode = "tmux"       // in panes of tmux, where the program runs in it
+	DisplayITerm2    DisplayMode = "iterm2"     // in panes of iTerm2
+)
 
 const defaultShutdownWithin = 30 * time.Second
 
@@ -85,6 +101,9 @@ func (o Options) advise(n team.Note) {
 
 // Validate reports what is wrong with the options.
 func (o Options) Validate() error {
+	if err := o.DisplayMode.validate(o.Memory != nil); err != nil {
+		return err
+	}
 	for name, a := range o.Agents {
 		switch {
 		case name == "" || a == nil:

@@ -227,8 +227,9 @@ var rooms = []room{
 		"lanes are a function of the records; a terminal and a browser draw the same ones"},
 	{"ui/sessionview", []string{"agent/sessionlog", "render", "render/sanitize", "team"},
 		"a session looks the same on every screen; the front end decides where it comes from"},
-	{"ui/pane", []string{"sys/proc"},
-		"it shows viewers of any members beside each other, and does not know what they show"},
+	{"ui/pane", []string{"engine", "layout", "sys/proc", "team"},
+		"it shows the viewers of a team's members beside each other, for every front end, and does not know what they " +
+			"show"},
 	{"ui/settings", []string{"sys/regularfile"},
 		"the file says how cadre shows itself, and each front end reads its part"},
 	{"ui/notify", []string{"git/redact", "inspect/attention", "render/excerpt", "render/sanitize", "sys/atomicfile",

@@ -3,7 +3,9 @@ package pane
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 
 	"cadre/internal/sys/proc"
 )
@@ -29,6 +31,15 @@ type Place struct {
 	Find     func(program string) error // nil if the program is in PATH
 }
 
+// Attached reports whether this process has a terminal.
+func Attached() bool {
+	f, err := os.OpenFile("/dev/tty", os.O_WRONLY|syscall.O_NOCTTY, 0)
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
 // Find looks a program up in PATH.
 func Find(program string) error {
 	_, err := proc.Find(program)
@@ -42,18 +53,18 @@ type Choice struct {
 }
 
 // Choose returns the mode for the flag, or else for the setting; both may be empty. A flag that
-// cannot be had is an error. A setting that cannot be had is replaced, with a note on a terminal.
+// cannot be had is an error, whose text follows the name of the flag. A setting that cannot be had is replaced, with a note on a terminal.
 func Choose(flag, setting string, p Place) (Choice, error) {
 	if flag != "" {
 		mode, err := parse(flag)
 		if err != nil {
-			return Choice{}, fmt.Errorf("--teammate-mode %w", err)
+			return Choice{}, err
 		}
 		if mode == Auto {
 			return Choice{Mode: p.usual()}, nil
 		}
 		if why := p.refuses(mode); why != "" {
-			return Choice{}, fmt.Errorf("--teammate-mode %s: %s", mode, why)
+			return Choice{}, fmt.Errorf("%s: %s", mode, why)
 		}
 		return Choice{Mode: mode}, nil
 	}

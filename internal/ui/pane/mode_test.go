@@ -35,7 +35,7 @@ func TestChoose(t *testing.T) {
 		{flag: "tmux", env: map[string]string{"TERM_PROGRAM": "ghostty"}, text: "Ghostty has no panes"},
 		{flag: "iterm2", programs: "it2", text: "this is not a window of iTerm2"},
 		{flag: "iterm2", env: inITerm, text: "it2 is not in PATH"},
-		{flag: "split", text: `--teammate-mode is "split"; use auto, in-process, tmux, iterm2`},
+		{flag: "split", text: `is "split"; use auto, in-process, tmux, iterm2`},
 		{setting: "tmux", env: inTmux, programs: "tmux", mode: Tmux},
 		{setting: "auto", env: inTmux, programs: "tmux", mode: Tmux},
 		{setting: "tmux", env: inITerm, programs: "it2", mode: ITerm2,

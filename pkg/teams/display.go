@@ -1,0 +1,48 @@
+package teams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"cadre/internal/engine"
+	"cadre/internal/ui/pane"
+)
+
+// validate refuses a mode that does not exist, and panes of teams in memory.
+func (d DisplayMode) validate(memory bool) error {
+	switch d {
+	case "", DisplayInProcess:
+		return nil
+	case DisplayAuto, DisplayTmux, DisplayITerm2:
+		if memory {
+			return errors.New("teams: members of a team in memory cannot be shown in panes: panes are other processes")
+		}
+		return nil
+	}
+	return fmt.Errorf("teams: DisplayMode is %q; use auto, in-process, tmux or iterm2", string(d))
+}
+
+// display shows the members of the team where the options say. It returns nil for nowhere.
+func (m *Manager) display(ctx context.Context, of *engine.Team) (*pane.Shown, error) {
+	if m.opts.DisplayMode == "" || m.opts.DisplayMode == DisplayInProcess {
+		return nil, nil
+	}
+	choice, err := pane.Choose(string(m.opts.DisplayMode), "", pane.Place{Getenv: os.Getenv, Find: pane.Find,
+		Terminal: pane.Attached()})
+	if err != nil {
+		return nil, refuse(ErrInvalid, "DisplayMode "+err.Error())
+	}
+	if choice.Mode == pane.InProcess {
+		return nil, nil
+	}
+	viewer := m.opts.Helper
+	if len(viewer) != 1 { // Helper is not the cadre program
+		viewer = []string{"cadre"}
+		if pane.Find("cadre") != nil {
+			return nil, refuse(ErrInvalid, "panes need the program cadre, and it is not in PATH")
+		}
+	}
+	return pane.Show(ctx, m.engine, of.Team().ID, choice.Mode, viewer, m.engine.Note), nil
+}
