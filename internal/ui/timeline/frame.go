@@ -280,7 +280,7 @@ func Legend(plain bool) string {
 		text string
 	}{{s.kinds[Working], "works"}, {s.kinds[Tool], "runs a tool"}, {s.kinds[Person], "waits for a person"},
 		{s.kinds[Limit], "tries again later"}, {s.kinds[Dependency], "blocked"}, {s.kinds[Idle], "idle"},
-		{s.kinds[Starting], "starts"}, {s.quiet, "nobody works for long"}, {s.marks[Failure], "failed"},
+		{s.kinds[Starting], "has no session"}, {s.quiet, "nobody works for long"}, {s.marks[Failure], "failed"},
 		{s.marks[Plan], "plan"}, {s.marks[Retry], "retry"}} {
 		parts = append(parts, string(one.sign)+" "+one.text)
 	}

@@ -11,6 +11,7 @@ import (
 type task struct {
 	status   team.TaskStatus
 	owner    string
+	assigned bool // somebody else named the owner, who keeps the task when it fails
 	role     string
 	retries  int64
 	failures int64
@@ -23,6 +24,8 @@ type task struct {
 	blocked bool  // as what it is counted
 	holder  *lane // who has it in progress
 }
+
+func (k *task) assign(owner string) { k.owner, k.assigned = owner, owner != "" }
 
 func (k *task) open() bool { return k.status == team.Pending || k.status == team.InProgress }
 
@@ -204,9 +207,6 @@ func (t *Timeline) task(e team.Event, r *team.Record) {
 		t.update(e)
 	case *team.TaskRevised:
 		t.change(e.Task.ID, func(k *task) { k.revise(&e.Task, e.Fields) })
-		if slices.Contains(e.Fields, "blockedBy") {
-			t.link(e.Task.ID, e.Task.BlockedBy)
-		}
 	case *team.TaskClaimed:
 		t.change(e.Task, func(k *task) { k.status, k.owner, k.failure = team.InProgress, e.Member, false })
 		if l := t.named[e.Member]; l != nil && l.status == team.Idle && !l.external {
@@ -218,12 +218,14 @@ func (t *Timeline) task(e team.Event, r *team.Record) {
 			if k.failure || k.status == team.Completed {
 				k.failures = 0
 			}
-			k.status, k.owner, k.failure = team.Pending, e.Owner, false
+			k.status, k.failure = team.Pending, false
+			k.assign(e.Owner)
 		})
 	case *team.TaskRolledBack:
 		t.change(e.Task, func(k *task) {
 			if k.status != team.Deleted {
-				k.status, k.owner, k.failure, k.failures = team.Pending, e.Owner, false, 0
+				k.status, k.failure, k.failures = team.Pending, false, 0
+				k.assign(e.Owner)
 			}
 		})
 	case *team.TaskFailed:
@@ -232,7 +234,9 @@ func (t *Timeline) task(e team.Event, r *team.Record) {
 		}
 		t.change(e.Task, func(k *task) {
 			k.status, k.failure = team.Pending, true
-			k.failures++
+			if k.failures++; !k.assigned {
+				k.owner = ""
+			}
 		})
 		t.free(e.Unblocked)
 	case *team.TaskCompleted:
@@ -251,7 +255,7 @@ func (t *Timeline) create(of team.Task) {
 	if old := t.tasks[of.ID]; old != nil {
 		return
 	}
-	t.tasks[of.ID] = &task{status: of.Status, owner: of.Owner, role: of.Role, retries: of.Retries,
+	t.tasks[of.ID] = &task{status: of.Status, owner: of.Owner, assigned: of.Assigned, role: of.Role, retries: of.Retries,
 		failures: of.Failures, failure: of.Failure != ""}
 	t.link(of.ID, of.BlockedBy)
 }
@@ -266,7 +270,7 @@ func (t *Timeline) update(e *team.TaskUpdated) {
 			if k.status == team.InProgress && k.owner != *e.Owner {
 				k.status = team.Pending
 			}
-			k.owner = *e.Owner
+			k.assign(*e.Owner)
 		}
 	})
 	if k := t.tasks[e.Task]; k != nil && len(e.AddBlockedBy)+len(e.RemoveBlockedBy) > 0 {
@@ -297,8 +301,6 @@ func with(ids, added, removed []string) []string {
 func (k *task) revise(to *team.Task, fields []string) {
 	for _, field := range fields {
 		switch field {
-		case "owner":
-			k.owner = to.Owner
 		case "role":
 			k.role = to.Role
 		case "retries":

@@ -79,7 +79,7 @@ func TestLanesAgreeWithTheState(t *testing.T) {
 						continue // a state does not say whether a trouble is over
 					}
 					if want := expected(s, m, l); l.kind() != want {
-						t.Fatalf("after record %d, %s: %s, not %s: %+v", r.Seq, m.Name, l.kind(), want, r.Events)
+						t.Fatalf("after record %d, %s: %s, not %s: %s", r.Seq, m.Name, l.kind(), want, team.AppendRecord(nil, r))
 					}
 				}
 				for _, l := range line.lanes {
