@@ -12,6 +12,8 @@ type prompting struct {
 	look  style
 	field field
 	done  func(m *Model, text string, urgent bool) tea.Cmd
+	// complete returns what could stand in place of text[from:cursor]; nil without completion
+	complete func(text string, cursor int) (from int, terms []string)
 }
 
 // asks asks for a line, which begins with the text.

@@ -46,7 +46,7 @@ var (
 func keymap() []key {
 	keysOnce.Do(func() {
 		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), attentionKeys(), inputKeys(),
-			paletteKeys(), commonKeys(), pastKeys())
+			paletteKeys(), commonKeys(), pastKeys(), narrowKeys())
 	})
 	return allKeys
 }
@@ -313,6 +313,9 @@ func (m *Model) noView() string {
 
 func (m *Model) noTeam() string {
 	if len(m.teams) == 0 {
+		if len(m.everyTeam) > 0 {
+			return "No team passes the filter. / changes it."
+		}
 		return "There is no team to open."
 	}
 	return ""

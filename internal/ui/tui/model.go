@@ -48,9 +48,12 @@ type Model struct {
 	place place
 	back  []stop
 
-	listed bool // the teams were read
-	teams  []teamRow
-	items  []itemRow
+	listed      bool // the teams were read
+	everyTeam   []teamRow
+	teams       []teamRow // those that are shown
+	narrowTeams narrowing
+	narrowTasks narrowing // of the open team
+	items       []itemRow
 
 	ref     string // the open team; "" for none
 	team    *teamView
@@ -142,7 +145,7 @@ func (m *Model) open(ref string) tea.Cmd {
 	if ref != m.ref {
 		m.ref, m.team, m.feed, m.trouble, m.member = ref, nil, nil, "", ""
 		m.chosen.member, m.chosen.task, m.scroll, m.tab = "", "", 0, 0
-		m.past, m.travel = nil, travel{}
+		m.past, m.travel, m.narrowTasks = nil, travel{}, narrowing{}
 	}
 	return func() tea.Msg {
 		m.out.OpenTeam(ref)
@@ -204,8 +207,9 @@ func (m *Model) list(msg teamsMsg) {
 		m.notice = notice{oneLine(msg.err.Error()), alarm}
 		return
 	}
-	m.listed, m.teams, m.items = true, msg.teams, msg.items
-	slices.SortStableFunc(m.teams, func(a, b teamRow) int { return int(a.section - b.section) })
+	m.listed, m.everyTeam, m.items = true, msg.teams, msg.items
+	slices.SortStableFunc(m.everyTeam, func(a, b teamRow) int { return int(a.section - b.section) })
+	m.applyTeams()
 }
 
 // see takes a new state of the open team.
@@ -222,6 +226,7 @@ func (m *Model) see(msg teamMsg) {
 		view, feed = &m.travel.live, &m.travel.liveLog
 	}
 	m.trouble, *view = "", msg.view
+	m.applyTasks(msg.view)
 	if msg.fresh {
 		*feed = nil
 	}

@@ -220,7 +220,7 @@ func (m *Model) slider() string {
 	if room < 10 {
 		return line(m.width, left, right)
 	}
-	at := int((m.travel.seq - 1) * int64(room-1) / max(1, m.past.seq-1))
+	at := int((m.travel.seq - 1) * int64(room) / m.past.seq)
 	for i := range room {
 		begin := 1 + int64(i)*m.past.seq/int64(room)
 		one := cell{"─", faint}

@@ -234,6 +234,7 @@ func (m *Model) arrives(msg momentMsg) {
 	if !m.away() {
 		m.travel.live, m.travel.liveLog = m.team, m.feed
 	}
+	m.applyTasks(msg.view)
 	m.travel.seq, m.team, m.feed, m.scroll = msg.seq, msg.view, msg.feed, 0
 }
 
@@ -331,8 +332,8 @@ func (m *Model) showSince() tea.Cmd {
 // called returns what a task of the open team is called.
 func (m *Model) called(id string) string {
 	if v := m.presentView(); v != nil {
-		if i := slices.IndexFunc(v.tasks, func(t taskRow) bool { return t.id == id }); i >= 0 {
-			return v.tasks[i].called
+		if i := slices.IndexFunc(v.everyTask, func(t taskRow) bool { return t.id == id }); i >= 0 {
+			return v.everyTask[i].called
 		}
 	}
 	return "#" + id

@@ -35,8 +35,9 @@ type teamRow struct {
 	section section
 	done    int
 	tasks   int
-	members int // that have not ended
-	needs   int // how many things wait for the user
+	members int      // that have not ended
+	roster  []string // members about whom something waits
+	needs   int      // how many things wait for the user
 	usage   team.Usage
 	updated team.Time
 	goal    string
@@ -45,7 +46,7 @@ type teamRow struct {
 // rowOf makes the row of a team.
 func rowOf(e attention.Found) teamRow {
 	o := &e.Overview
-	row := teamRow{ref: e.Folder, name: sanitize.Line(cmp.Or(o.Name, e.Folder)), project: sanitize.Line(o.Project),
+	row := teamRow{roster: rosterOf(e.Items), ref: e.Folder, name: sanitize.Line(cmp.Or(o.Name, e.Folder)), project: sanitize.Line(o.Project),
 		state: o.State(), members: o.Teammates, done: o.Tasks["completed"], usage: o.Usage, updated: o.UpdatedAt,
 		goal: render.Clean(o.Goal), section: working}
 	for _, n := range o.Tasks {
@@ -126,8 +127,9 @@ type teamView struct {
 	done, all              int
 	usage                  team.Usage
 	members                []memberRow
-	tasks                  []taskRow
-	moreTasks              int // completed tasks that are not in tasks
+	everyTask              []taskRow
+	tasks                  []taskRow // those that are shown
+	moreTasks              int       // completed tasks that are not in tasks
 	graph                  graph.Picked
 	requests               map[string]string
 }
@@ -215,7 +217,8 @@ func (v *teamView) listTasks(s *team.State) {
 		}
 	}
 	slices.Reverse(parts[3])
-	v.tasks = slices.Concat(parts[:]...)
+	v.everyTask = slices.Concat(parts[:]...)
+	v.tasks = v.everyTask
 	v.moreTasks = v.all - len(v.tasks)
 }
 

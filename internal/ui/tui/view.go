@@ -125,6 +125,8 @@ func (m *Model) prompt() string {
 		return line(m.width, []cell{{" " + m.notice.text, m.notice.look}}, nil)
 	case m.away():
 		return m.slider()
+	case (m.place == atTeams || m.place == atTeam) && m.narrowed() != "":
+		return line(m.width, []cell{{" " + m.narrowed(), waits}}, nil)
 	case m.trouble != "" && m.team != nil:
 		return line(m.width, []cell{{" " + m.trouble, alarm}}, nil)
 	}

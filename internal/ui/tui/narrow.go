@@ -1,0 +1,173 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render"
+	"cadre/internal/team"
+	"cadre/internal/ui/filter"
+)
+
+// narrowing is what narrows a list: a filter, as it was typed.
+type narrowing struct {
+	text   string
+	filter filter.Filter
+}
+
+// narrowKeys are the keys that narrow lists.
+func narrowKeys() []key {
+	return []key{
+		{[]string{"/", "f"}, inTeams | inTeam, "", "narrow the list: m:ann s:blocked t:core #12 words, - for anything but",
+			noList, (*Model).narrow},
+		{[]string{"tab"}, inPrompt, "", "complete what is typed", noCompletion, (*Model).complete},
+	}
+}
+
+func noList(m *Model) string {
+	if m.place == atTeam && m.team == nil {
+		return "The team has not been read yet."
+	}
+	return ""
+}
+
+func noCompletion(m *Model) string {
+	if m.input == nil || m.input.complete == nil {
+		return "This line has no completion."
+	}
+	return ""
+}
+
+// narrow asks for a filter. An empty one shows the whole list.
+func (m *Model) narrow() tea.Cmd {
+	at, label := &m.narrowTeams, " teams ▸ "
+	complete := filter.Known{}
+	for _, one := range m.everyTeam {
+		complete.Teams = append(complete.Teams, one.name)
+	}
+	if m.place == atTeam {
+		at, label = &m.narrowTasks, " tasks ▸ "
+		if m.tab != tabTasks {
+			m.tab = tabTasks
+		}
+		for _, one := range m.team.members {
+			complete.Members = append(complete.Members, one.name)
+		}
+		for _, one := range m.team.everyTask {
+			complete.Tasks = append(complete.Tasks, one.called)
+		}
+	}
+	m.asks(label, strong, at.text, func(m *Model, text string, _ bool) tea.Cmd {
+		f, err := filter.Parse(text)
+		if err != nil {
+			again := m.narrow()
+			m.input.field.set(text)
+			m.notice = notice{oneLine(err.Error()), alarm}
+			return again
+		}
+		*at = narrowing{strings.TrimSpace(text), f}
+		m.applyTeams()
+		m.applyTasks(m.team)
+		return nil
+	})
+	m.input.complete = func(text string, cursor int) (int, []string) { return filter.Complete(text, cursor, complete) }
+	return nil
+}
+
+// complete completes the term at the cursor as far as it is certain, and lists what it could be.
+func (m *Model) complete() tea.Cmd {
+	f := &m.input.field
+	before := string(f.text[:f.at])
+	from, terms := m.input.complete(before, len(before))
+	if len(terms) == 0 {
+		m.notice = notice{"Nothing is known that continues this.", faint}
+		return nil
+	}
+	common := terms[0]
+	for _, one := range terms[1:] {
+		for !strings.HasPrefix(one, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	if typed := before[from:]; len(common) > len(typed) || len(terms) == 1 {
+		f.cut(len([]rune(before[:from])), f.at)
+		f.insert(strings.ToValidUTF8(common, ""))
+	}
+	if len(terms) > 1 {
+		m.notice = notice{oneLine(strings.Join(terms, "  ")), faint}
+	}
+	return nil
+}
+
+// applyTeams narrows the list of teams.
+func (m *Model) applyTeams() {
+	m.teams = nil
+	for _, one := range m.everyTeam {
+		if m.narrowTeams.filter.Match(one.item()) {
+			m.teams = append(m.teams, one)
+		}
+	}
+}
+
+// item is what a filter sees of a team in the list. A member is one of whom something waits.
+func (r teamRow) item() filter.Item {
+	return filter.Item{Team: r.name, Members: r.roster, States: []string{r.state, firstWord(r.state)},
+		Words: []string{r.name, r.project, r.goal}}
+}
+
+// applyTasks narrows the tasks of the view.
+func (m *Model) applyTasks(v *teamView) {
+	if v == nil {
+		return
+	}
+	v.tasks = nil
+	for _, one := range v.everyTask {
+		if m.narrowTasks.filter.Match(one.item(v.name)) {
+			v.tasks = append(v.tasks, one)
+		}
+	}
+}
+
+func (r taskRow) item(of string) filter.Item {
+	i := filter.Item{Team: of, States: []string{firstWord(r.state), string(r.status)}, Number: r.id, Name: r.called,
+		Words: []string{r.called, r.subject, of}}
+	if r.owner != "" {
+		i.Members = []string{r.owner}
+	}
+	if r.outOfRetries {
+		i.States = append(i.States, "failed")
+	}
+	return i
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	return word
+}
+
+// narrowed says that the list is narrowed, and how many rows it hides; "" for a whole list.
+func (m *Model) narrowed() string {
+	n, all, text := len(m.teams), len(m.everyTeam), m.narrowTeams.text
+	if m.place == atTeam && m.team != nil {
+		n, all, text = len(m.team.tasks), len(m.team.everyTask), m.narrowTasks.text
+		if m.tab != tabTasks && m.width < wide {
+			return ""
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d: %s  (/ changes this)", n, all, render.Clean(text))
+}
+
+// rosterOf returns the names of the members about whom something waits.
+func rosterOf(items []team.Item) (names []string) {
+	for _, i := range items {
+		if i.Member != "" {
+			names = append(names, i.Member)
+		}
+	}
+	return names
+}
