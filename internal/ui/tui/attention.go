@@ -83,8 +83,7 @@ func (m *Model) waiting(one itemRow) string {
 func (m *Model) itemText(width int) (out []string) {
 	one, is := m.item()
 	if !is {
-		return []string{"  " + waits.on("This item is settled, or does not wait any more.") + " " +
-			faint.on("Select another one with ↑ and ↓.")}
+		return wrapAll("This item is settled, or does not wait any more. Select another one with ↑ and ↓.", width, waits)
 	}
 	out = wrapAll(one.text, width, strong)
 	if m.team != nil && m.team.ref == one.ref && m.team.requests[one.Request] != "" {
@@ -103,7 +102,7 @@ func (m *Model) itemText(width int) (out []string) {
 
 // settled asks who settled the selected item, where somebody else did.
 func (m *Model) settled(before itemRow, was bool) tea.Cmd {
-	if _, is := m.item(); is || !was || before.Request == "" || m.place != atAttention {
+	if _, is := m.item(); is || !was || before.Request == "" || m.place != atAttention || before.Request == m.mine {
 		return nil
 	}
 	out := m.out
@@ -153,6 +152,7 @@ func noPerson(m *Model) string {
 
 func (m *Model) sayYes() tea.Cmd {
 	one, _ := m.item()
+	m.mine = one.Request
 	if one.Kind == team.ItemPlan {
 		return m.act(one.ref, &team.AnswerPlan{Request: one.Request, Approved: true},
 			"The plan of "+one.Member+" is approved.")
@@ -166,6 +166,7 @@ func (m *Model) sayNo() tea.Cmd {
 		m.notice = notice{"Say what the plan of " + one.Member + " lacks.", plain}
 		m.asks(" reject "+one.Member+" ▸ ", m.memberStyle(one.Member), "",
 			func(m *Model, text string, _ bool) tea.Cmd {
+				m.mine = one.Request
 				return m.act(one.ref, &team.AnswerPlan{Request: one.Request, Feedback: text},
 					"The plan of "+one.Member+" is rejected.")
 			})
@@ -174,6 +175,7 @@ func (m *Model) sayNo() tea.Cmd {
 	m.notice = notice{"Say why " + one.Member + " may not do it. The reason may be empty.", plain}
 	m.asks(" deny "+one.Member+" ▸ ", m.memberStyle(one.Member), "",
 		func(m *Model, text string, _ bool) tea.Cmd {
+			m.mine = one.Request
 			return m.act(one.ref, &team.AnswerPermission{Request: one.Request, Reason: text}, one.Member+" may not do it.")
 		})
 	return nil

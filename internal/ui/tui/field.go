@@ -104,34 +104,32 @@ func (f *field) cut(from, to int) {
 // shown returns the part of the text around the cursor that fits in that many columns, and the column
 // of the cursor in it.
 func (f *field) shown(width int) (text string, cursor int) {
-	picture := func(r rune) string {
-		if r == '\n' {
-			return "↵"
-		}
-		return string(r)
+	from := f.at
+	for from > 0 && cursor+columns(f.text[from-1]) < width { // the cursor needs a column behind the text
+		from--
+		cursor += columns(f.text[from])
 	}
-	columns := func(runes []rune) (n int) {
-		for _, r := range runes {
-			n += max(sanitize.Columns(r), map[bool]int{true: 1}[r == '\n'])
-		}
-		return n
-	}
-	from := 0
-	for columns(f.text[from:f.at]) > max(0, width-1) { // the cursor needs a column behind the text
+	for from < f.at && joins(f.text[from]) { // the character before it is hidden
 		from++
-	}
-	for from > 0 && from < len(f.text) && joins(f.text[from]) {
-		from++ // what is joined to a character that is hidden
 	}
 	var b strings.Builder
 	used := 0
 	for _, r := range f.text[from:] {
-		w := columns([]rune{r})
-		if used+w > width {
+		if used += columns(r); used > width {
 			break
 		}
-		used += w
-		b.WriteString(picture(r))
+		if r == '\n' {
+			r = '↵'
+		}
+		b.WriteRune(r)
 	}
-	return b.String(), columns(f.text[min(from, f.at):f.at])
+	return b.String(), cursor
+}
+
+// columns returns the most columns that a terminal gives to a character of the line.
+func columns(r rune) int {
+	if r == '\n' {
+		return 1
+	}
+	return sanitize.Columns(r)
 }

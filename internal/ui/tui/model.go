@@ -71,7 +71,8 @@ type Model struct {
 	drafts  map[string]*field // what was typed to members, by team and name
 
 	chosen chosen
-	detail int // the first line that is shown of the selected item
+	mine   string // the request that was answered here last
+	detail int    // the first line that is shown of the selected item
 
 	notice  notice
 	ask     *question

@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// slowTerminal is a terminal that answers after a while, as over a slow line.
+type slowTerminal struct {
+	t            *testing.T
+	ours, theirs *os.File
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func newSlowTerminal(t *testing.T, width, height uint16) *slowTerminal {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("needs a terminal: ", err)
+	}
+	p := &slowTerminal{t: t, ours: ours}
+	t.Cleanup(func() { ours.Close() })
+	fd := int(ours.Fd())
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		p.theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err == nil {
+		_, err = term.MakeRaw(int(p.theirs.Fd())) // so that what is left can be counted
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.theirs.Close() })
+	p.resize(width, height)
+	return p
+}
+
+func (p *slowTerminal) resize(width, height uint16) {
+	p.t.Helper()
+	if err := unix.IoctlSetWinsize(int(p.ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// answers reads what is written, and answers the questions about modes after the delay.
+func (p *slowTerminal) answers(delay time.Duration) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := p.ours.Read(buf)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		p.out.Write(buf[:n])
+		p.mu.Unlock()
+		for _, mode := range []string{"2026", "2027"} {
+			if bytes.Contains(buf[:n], []byte("\x1b[?"+mode+"$p")) {
+				time.AfterFunc(delay, func() { p.ours.WriteString("\x1b[?" + mode + ";2$y") })
+			}
+		}
+	}
+}
+
+func (p *slowTerminal) written() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// start starts the program on the terminal.
+func (p *slowTerminal) start(w *world, env []string, args ...string) *exec.Cmd {
+	p.t.Helper()
+	c := exec.Command(cadre, args...)
+	c.Dir, c.Env = w.dir, append(append(w.env, "TERM=xterm-256color", "SSH_TTY="), env...)
+	c.Env = without(c.Env, "SSH_TTY", "TERM_PROGRAM", "TMUX", "CI")
+	c.Stdin, c.Stdout, c.Stderr = p.theirs, p.theirs, p.theirs
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { c.Process.Kill() })
+	return c
+}
+
+func without(env []string, names ...string) (rest []string) {
+	for _, v := range env {
+		keep := true
+		for _, name := range names {
+			keep = keep && !bytes.HasPrefix([]byte(v), []byte(name+"="))
+		}
+		if keep {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// ends waits for the end of the program.
+func (p *slowTerminal) ends(c *exec.Cmd) error {
+	p.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- c.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(20 * time.Second):
+		c.Process.Kill()
+		p.t.Fatalf("the screen does not end:\n%q", p.written())
+	}
+	return nil
+}
+
+// TestWatchQuits: whoever quits at once finds no answers of the terminal on the prompt. The screen asks
+// the terminal nothing where synchronized output is off.
+func TestWatchQuits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	for _, c := range []struct {
+		env  string
+		asks bool
+	}{{"CADRE_SYNC_OUTPUT=on", true}, {"CADRE_SYNC_OUTPUT=off", false}} {
+		p := newSlowTerminal(t, 80, 24)
+		go p.answers(30 * time.Millisecond)
+		cmd := p.start(w, []string{c.env}, "watch", "demo")
+		p.ours.WriteString("q")
+		if err := p.ends(cmd); err != nil {
+			t.Errorf("%s: %v", c.env, err)
+		}
+		time.Sleep(100 * time.Millisecond) // a late answer would come now
+		if left, err := unix.IoctlGetInt(int(p.theirs.Fd()), unix.TIOCINQ); err != nil || left > 0 {
+			t.Errorf("%s: %d bytes are left for the shell: %v", c.env, left, err)
+		}
+		if asked := bytes.Contains([]byte(p.written()), []byte("\x1b[?2026$p")); asked != c.asks {
+			t.Errorf("%s: the terminal was asked: %v", c.env, asked)
+		}
+	}
+}
+
+// TestWatchSize: a terminal without a size is waited for, and one that changes its size is drawn anew.
+// A lost terminal ends the screen.
+func TestWatchSize(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo", "--goal", "Port the parser")
+	p := newSlowTerminal(t, 0, 0)
+	go p.answers(0)
+	cmd := p.start(w, nil, "watch")
+	time.Sleep(500 * time.Millisecond)
+	if out := p.written(); out != "" {
+		t.Errorf("it wrote to a terminal without a size: %q", out)
+	}
+	p.resize(80, 24)
+	shows := func(text string) {
+		t.Helper()
+		eventually(t, "the screen shows "+text, func() bool { return bytes.Contains([]byte(p.written()), []byte(text)) })
+	}
+	shows("Working")
+	p.resize(0, 0)
+	cmd.Process.Signal(syscall.SIGWINCH)
+	time.Sleep(200 * time.Millisecond)
+	before := len(p.written())
+	time.Sleep(700 * time.Millisecond)
+	if grown := len(p.written()) - before; grown > 2000 {
+		t.Errorf("without a size it wrote %d bytes", grown)
+	}
+	p.resize(60, 20)
+	cmd.Process.Signal(syscall.SIGWINCH)
+	cmd.Process.Signal(syscall.SIGHUP)
+	if err := p.ends(cmd); err == nil {
+		t.Error("a screen whose terminal was lost ended well")
+	}
+	if out := p.written(); !bytes.Contains([]byte(out), []byte("\x1b[?1049l")) {
+		t.Errorf("the terminal was not restored: %q", out[max(0, len(out)-200):])
+	}
+}
