@@ -232,7 +232,7 @@ func (r *inboxing) take(ctx context.Context, name string) error {
 				"them: cadre inbox %s %s --again", earlier, name, r.Member))
 		}
 		if !r.json || !r.Follow {
-			return r.printMail(mail)
+			return r.printMail(r.Member, mail)
 		}
 		for _, m := range mail {
 			if err := r.out.Value(m); err != nil {
@@ -291,7 +291,7 @@ func kindOf(m team.Message) string {
 	return " (" + strings.ReplaceAll(m.Type, "_", " ") + prefix(", ", m.Ref) + ")"
 }
 
-func (a *app) printMail(mail []history.Letter) error {
+func (a *app) printMail(member string, mail []history.Letter) error {
 	return a.print(mail, func(w *sanitize.Writer) error {
 		if len(mail) == 0 {
 			return said("no new messages")(w)
@@ -302,6 +302,20 @@ func (a *app) printMail(mail []history.Letter) error {
 				return err
 			}
 		}
-		return nil
+		return writeNews(w, member, mail)
 	})
+}
+
+// writeNews writes what the messages tell their recipient of tasks and members, on one line.
+func writeNews(w *sanitize.Writer, member string, mail []history.Letter) error {
+	var news []string
+	for _, m := range mail {
+		if words := m.NewsFor(member); words != "" {
+			news = append(news, words)
+		}
+	}
+	if len(news) == 0 {
+		return nil
+	}
+	return w.Printf("%s\n\n", sanitize.Hanging{Text: strings.Join(news, " ")})
 }

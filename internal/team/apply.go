@@ -41,6 +41,9 @@ func (s *State) join(m Member, r *Record) {
 	}
 	m.JoinedAt, m.Since = r.At, r.At
 	m.Inbox = nil
+	m.Told = s.latest()
+	m.Told.Changes++
+	m.Change = m.Told.Changes
 	if s.named == nil {
 		s.named = map[string]int{}
 	}
@@ -127,6 +130,7 @@ func (e *MemberStarted) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		if m.Session != e.Session {
 			m.SessionCost = 0
+			m.Told = s.latest() // it looks at the team as it is now
 		}
 		m.Session, m.Summary, m.Context, m.Offline = e.Session, "", 0, 0
 		if m.Status == Spawning {
@@ -178,6 +182,9 @@ func (s *State) alive(name string) *Member {
 
 func (s *State) end(member string, status MemberStatus, reason string, at Time) {
 	if m := s.member(member); m != nil {
+		if m.Status.Running() {
+			m.Change = s.latest().Changes + 1
+		}
 		m.become(status, at)
 		m.Summary, m.Host = reason, ""
 		m.Shutdown, m.Handover, m.Interrupt, m.RetryAt, m.Offline = Shutdown{}, "", 0, 0, 0
@@ -494,6 +501,11 @@ func (e *MessageSent) apply(s *State, r *Record) {
 		if m := s.member(name); m != nil && (len(m.Inbox) == 0 || m.Inbox[len(m.Inbox)-1] != msg.Seq) {
 			m.Inbox = append(m.Inbox, msg.Seq)
 			msg.waiting++
+		}
+	}
+	for _, n := range msg.News {
+		if m := s.member(n.Member); m != nil {
+			m.Told.Tasks, m.Told.Changes = max(m.Told.Tasks, n.Told.Tasks), max(m.Told.Changes, n.Told.Changes)
 		}
 	}
 	if msg.waiting > 0 {

@@ -167,6 +167,8 @@ func (m *Member) fields(c *coder) {
 	c.strs("fileDigests", &m.FileDigests)
 	c.sub("inherited", m.Inherited == Usage{}, &m.Inherited)
 	c.int("budgetFrom", (*int64)(&m.BudgetFrom))
+	c.int("change", &m.Change)
+	c.sub("told", m.Told == Told{}, &m.Told)
 }
 
 func (p *Plan) fields(c *coder) {
@@ -245,6 +247,7 @@ func (m *Message) fields(c *coder) {
 	c.int("sentAt", (*int64)(&m.SentAt))
 	c.int("resentAt", (*int64)(&m.ResentAt))
 	c.raws("metadata", &m.Metadata)
+	objects(c, "news", &m.News)
 }
 
 func (p *Permission) fields(c *coder) {

@@ -82,6 +82,8 @@ type decision struct {
 	sent   int64           // messages among the events
 	asked  int64           // requests among the events
 	ending map[string]bool // members that end with this command
+	// members that were told the news with this command
+	informed map[string]bool
 }
 
 func (d *decision) emit(e ...Event) { d.events = append(d.events, e...) }
@@ -298,7 +300,9 @@ func (d *decision) assigned(to, task, format string, args ...any) {
 	}
 }
 
+// post sends a message, with the news for its recipients.
 func (d *decision) post(m Message) {
+	d.inform(&m)
 	d.sent++
 	m.Seq = d.messageSeq + d.sent
 	d.emit(&MessageSent{Message: m})

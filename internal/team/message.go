@@ -19,6 +19,7 @@ type Message struct {
 	SentAt      Time
 	ResentAt    Time                       // when it was last sent again
 	Metadata    map[string]json.RawMessage // what its sender keeps with it
+	News        []News                     // what recipients were not told yet of tasks and members
 
 	waiting int // recipients that it was not delivered to yet
 }

@@ -39,6 +39,7 @@ func (e *MemberReturned) apply(s *State, r *Record) {
 		return
 	}
 	m.become(e.Member.Status, r.At)
+	m.Change = s.latest().Changes + 1
 	m.Model, m.Role, m.Prompt, m.Color, m.Session = e.Member.Model, e.Member.Role, e.Member.Prompt, e.Member.Color,
 		e.Member.Session
 	m.PermissionMode, m.Plan, m.Shutdown, m.Summary = e.Member.PermissionMode, e.Member.Plan, e.Member.Shutdown, ""

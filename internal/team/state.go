@@ -233,6 +233,8 @@ type Member struct {
 	Dropped      bool     // its team file no longer has it: nobody replaces it
 	Inherited    Usage    // of the members whose successor it is; it counts against the budget
 	BudgetFrom   Time     // when the first of them joined; 0 without one
+	Change       int64    // counts the joins and ends of members up to its own last one
+	Told         Told     // what it was told of tasks and members
 }
 
 // Plan is the approval of a member's plan.

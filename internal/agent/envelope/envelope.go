@@ -14,6 +14,9 @@
 //	<from-the-team task="7" ref="13-938d2bc7c4">                           cadre itself: facts, and what it asks for
 //	<from-the-user ref="14-d06390dcb0">                                    the user: as good as typed into the session
 //
+// A line without a frame comes first where a message has news for its recipient: which tasks were
+// added, and who joined or ended.
+//
 // # Guarantees
 //
 //   - [Carries] finds in a [Batch] exactly the messages that it was made of, whatever they contain.
@@ -80,10 +83,25 @@ func Batch(teamID, member string, messages []team.Message) string {
 			b.WriteString(f.meaning + "\n")
 		}
 	}
+	if news := newsOf(member, messages); news != "" {
+		b.WriteString("\nSince the last messages: " + news + "\n")
+	}
 	for i := range messages {
 		write(&b, teamID, member, &messages[i])
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// newsOf returns the news that the messages have for their recipient, on one line; "" for none. It names
+// tasks and members only, and no text of theirs is in it.
+func newsOf(member string, messages []team.Message) string {
+	var all []string
+	for i := range messages {
+		if words := messages[i].NewsFor(member); words != "" {
+			all = append(all, Harmless(words))
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 func write(b *strings.Builder, teamID, member string, m *team.Message) {

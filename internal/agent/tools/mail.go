@@ -1,7 +1,10 @@
 package tools
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +23,7 @@ func (c *call) sendMessage(in *sendMessage) (string, error) {
 	body := &team.SendMessage{To: to, Intent: in.Intent.s, Priority: urgency(in.Urgent),
 		Body: worded(in.Summary, in.Message), Metadata: in.Metadata.m}
 	if m, ok := c.waiting(func(m team.Message) bool {
-		return m.Type == team.TypeMessage && m.To == to && alike(m, body.Intent, body.Priority, body.Body)
+		return m.Type == team.TypeMessage && m.To == to && alike(m, body.Intent, body.Priority, body.Body, body.Metadata)
 	}); ok {
 		return fmt.Sprintf("Message #%d to %s says the same and waits for delivery; it was not sent again.",
 			m.Seq, m.To), nil
@@ -34,9 +37,10 @@ func (c *call) sendMessage(in *sendMessage) (string, error) {
 }
 
 func (c *call) broadcast(in *broadcast) (string, error) {
-	body := &team.Broadcast{Intent: in.Intent.s, Priority: urgency(in.Urgent), Body: worded(in.Summary, in.Message)}
+	body := &team.Broadcast{Intent: in.Intent.s, Priority: urgency(in.Urgent),
+		Body: worded(in.Summary, in.Message), Metadata: in.Metadata.m}
 	if m, ok := c.waiting(func(m team.Message) bool {
-		return m.Type == team.TypeBroadcast && alike(m, body.Intent, body.Priority, body.Body)
+		return m.Type == team.TypeBroadcast && alike(m, body.Intent, body.Priority, body.Body, body.Metadata)
 	}); ok {
 		return fmt.Sprintf("Message #%d to everybody says the same and waits for delivery; it was not sent again.",
 			m.Seq), nil
@@ -117,8 +121,10 @@ func (c *call) waiting(is func(team.Message) bool) (waits team.Message, ok bool)
 	return waits, ok
 }
 
-func alike(m team.Message, intent, priority, body string) bool {
-	return m.Intent == intent && m.Priority == priority && m.Body == body
+func alike(m team.Message, intent, priority, body string, metadata map[string]json.RawMessage) bool {
+	equal := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
+	return m.Intent == intent && m.Priority == priority && m.Body == body &&
+		maps.EqualFunc(m.Metadata, metadata, equal)
 }
 
 // readMessages needs no result of its own if mail follows every result; otherwise it takes the

@@ -136,7 +136,7 @@ type (
 		Owner       text     `json:"owner,omitempty" also:"assignee to" jsonschema:"the member that it is for; empty for whoever is free"`
 		Role        text     `json:"role,omitempty" jsonschema:"only members of this role take it"`
 		Priority    priority `json:"priority,omitempty" jsonschema:"which tasks are taken first; medium by default"`
-		Metadata    object   `json:"metadata,omitempty" jsonschema:"anything that you want to keep with it"`
+		Metadata    object   `json:"metadata,omitempty" jsonschema:"kept with it"`
 	}
 	taskUpdate struct {
 		TaskID          id       `json:"taskId" also:"id task" jsonschema:"the task's id, such as 3"`
@@ -152,7 +152,7 @@ type (
 		RemoveBlockedBy ids      `json:"removeBlockedBy,omitempty" jsonschema:"ids of tasks that it need not wait for any more"`
 		AddBlocks       ids      `json:"addBlocks,omitempty" also:"blocks" jsonschema:"ids of tasks that are to wait for it"`
 		RemoveBlocks    ids      `json:"removeBlocks,omitempty" jsonschema:"ids of tasks that need not wait for it any more"`
-		Metadata        object   `json:"metadata,omitempty" jsonschema:"what is to be kept with it; null deletes a key"`
+		Metadata        object   `json:"metadata,omitempty" jsonschema:"kept with it; null deletes a key"`
 	}
 	taskList struct {
 		Status listed `json:"status,omitempty" also:"state" jsonschema:"only tasks with this status"`
@@ -171,13 +171,14 @@ type (
 		Summary  text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading, sent as the first line"`
 		Intent   intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
 		Urgent   flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it; only the user can interrupt"`
-		Metadata object  `json:"metadata,omitempty" jsonschema:"anything to keep with it"`
+		Metadata object  `json:"metadata,omitempty" jsonschema:"kept with it"`
 	}
 	broadcast struct {
-		Message message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself"`
-		Summary text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading, sent as the first line"`
-		Intent  intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
-		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it; only the user can interrupt"`
+		Message  message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself"`
+		Summary  text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading, sent as the first line"`
+		Intent   intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
+		Urgent   flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it; only the user can interrupt"`
+		Metadata object  `json:"metadata,omitempty" jsonschema:"kept with it"`
 	}
 	spawn struct {
 		Name         text `json:"name" also:"member teammate" jsonschema:"a short name that nobody on the team has: letters, digits, _ and -"`

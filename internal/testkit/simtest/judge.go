@@ -3,6 +3,7 @@ package simtest
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,7 @@ type books struct {
 	roll     []team.Member     // the list itself, after the last record
 	host     map[string]string
 	lead     leadBook
+	told     map[string]bool // tasks that members were told of, as member/task
 }
 
 // sitting is what the judge knows of a member.
@@ -117,7 +119,7 @@ func newJudge(w *world) *judge {
 func newBooks() books {
 	return books{truth: &team.State{}, happened: map[int]int64{}, ids: map[string]bool{}, tasks: map[string]*taskBook{},
 		mail: map[letterKey]*letterBook{},
-		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{},
+		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}, told: map[string]bool{},
 		lead: leadBook{late: map[letterKey]bool{}}}
 }
 
@@ -417,6 +419,9 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 		if len(to) == 0 {
 			to = []string{m.To}
 		}
+		for _, n := range m.News {
+			j.news(m, to, n)
+		}
 		for _, name := range to {
 			if j.lost[name] {
 				j.fail(returned, "message #%d was sent to %s, which has ended", m.Seq, name)
@@ -450,6 +455,28 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 				l.returned = true
 				j.comesBack(r, e.Member, l)
 			}
+		}
+	}
+}
+
+// taskNews is what news say of tasks.
+var taskNews = regexp.MustCompile(`(?:^Task (\S+) was added|^\d+ tasks were added: ([^.]*))\.`)
+
+// news checks what a message tells one of its recipients of tasks and members. It is told once, with a
+// message that starts a turn, and the lead knows it.
+func (j *judge) news(m team.Message, to []string, n team.News) {
+	switch {
+	case m.Quiet || !slices.Contains(to, n.Member):
+		j.fail(onceGiven, "#%d to %v has news for %s", m.Seq, to, n.Member)
+	case n.Member == j.truth.Team().Lead:
+		j.fail(onceGiven, "#%d has news for the lead", m.Seq)
+	}
+	if found := taskNews.FindStringSubmatch(n.Text); found != nil {
+		for task := range strings.SplitSeq(found[1]+found[2], ", ") {
+			if j.told[n.Member+"/"+task] {
+				j.fail(onceGiven, "#%d tells %s again of task %s", m.Seq, n.Member, task)
+			}
+			j.told[n.Member+"/"+task] = true
 		}
 	}
 }

@@ -160,6 +160,24 @@ var ofTeams = []Mutant{
 	}},
 
 	// The host.
+	{Name: "news-again", What: "a member is told of the same task with each message",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			if d.Record == nil {
+				return d, err
+			}
+			for i, e := range d.Record.Events {
+				if sent, is := e.(*team.MessageSent); is && len(sent.Message.News) > 0 {
+					again := *sent
+					again.Message.News = slices.Clone(again.Message.News)
+					for n := range again.Message.News {
+						again.Message.News[n].Told = team.Told{}
+					}
+					d.Record.Events[i] = &again
+				}
+			}
+			return d, err
+		}},
 	{Name: "take-living", What: "a host takes members over without checking whether their host is alive"},
 	{Name: "unleased", What: "a session is started before its lease is recorded"},
 	{Name: "old-slot-stays", What: "a host that lost a lease leaves its session running"},
