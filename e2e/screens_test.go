@@ -39,6 +39,14 @@ cadre send demo --to ann "The one that was published in June."
 cadre plan submit demo --as bob "Read the old tests, list what they cover, then write one test for each rule of the grammar."
 cadre budget demo --tokens 2000000 --usd 25
 cadre budget demo --member ann --tokens 500000
+cd ../other
+git init -q -b main
+git add -A
+git commit -q -m Begin
+cadre run audit.yaml
+cadre run audit.yaml
+cadre create website --goal "Move the site"
+cd ../repo
 } >setup.txt 2>&1
 set +e
 `
@@ -48,7 +56,7 @@ var screens = []string{"cadre", "cadre status demo", "cadre task list demo", "ca
 	"cadre log demo -n 12", "cadre inbox demo lead --peek", "cadre inbox demo ann --all", "cadre attention demo",
 	"cadre budget demo", "cadre hooks demo", "cadre plan list demo", "cadre permit list demo", "cadre probe demo",
 	"cadre task done demo nosuch", "cadre statsu", "cadre task done demo lexer --as ann --result done",
-	"cadre run release.yaml", "cadre status release"}
+	"cadre run release.yaml", "cadre status release", "cadre ls", "cadre ls --all"}
 
 // TestScreens runs commands in terminals of several widths and in a pipe, and compares the output
 // with transcripts. No line is wider than the terminal.
@@ -99,7 +107,7 @@ func screensAt(t *testing.T, width int) string {
 	// The output shows the name of the folder, so its length must not vary.
 	root := filepath.Join("/tmp", fmt.Sprintf("cs-%08x", rand.Uint32()))
 	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "repo")}
-	for _, dir := range []string{root, w.dir, filepath.Join(root, "user"), filepath.Join(root, "claude")} {
+	for _, dir := range []string{root, w.dir, filepath.Join(root, "user"), filepath.Join(root, "claude"), filepath.Join(root, "other")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -117,6 +125,8 @@ tasks:
   - {id: test, subject: Run all tests of the project, run: 'echo "1 of 12 tests failed: TestNumbers" >&2; exit 1', blockedBy: [build]}
   - {id: publish, subject: Publish what was built and tested, run: echo published, blockedBy: [test]}
 `)
+	w.write("../other/audit.yaml", "name: audit\ngoal: Look for secrets\nmembers: [{name: worker}]\nconsolidate: true\n"+
+		"tasks: [{id: look, run: echo none}]\n")
 	w.write("../claude/settings.json", `{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "test $CADRE_TASK_NAME != lexer || { echo the review is missing >&2; exit 2; }"}]}]}}`)
 	script := screensSetup
 	for _, line := range screens {
@@ -165,10 +175,10 @@ func screensTasks() string {
 func steady(text string) string {
 	for _, r := range []struct{ pattern, by string }{
 		{`\d\d:\d\d:\d\d`, "HH:MM:SS"},
-		{`(demo|release)-[a-z2-7]{26}`, "$1-IDENTIFIER-OF-26-LETTERS"},
+		{`(demo|release|audit)-[a-z2-7]{26}`, "$1-IDENTIFIER-WITH-26-LETTERS"},
 		{`(just now|\d\d s ago)`, "just now"},
 		{`\d+ ms\b|\d+\.\d s\b`, "TIME"},
-		{`\b(run|mcp)-[a-z2-7]{26}`, "$1-IDENTIFIER-OF-26-LETTERS"},
+		{`\b(run|mcp)-[a-z2-7]{26}`, "$1-IDENTIFIER-WITH-26-LETTERS"},
 		{`(host|session) [a-z0-9]{8}\b`, "$1 IDENTITY"},
 		{`(?m) +$`, ""},
 		{`(?m)^.*HH:MM:SS  ▸ .*\n`, ""}, // the start of a slow task

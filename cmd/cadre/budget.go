@@ -172,7 +172,7 @@ func (a *app) printBudget(of *engine.Team, member string) error {
 		if len(all) == 0 {
 			return w.Printf("%s has no budget of its own, and spent nothing\n", member)
 		}
-		t := render.Table{Spare: []string{"LEFT"}}
+		t := render.Table{Spare: []string{"LEFT"}, Numbers: []string{"LIMIT", "SPENT", "LEFT"}}
 		t.Row("WHOSE", "BUDGET", "LIMIT", "SPENT", "LEFT", "")
 		for _, l := range all {
 			whose, most, left, note := l.Member, "none", "", ""

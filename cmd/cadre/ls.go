@@ -17,6 +17,9 @@ type overview struct{ catalog.Overview }
 
 // teammates is how many there are, and how many of them are not as they should be.
 func (o overview) teammates() string {
+	if o.Teammates == 0 {
+		return ""
+	}
 	return fmt.Sprint(o.Teammates) + prefix(", ", counted(o.Offline, "offline", o.Zombies, "without a lead"))
 }
 
@@ -109,36 +112,45 @@ func writeGroups(w *sanitize.Writer, listed []overview) error {
 			groups[1] = append(groups[1], o)
 		}
 	}
-	headings := [...]string{"This project", "Other projects", "Archive"}
-	first := true
-	for i, group := range groups {
-		if len(group) == 0 {
+	table := func(head string) *render.Table {
+		t := &render.Table{Texts: []string{"DIRECTORY"}, Spare: []string{"LAST CHANGE", "TEAMMATES", "TASKS DONE"},
+			Numbers: []string{"WAITING"}}
+		t.Row(head, "STATUS", "TASKS DONE", "TEAMMATES", "WAITING", "LAST CHANGE", "DIRECTORY")
+		return t
+	}
+	row := func(t *render.Table, name string, o overview) {
+		done, waiting := "", ""
+		if o.Tasks["pending"]+o.Tasks["in_progress"]+o.Tasks["completed"] > 0 {
+			done = o.progress()
+		}
+		if len(o.Attention) > 0 {
+			waiting = fmt.Sprint(len(o.Attention))
+		}
+		t.Row(name, o.State(), done, o.teammates(), waiting, render.Ago(now(), o.UpdatedAt), o.Dir)
+	}
+	live, archive := table("NAME"), table("ID")
+	for i, heading := range []string{"This project", "Other projects"} {
+		if len(groups[i]) == 0 {
 			continue
 		}
-		if len(group) < len(listed) || i == 2 {
-			if !first {
-				w.Printf("\n")
-			}
-			w.Printf("%s:\n", headings[i])
+		if len(groups[i]) < len(listed) {
+			live.Group(heading)
 		}
-		first = false
-		t := render.Table{Texts: []string{"DIRECTORY"}, Spare: []string{"LAST CHANGE", "TEAMMATES", "TASKS DONE"}}
-		head := "NAME"
-		if i == 2 {
-			head = "ID"
-		}
-		t.Row(head, "STATUS", "TASKS DONE", "TEAMMATES", "WAITING", "LAST CHANGE", "DIRECTORY")
-		for _, o := range group {
-			name := o.Name
-			if i == 2 {
-				name = o.ID
-			}
-			t.Row(name, o.State(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)),
-				render.Ago(now(), o.UpdatedAt), o.Dir)
-		}
-		if err := t.Write(w); err != nil {
-			return err
+		for _, o := range groups[i] {
+			row(live, o.Name, o)
 		}
 	}
-	return nil
+	if len(groups[2]) < len(listed) {
+		live.Compact()
+		if err := live.Write(w); err != nil || len(groups[2]) == 0 {
+			return err
+		}
+		w.Printf("\n")
+	}
+	archive.Group("Archive")
+	for _, o := range groups[2] {
+		row(archive, o.ID, o)
+	}
+	archive.Compact()
+	return archive.Write(w)
 }

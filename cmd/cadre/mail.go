@@ -259,7 +259,7 @@ func (a *app) listMail(ctx context.Context, name, member string, filter history.
 		}
 		now := team.Time(time.Now().UnixMilli())
 		for _, l := range letters {
-			if err := writeLetter(w, l, now); err != nil {
+			if err := writeLetter(w, member, l, now); err != nil {
 				return err
 			}
 		}
@@ -267,7 +267,7 @@ func (a *app) listMail(ctx context.Context, name, member string, filter history.
 	})
 }
 
-func writeLetter(w *sanitize.Writer, l history.Letter, now team.Time) error {
+func writeLetter(w *sanitize.Writer, member string, l history.Letter, now team.Time) error {
 	state := "not delivered"
 	switch {
 	case l.ReturnedAt != 0:
@@ -277,18 +277,29 @@ func writeLetter(w *sanitize.Writer, l history.Letter, now team.Time) error {
 	case l.DeliveredAt != 0:
 		state = "delivered " + render.When(now, l.DeliveredAt) + ", not read"
 	}
-	return w.Printf("#%d from %s%s, %s, %s:\n%s\n\n", l.Seq, sender(l.Message), kindOf(l.Message),
+	err := w.Printf("#%d from %s%s, %s, %s:\n%s\n", l.Seq, sender(l.Message), kindOf(l),
 		render.When(now, l.SentAt), state, sanitize.Block(l.Body))
+	if err != nil {
+		return err
+	}
+	if news := l.NewsFor(member); news != "" {
+		w.Printf("%s\n", sanitize.Hanging{Text: "news: " + news, Indent: 2})
+	}
+	return w.Printf("\n")
 }
 
 func sender(m team.Message) string { return cmp.Or(m.From, "cadre") }
 
-// kindOf describes the kind of a special message, and its reference.
-func kindOf(m team.Message) string {
-	if m.Type == team.TypeMessage {
+// kindOf describes the kind of a special message, and its task or request.
+func kindOf(l history.Letter) string {
+	if l.Type == team.TypeMessage {
 		return ""
 	}
-	return " (" + strings.ReplaceAll(m.Type, "_", " ") + prefix(", ", m.Ref) + ")"
+	about := l.Ref
+	if l.Task != "" {
+		about = "task " + l.Task
+	}
+	return " (" + strings.ReplaceAll(l.Type, "_", " ") + prefix(", ", about) + ")"
 }
 
 func (a *app) printMail(member string, mail []history.Letter) error {
@@ -297,7 +308,7 @@ func (a *app) printMail(member string, mail []history.Letter) error {
 			return said("no new messages")(w)
 		}
 		for _, m := range mail {
-			if err := w.Printf("#%d from %s%s:\n%s\n\n", m.Seq, sender(m.Message), kindOf(m.Message),
+			if err := w.Printf("#%d from %s%s:\n%s\n\n", m.Seq, sender(m.Message), kindOf(m),
 				sanitize.Block(m.Body)); err != nil {
 				return err
 			}
@@ -317,5 +328,5 @@ func writeNews(w *sanitize.Writer, member string, mail []history.Letter) error {
 	if len(news) == 0 {
 		return nil
 	}
-	return w.Printf("%s\n\n", sanitize.Hanging{Text: strings.Join(news, " ")})
+	return w.Printf("%s\n\n", sanitize.Hanging{Text: "news: " + strings.Join(news, " "), Indent: 2})
 }

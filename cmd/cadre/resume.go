@@ -237,7 +237,8 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 		line(false, "%s", helped(m.String(), m.Help))
 	}
 	line(e.Count(inspect.Offline) == 0, "%s", lives(e))
-	table := render.Table{Texts: []string{"NOTE"}, Spare: []string{"CONTEXT", "AGENT", "LAST SEEN", "STATUS"}}
+	table := render.Table{Texts: []string{"NOTE"}, Spare: []string{"CONTEXT", "AGENT", "LAST SEEN", "STATUS"},
+		Numbers: []string{"CONTEXT"}}
 	table.Row("", "MEMBER", "AGENT", "LIFE", "STATUS", "LAST SEEN", "TASK", "CONTEXT", "NOTE")
 	called := map[string]string{}
 	for _, t := range e.InProgress {
@@ -254,6 +255,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 		}
 		table.Row("", m.Name, m.Agent, string(m.Life), m.Status, seen, cmp.Or(called[m.Task], m.Task), percent(m.Context), why)
 	}
+	table.Compact()
 	if err := table.Write(w); err != nil {
 		return err
 	}

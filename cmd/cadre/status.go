@@ -250,7 +250,7 @@ func (n *standing) next() string {
 // writeMembers writes the table of members, without empty columns.
 func (n *standing) writeMembers(w *sanitize.Writer) error {
 	t := render.Table{Texts: []string{"WORKS ON"}, Spare: []string{"COST", "TOKENS", "CONTEXT", "MODE", "AGENT", "ROLE",
-		"MAIL"}}
+		"MAIL"}, Numbers: []string{"MAIL", "TOKENS", "COST", "CONTEXT"}}
 	t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MODE", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
 	for _, m := range n.Members {
 		mail, mode := "", m.PermissionMode
@@ -281,7 +281,8 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 		return nil
 	}
 	w.Printf("\n")
-	t := render.Table{Texts: []string{"SUBJECT", "STATUS"}, Spare: []string{"COST", "TOKENS", "OWNER"}}
+	t := render.Table{Texts: []string{"SUBJECT", "STATUS"}, Spare: []string{"COST", "TOKENS", "OWNER"},
+		Numbers: []string{"TOKENS", "COST"}}
 	t.Row("TASK", "STATUS", "OWNER", "TOKENS", "COST", "SUBJECT")
 	for _, task := range rows {
 		t.Row(task.Called(), render.TaskState(task), cmp.Or(task.CompletedBy, task.Owner), tokens(task.Usage),

@@ -274,6 +274,7 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 	row = append(row, "SUBJECT")
 	t := render.NewTable(all+1, row...)
 	t.Texts, t.Spare = []string{"SUBJECT", "STATUS"}, []string{"PRIORITY", "COST", "TOKENS", "OWNER"}
+	t.Numbers = []string{"TOKENS", "COST"}
 	empty := true
 	for task := range tasks {
 		empty = false

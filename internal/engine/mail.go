@@ -49,7 +49,7 @@ func (e *Engine) ReadMail(ctx context.Context, name string, r Reading,
 			if found = len(mail); found == 0 && waits {
 				return nil
 			}
-			return show(mail, earlier)
+			return show(t.about(mail), earlier)
 		})
 		if err != nil || !waits || found > 0 && !r.Follow {
 			return err
@@ -101,7 +101,19 @@ func (e *Engine) MailOf(ctx context.Context, name, actor, member string, filter 
 		return nil, err
 	}
 	letters, err := history.Mail(t.Read(ctx, 0), member)
-	return filter.Select(letters), err
+	return t.about(filter.Select(letters)), err
+}
+
+// about notes in each letter which task it is about.
+func (t *Team) about(mail []history.Letter) []history.Letter {
+	t.View(func(s *team.State) {
+		for i := range mail {
+			if task, is := s.Task(mail[i].Ref); is {
+				mail[i].Task = task.Called()
+			}
+		}
+	})
+	return mail
 }
 
 func ownMail(actor, member string) error {

@@ -22,7 +22,10 @@ import (
 type Table struct {
 	Texts []string // heads of the columns whose cells may be cut, the first one first
 	Spare []string // heads of the columns that a narrow terminal does without, the least important first
+	// heads of the columns whose cells are aligned at their right; not the last column
+	Numbers []string
 
+	groups map[int]string // headings of groups of rows, by the number of the first row
 	cells  []string
 	widths []int // one per column
 	list   bool  // it has no head
@@ -49,6 +52,23 @@ func (t *Table) Row(cells ...string) {
 		t.cells = append(t.cells, cell)
 		t.widths[i] = max(t.widths[i], displaywidth.String(cell))
 	}
+}
+
+// Group begins a group of rows under a heading. The head of the table is below the first heading. All
+// groups have the same columns.
+func (t *Table) Group(heading string) {
+	if t.groups == nil {
+		t.groups = map[int]string{}
+	}
+	t.groups[max(1, t.rows())] = heading
+}
+
+// rows returns the number of rows, with the head.
+func (t *Table) rows() int {
+	if len(t.widths) == 0 {
+		return 0
+	}
+	return len(t.cells) / len(t.widths)
 }
 
 // gap is between columns.
@@ -98,6 +118,7 @@ func (t *Table) styled() []any {
 	for i, cell := range t.cells {
 		column := i % len(t.widths)
 		if column == 0 {
+			text.WriteString(t.heading(i / len(t.widths)))
 			row := t.cells[i : i+len(t.widths)]
 			for last = len(row) - 1; last > 0 && row[last] == ""; last-- {
 			}
@@ -108,6 +129,10 @@ func (t *Table) styled() []any {
 		if t.list && column == len(t.widths)-1 {
 			cell = sanitize.Hanging{Text: cell, At: t.before(column), Indent: t.before(column)}.Wrapped(t.width)
 		}
+		right := t.right(column) && displaywidth.String(cell) < t.widths[column]
+		if right {
+			text.WriteString(padding[:t.widths[column]-displaywidth.String(cell)])
+		}
 		switch {
 		case i < len(t.widths) && !t.list:
 			say(Faint, cell)
@@ -117,6 +142,9 @@ func (t *Table) styled() []any {
 			text.WriteString(cell)
 		}
 		used := displaywidth.String(cell)
+		if right {
+			used = t.widths[column]
+		}
 		if column == last {
 			text.WriteByte('\n')
 			continue
@@ -128,6 +156,27 @@ func (t *Table) styled() []any {
 		text.WriteString(padding[:t.widths[column]-used+gap])
 	}
 	return append(parts, text.String())
+}
+
+// heading returns what is above a row: the heading of its group, if it is the first one. The first
+// heading is above the head of the table.
+func (t *Table) heading(row int) string {
+	heading, is := t.groups[row]
+	if row == 0 {
+		heading, is = t.groups[1]
+	}
+	switch {
+	case !is || row == 1:
+		return ""
+	case row > 1:
+		return "\n" + heading + ":\n"
+	}
+	return heading + ":\n"
+}
+
+// right reports whether the cells of a column are aligned at their right.
+func (t *Table) right(column int) bool {
+	return !t.list && column < len(t.widths)-1 && slices.Contains(t.Numbers, t.cells[column])
 }
 
 // ofStates reports whether the column has states: by its head, or as the first of a list.
@@ -146,10 +195,15 @@ func (t *Table) before(column int) (at int) {
 	return at
 }
 
-// Compact removes the columns that are empty below the head.
+// Compact removes the columns that are empty below the head. A first column without a head indents
+// the others, and stays.
 func (t *Table) Compact() {
 	var keep []int
 	for column := range t.widths {
+		if column == 0 && t.cells[0] == "" {
+			keep = append(keep, 0)
+			continue
+		}
 		for at := column + len(t.widths); at < len(t.cells); at += len(t.widths) {
 			if t.cells[at] != "" {
 				keep = append(keep, column)

@@ -72,6 +72,29 @@ func TestTableFits(t *testing.T) {
 }
 
 // TestTableColors: a terminal with colors shows the same text, with the head and the states in theirs.
+// TestTableGroups checks that groups of rows share their columns, and that numbers end in one column.
+func TestTableGroups(t *testing.T) {
+	table := &render.Table{Numbers: []string{"WAITING"}}
+	table.Row("NAME", "WAITING", "EMPTY", "DIRECTORY")
+	table.Group("Here")
+	table.Row("demo", "3", "", "/repo")
+	table.Group("Elsewhere")
+	table.Row("a-long-name", "12", "", "/other")
+	table.Row("b", "", "", "/other")
+	table.Compact()
+	want := `Here:
+NAME         WAITING  DIRECTORY
+demo               3  /repo
+
+Elsewhere:
+a-long-name       12  /other
+b                     /other
+`
+	if got := onTerminal(t, 80, false, table.Write); got != want {
+		t.Errorf("it is\n%s\nand not\n%s", got, want)
+	}
+}
+
 func TestTableColors(t *testing.T) {
 	colored := onTerminal(t, 80, true, tasks().Write)
 	bare := onTerminal(t, 80, false, tasks().Write)

@@ -16,6 +16,7 @@ type Letter struct {
 	DeliveredAt team.Time // when it was last delivered to the member; 0 for not yet
 	ReadAt      team.Time // when it was marked as read; 0 for not yet
 	ReturnedAt  team.Time // when it was returned to its sender, because the member will never get it; 0 for not
+	Task        string    `json:"-"` // the task that it is about, as people call it; "" for none
 }
 
 // MarshalJSON writes the message with deliveredAt, readAt and returnedAt. It leaves out those that
