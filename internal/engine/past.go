@@ -2,13 +2,19 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
 	"cadre/internal/inspect/history"
 	"cadre/internal/journal/recorded"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -61,4 +67,36 @@ func (t *Team) Records(ctx context.Context, after int64) iter.Seq2[*team.Record,
 func lost(err error) bool {
 	_, is := errors.AsType[*LostError](err)
 	return is
+}
+
+// looked is the file that says what a person saw of the team.
+type looked struct {
+	Seq int64 `json:"seq"`
+}
+
+const (
+	lookedFile = "looked.json"
+	maxLooked  = 1 << 10
+)
+
+// Looked returns the last record that a person saw, as [Team.Saw] kept it: 0 if nobody looked, or the
+// history is another one since.
+func (t *Team) Looked() int64 {
+	var l looked
+	data, err := regularfile.Read(filepath.Join(t.Dir, lookedFile), maxLooked)
+	if err != nil || json.Unmarshal(data, &l) != nil || l.Seq < 0 || l.Seq > t.Seq() {
+		return 0
+	}
+	return l.Seq
+}
+
+// Saw keeps that a person saw everything up to the record seq. Several screens may do so: the last
+// one counts.
+func (t *Team) Saw(seq int64) error {
+	data, err := json.Marshal(looked{seq})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(t.Dir, lookedFile)
+	return atomicfile.Replace(path, append(data, '\n'), atomicfile.Passing{Name: fmt.Sprintf("%s.%d", path, os.Getpid())})
 }

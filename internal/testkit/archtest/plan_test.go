@@ -186,7 +186,7 @@ var rooms = []room{
 		"inspect/catalog", "inspect/history", "journal", "journal/memjournal", "journal/recorded", "layout",
 		"liveness/detector",
 		"liveness/leader",
-		"observe/store", "replica", "sys/filelock", "sys/proc", "sys/regularfile", "team", "transfer"},
+		"observe/store", "replica", "sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team", "transfer"},
 		"it is the one place that assembles replicas, hosts, leads and outside members, so that all front ends have " +
 			"complete teams; each front end decides what it shows"},
 	{"run", []string{"agent", "consolidate", "engine", "git", "git/checkout", "git/worktree", "host", "inspect",

@@ -36,7 +36,8 @@ type (
 	// recordsMsg has the next records. state is the state after records that are lost to damage.
 	recordsMsg struct {
 		ref     string
-		fresh   bool // they are the first ones
+		fresh   bool  // they are the first ones
+		looked  int64 // with fresh: the last record that the person saw in an earlier program
 		records []*team.Record
 		lost    *team.State
 		whole   bool
@@ -57,6 +58,9 @@ const batch = 4_000
 // recall sends the records after seq after, and returns the last one.
 func (s *source) recall(ctx context.Context, ref string, t *engine.Team, after int64, fresh bool) (int64, error) {
 	msg := recordsMsg{ref: ref, fresh: fresh}
+	if fresh {
+		msg.looked = t.Looked()
+	}
 	flush := func() {
 		s.send(msg)
 		msg = recordsMsg{ref: ref}
@@ -155,7 +159,7 @@ func (m *Model) recalls(msg recordsMsg) {
 		return
 	}
 	if msg.fresh || m.past == nil {
-		m.past = &recalled{seen: m.looked[m.ref]}
+		m.past = &recalled{seen: max(m.looked[m.ref], msg.looked)}
 	}
 	p := m.past
 	if msg.lost != nil {

@@ -139,6 +139,18 @@ func TestSinceYouLastLooked(t *testing.T) {
 	}
 }
 
+// TestSinceAnEarlierProgram checks that a look of an earlier program counts.
+func TestSinceAnEarlierProgram(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 100, 30)
+	x.keys("enter")
+	x.send(s.message())
+	x.send(recordsMsg{ref: "demo", fresh: true, looked: s.state.Seq() - 1, records: s.records, whole: true})
+	if !strings.Contains(x.notice.text, "1 change since you last looked at demo") {
+		t.Errorf("the notice is %q", x.notice.text)
+	}
+}
+
 // open2 shows another team.
 func (x *screen) open2(ref string) tea.Cmd { return x.Model.open(ref) }
 
