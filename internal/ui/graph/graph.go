@@ -80,7 +80,7 @@ type node struct {
 	last   *node // the last one that its lane goes to
 }
 
-// Draw draws the tasks of [Pick].
+// Draw draws the tasks of [Pick]. It may read them twice.
 func Draw(tasks iter.Seq[team.Task], o Options) Graph { return Pick(tasks, o.Most).Draw(o) }
 
 // Picked has the tasks of a graph. It does not change.
@@ -127,7 +127,7 @@ func (p Picked) Draw(o Options) Graph {
 func left(missing map[string]int, unseen, undrawn, edges int) string {
 	var parts []string
 	total := 0
-	for _, state := range []string{"in_progress", "failed", "pending", "blocked", "completed"} {
+	for _, state := range states {
 		if n := missing[state]; n > 0 {
 			total += n
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(state, "_", " ")))
@@ -151,30 +151,49 @@ func left(missing map[string]int, unseen, undrawn, edges int) string {
 }
 
 // Pick chooses the tasks that are shown: at most that many, or [Most] for 0. It leaves out completed
-// tasks first, and of those the ones that were completed first.
+// tasks first, and of those the ones that were completed first. It may read the tasks twice.
 func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
+	type key struct { // a task is large, and there may be thousands
+		rank        int
+		id          string
+		completedAt team.Time
+	}
+	most = cmp.Or(most, Most)
+	var keys []key
+	keep := func() {
+		slices.SortFunc(keys, func(a, b key) int {
+			return cmp.Or(cmp.Compare(a.rank, b.rank), -cmp.Compare(a.completedAt, b.completedAt), compareIDs(a.id, b.id))
+		})
+		keys = keys[:min(most, len(keys))]
+	}
+	p.missing = map[string]int{}
 	for t := range tasks {
-		if t.Status != team.Deleted {
+		if t.Status == team.Deleted {
+			continue
+		}
+		state := t.State()
+		p.missing[state]++
+		if keys = append(keys, key{slices.Index(states, state), t.ID, t.CompletedAt}); len(keys) > 8*most {
+			keep()
+		}
+	}
+	keep()
+	shown := map[string]bool{}
+	for _, k := range keys {
+		shown[k.id] = true
+		p.missing[states[k.rank]]--
+	}
+	for t := range tasks {
+		if shown[t.ID] && t.Status != team.Deleted {
 			p.tasks = append(p.tasks, t)
 		}
 	}
-	byID := func(a, b team.Task) int { return compareIDs(a.ID, b.ID) }
-	if most = cmp.Or(most, Most); len(p.tasks) > most {
-		rank := func(t team.Task) int {
-			return slices.Index([]string{"in_progress", "failed", "pending", "blocked", "completed"}, t.State())
-		}
-		slices.SortFunc(p.tasks, func(a, b team.Task) int {
-			return cmp.Or(cmp.Compare(rank(a), rank(b)), -cmp.Compare(a.CompletedAt, b.CompletedAt), byID(a, b))
-		})
-		p.missing = map[string]int{}
-		for _, t := range p.tasks[most:] {
-			p.missing[t.State()]++
-		}
-		p.tasks = slices.Clone(p.tasks[:most])
-	}
-	slices.SortFunc(p.tasks, byID)
+	slices.SortFunc(p.tasks, func(a, b team.Task) int { return compareIDs(a.ID, b.ID) })
 	return p
 }
+
+// states are the states of tasks, those that matter most first.
+var states = []string{"in_progress", "failed", "pending", "blocked", "completed"}
 
 // compareIDs compares ids of tasks, which are numbers.
 func compareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
