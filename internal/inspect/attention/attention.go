@@ -52,7 +52,7 @@ type Follower struct {
 	// Pace is the longest time between two looks of [Follower.Watch]; 0 for [inspect.MaxAge].
 	Pace time.Duration
 
-	waits   bool // somebody waits for changes, with Wait or Await
+	waits   bool // somebody waits for changes, with Wait or Watch
 	teams   map[string]*followed
 	folders *fswatch.Folders
 }
