@@ -49,9 +49,17 @@ type service struct {
 
 func (s *service) Updates() <-chan agent.Update                  { return s.updates }
 func (s *service) SetAccess(context.Context, agent.Access) error { return nil } // the gate is asked
-func (s *service) Interrupt(context.Context) error               { return errors.ErrUnsupported }
 
 var errOver = errors.New("the session is over")
+
+// Interrupt ends the turn of the session at its next step. Without a turn it does nothing, as the
+// real agents do.
+func (s *service) Interrupt(context.Context) error {
+	return s.on.of.ask("interrupt "+s.spec.Member, func(t *thread) {
+		t.step()
+		s.slot.session.cut = s.slot.session.works
+	})
+}
 
 func (s *service) Give(_ context.Context, p agent.Prompt) (err error) {
 	killed := s.on.of.ask("give "+s.spec.Member, func(t *thread) {
@@ -122,7 +130,7 @@ func (s *service) emit(u update) {
 	case uToolFinished:
 		what = agent.ToolFinished{Output: u.text}
 	case uTurnEnded:
-		ended := agent.TurnEnded{Text: u.text}
+		ended := agent.TurnEnded{Text: u.text, Interrupted: u.cut}
 		if u.trouble != "" {
 			ended.Problem = &agent.Problem{Kind: agent.ProblemModel, Text: u.trouble}
 		}

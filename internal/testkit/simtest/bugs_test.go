@@ -249,6 +249,10 @@ func (s *State) Letters(member string) (mail []Message) {
 	}
 	return strings.TrimSpace(envelope.Batch(s.teamID, s.member, mail)), nil
 `}},
+	"interrupt-forgotten": {{"team/state.go", `	if m.Exhausted != "" || m.Interrupt != 0 {`,
+		`	if m.Exhausted != "" || m.Interrupt != 0 && !mutated("interrupt-forgotten") {`}, {"team/wants.go",
+		`m.Status == Idle && m.Interrupt == 0 && !s.orphaned(m)`,
+		`m.Status == Idle && (m.Interrupt == 0 || mutated("interrupt-forgotten")) && !s.orphaned(m)`}},
 	"overdue-left": {{"replica/replica.go", `	if err := rep.settle(ctx); err != nil {`,
 		`	if err := rep.settle(ctx); err != nil && !mutated("overdue-left") {`}, {"replica/replica.go",
 		`	rep.View(func(s *team.State) { due, _ = s.Overdue(now) })

@@ -29,6 +29,8 @@ const (
 	rest      = "when the faults are over, all work is completed"
 	agreed    = "everybody sees the same team"
 	recorded  = "the changes of a task are recorded when it is completed"
+	paused    = "an interrupted member is given nothing before it gets a message"
+	unchanged = "a task that a member works on is not changed"
 )
 
 // Broken is a promise that did not hold.
@@ -70,6 +72,7 @@ type books struct {
 	members  []sitting         // the members in the order of the list
 	roll     []team.Member     // the list itself, after the last record
 	host     map[string]string
+	cut      map[string]bool // interrupted members, and whether their turn has ended
 	lead     leadBook
 	told     map[string]bool // tasks that members were told of, as member/task
 }
@@ -120,6 +123,7 @@ func newBooks() books {
 	return books{truth: &team.State{}, happened: map[int]int64{}, ids: map[string]bool{}, tasks: map[string]*taskBook{},
 		mail: map[letterKey]*letterBook{},
 		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}, told: map[string]bool{},
+		cut:  map[string]bool{},
 		lead: leadBook{late: map[letterKey]bool{}}}
 }
 
@@ -269,8 +273,47 @@ func claimOf(body team.Body) (task string, fence int64) {
 	return "", 0
 }
 
+// interrupted follows who was interrupted, and checks that such a member is given no task before it
+// got a message. Who claims a task for it by name has it continue.
+func (j *judge) interrupted(r *team.Record, e team.Event) {
+	switch e := e.(type) {
+	case *team.InterruptRequested:
+		if _, known := j.cut[e.Member]; !known {
+			j.cut[e.Member] = false
+		}
+	case *team.MemberStatusChanged:
+		if _, known := j.cut[e.Member]; known && e.Status == team.Idle {
+			j.cut[e.Member] = true
+		} else if m, _ := j.truth.Member(e.Member); e.Status == team.Active && m.Status != team.Active {
+			delete(j.cut, e.Member)
+		}
+	case *team.MessagesDelivered:
+		if m, _ := j.truth.Member(e.Member); j.cut[e.Member] || m.Agent == team.Shell {
+			delete(j.cut, e.Member)
+		}
+	case *team.TaskClaimed:
+		if body, ok := j.intentions[r.ID].Body.(*team.ClaimTask); j.cut[e.Member] && (!ok || body.Task == "") {
+			j.fail(paused, "%s was interrupted, and got task %s", e.Member, e.Task)
+		}
+		if j.cut[e.Member] {
+			delete(j.cut, e.Member)
+		}
+	case *team.MemberDetached:
+		delete(j.cut, e.Member)
+	case *team.MemberStopped:
+		delete(j.cut, e.Member)
+	case *team.MemberFailed:
+		delete(j.cut, e.Member)
+	case *team.TaskRevised:
+		if t := j.tasks[e.Task.ID]; t == nil || t.status == team.InProgress {
+			j.fail(unchanged, "the file changed task %s while %s worked on it", e.Task.ID, t.holder)
+		}
+	}
+}
+
 // event checks one event of a record before the record is applied.
 func (j *judge) event(r *team.Record, e team.Event) {
+	j.interrupted(r, e)
 	switch e := e.(type) {
 	case *team.TaskCreated:
 		j.tasks[e.Task.ID] = &taskBook{status: team.Pending}

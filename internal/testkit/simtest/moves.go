@@ -102,6 +102,27 @@ var requests = slices.Concat(ofLead, []moveKind{
 			return b
 		})
 	}},
+	{name: "interrupt", do: func(w *world, m Move) {
+		w.user(func(s *team.State) team.Body {
+			for _, one := range s.Members() { // somebody with a turn
+				if one.Status == team.Active && one.Agent != team.External && m.B%3 > 0 {
+					return &team.Interrupt{Member: one.Name}
+				}
+			}
+			return &team.Interrupt{Member: someone(s, m.A)}
+		})
+	}},
+	{name: "revise", do: func(w *world, m Move) { w.user(func(s *team.State) team.Body { return revision(s, m) }) }},
+	{name: "redo", do: func(w *world, m Move) { // --redo names a completed task
+		w.user(func(s *team.State) team.Body {
+			for t := range s.Tasks() {
+				if t.Status == team.Completed && m.B%4 > 0 {
+					return &team.RedoTask{Task: t.ID, Reason: "the file says so"}
+				}
+			}
+			return &team.RedoTask{Task: some(s, m.A), Reason: "the file says so"}
+		})
+	}},
 	{name: "usurp", weight: 2, do: func(w *world, m Move) { // commands that must not end the lead
 		w.user(func(s *team.State) team.Body {
 			return []team.Body{&team.RequestShutdown{Member: s.Team().Lead, Deadline: w.cli.of.clock() + 1},
@@ -193,6 +214,25 @@ var faults = slices.Concat(ofLeadFaults, []moveKind{
 })
 
 var moves = slices.Concat(requests, faults)
+
+// revision returns a change of a team file: of a task, of a member or of the team.
+func revision(s *team.State, m Move) team.Body {
+	said := fmt.Sprint("as the file says ", m.C)
+	switch m.A % 6 {
+	case 0:
+		return &team.ReviseTeam{To: team.Team{Goal: said, OriginDigest: said}, Fields: []string{"goal"}}
+	case 1:
+		return &team.ReviseMember{To: team.Member{Name: someone(s, m.B), Prompt: said}, Fields: []string{"prompt"}}
+	case 2:
+		return &team.ReviseMember{To: team.Member{Name: someone(s, m.B), Agent: []string{team.Claude, team.Shell}[m.C%2]},
+			Fields: []string{"agent"}}
+	case 3:
+		return &team.ReviseTask{Task: some(s, m.B), Delete: true}
+	}
+	return &team.ReviseTask{Task: some(s, m.B), To: team.CreateTask{Subject: said, Priority: team.Priorities[m.C%4],
+		Run: []string{"", "true"}[m.C%2], Owner: []string{"", someone(s, m.C)}[m.A%2]},
+		Fields: []string{"subject", "priority", "run", "owner"}}
+}
 
 // user makes the user send a command.
 func (w *world) user(body func(s *team.State) team.Body) { w.cli.ask(body) }

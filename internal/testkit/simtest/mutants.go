@@ -159,6 +159,19 @@ var ofTeams = []Mutant{
 		return team.Decide(s, c)
 	}},
 
+	{Name: "revised-at-work", What: "a changed team file changes a task in progress",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			if b, ok := c.Body.(*team.ReviseTask); ok && team.CodeOf(err) == team.NotReady && !b.Delete {
+				if t, _ := s.Task(b.Task); t.Status == team.InProgress {
+					return recordOf(s, c, &team.TaskRevised{Task: team.Task{ID: t.ID, Subject: b.To.Subject},
+						Fields: []string{"subject"}}), nil
+				}
+			}
+			return d, err
+		}},
+	{Name: "interrupt-forgotten", What: "an interrupted member is given the next task"},
+
 	// The host.
 	{Name: "news-again", What: "a member is told of the same task with each message",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {

@@ -131,6 +131,8 @@ func (p *person) tidy(t *thread) {
 				case !m.Status.Running() || m.Shutdown.Request != "":
 				case m.Setbacks >= team.MaxSetbacks:
 					return &team.RetryMember{Member: m.Name}
+				case m.Interrupt != 0 && m.Status == team.Idle && !s.Wakes(m.Name):
+					return &team.SendMessage{To: m.Name, Body: "you may continue"}
 				case m.Name != s.Team().Lead && m.Agent != team.Shell:
 					teammate = m.Name
 				}

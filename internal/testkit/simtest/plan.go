@@ -77,7 +77,20 @@ func draw(seed uint64) Plan {
 		Kind: "task", B: 1})
 	p.drawClaims(rand.New(rand.NewPCG(seed, 1)))
 	p.drawSlowness(rand.New(rand.NewPCG(seed, 2)))
+	p.drawChanges(rand.New(rand.NewPCG(seed, 3)))
 	return p
+}
+
+// drawChanges gives some plans interrupted turns, and a team file that changes.
+func (p *Plan) drawChanges(rng *rand.Rand) {
+	if rng.IntN(4) > 0 {
+		return
+	}
+	for range 1 + rng.IntN(6) {
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: []string{"interrupt", "revise", "redo"}[rng.IntN(5)/2],
+			A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+	}
+	p.sort()
 }
 
 // drawClaims gives some plans a repository, and some tasks that are claimed for others.

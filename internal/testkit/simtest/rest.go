@@ -63,6 +63,9 @@ func (j *judge) unrest() (why []string) {
 		if m.Plan.State == "submitted" {
 			add("the plan %s of %s waits", m.Plan.Request, m.Name)
 		}
+		if m.Interrupt != 0 {
+			add("%s was interrupted, and waits for a message", m.Name)
+		}
 		if m.Handover != "" {
 			add("%s is to be handed over", m.Name)
 		}

@@ -20,6 +20,7 @@ type session struct {
 	news    bell
 	end     bell
 	works   bool             // a turn is running
+	cut     bool             // that turn was interrupted, and ends at its next step
 	tried   map[string]int64 // by task: the claim that a worker worked on
 	last    int64            // the last message that came by a prompt
 	behind  map[int64]bool   // messages that came behind the result of a tool
@@ -51,6 +52,7 @@ type update struct {
 	seqs    []int64 // messages that the transcript has
 	text    string
 	trouble string
+	cut     bool // the turn was interrupted
 	tool    string
 	answer  *answer
 }
@@ -110,8 +112,7 @@ func (a *session) run(t *thread) {
 		a.works = true
 		a.serve(t)
 		t.step()
-		a.emit(update{kind: uTurnEnded})
-		a.works = false
+		a.ends(update{kind: uTurnEnded})
 	}
 	for {
 		for len(a.prompts) == 0 {
@@ -119,8 +120,18 @@ func (a *session) run(t *thread) {
 		}
 		a.works = true
 		a.turn(t)
-		a.works = false
 	}
+}
+
+// ends ends the turn.
+func (a *session) ends(u update) {
+	if u.cut = a.cut; u.cut {
+		u.trouble = ""
+		a.of.w.logf("the turn of %s is cut short", a.member.Name)
+	}
+	a.failed = u.trouble != ""
+	a.emit(u)
+	a.works, a.cut = false, false
 }
 
 // told adds messages to the context.
@@ -154,7 +165,9 @@ func (a *session) turn(t *thread) {
 	if !ok && t.rng.IntN(20) == 0 {
 		trouble = "overloaded"
 	}
-	a.react(t, p.mail)
+	if !a.cut {
+		a.react(t, p.mail)
+	}
 	if trouble == "" && !a.slot.worker {
 		a.work(t, p)
 	}
@@ -162,7 +175,7 @@ func (a *session) turn(t *thread) {
 		a.serve(t)
 	}
 	// A prompt that arrives during the turn enters the context at the next tool boundary.
-	for len(a.prompts) > 0 && t.rng.IntN(2) == 0 {
+	for !a.cut && len(a.prompts) > 0 && t.rng.IntN(2) == 0 {
 		q := a.next(t)
 		a.react(t, q.mail)
 		a.work(t, q)
@@ -172,14 +185,13 @@ func (a *session) turn(t *thread) {
 		text = "I am done with it."
 	}
 	t.step()
-	a.failed = trouble != ""
-	a.emit(update{kind: uTurnEnded, text: text, trouble: trouble})
+	a.ends(update{kind: uTurnEnded, text: text, trouble: trouble})
 }
 
 // work does the tasks that the prompt named, as an agent does: not always well.
 func (a *session) work(t *thread, p prompt) {
 	for _, task := range p.tasks {
-		if a.plans(t) {
+		if a.cut || a.plans(t) {
 			return
 		}
 		t.sleep(time.Duration(5+t.rng.IntN(300)) * time.Millisecond)
@@ -200,6 +212,9 @@ func (a *session) work(t *thread, p prompt) {
 		}
 		if a.chats(t) {
 			a.call(t, &team.CreateTask{Subject: "what task " + task.ID + " left", Retries: 1})
+		}
+		if a.cut {
+			return
 		}
 		if a.of.w.plan.Claims && !a.of.w.calm && t.rng.IntN(4) == 0 {
 			a.claimLate(time.Duration(t.rng.IntN(900)) * time.Millisecond)
@@ -240,6 +255,9 @@ func (a *session) serve(t *thread) {
 // session has not tried, then the next task of the list. It returns nil if there is none. The
 // worker ends if it cannot get the list.
 func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
+	if a.cut {
+		return nil
+	}
 	a.slot.host.view(func(st *team.State) {
 		for _, task := range st.Held(a.member.Name) {
 			if a.tried[task.ID] != task.Fence && claimed == nil {

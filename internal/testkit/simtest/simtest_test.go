@@ -225,5 +225,7 @@ var richness = []struct {
 	{"this claim", 1},
 	{"is out of retries", 1},
 	{"led astray", 10},
+	{"is cut short", 20},
+	{"changed with the team file", 20},
 	{"is the lead, for the life of the team", 5},
 }
