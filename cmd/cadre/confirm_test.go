@@ -72,7 +72,7 @@ func TestAsksForAnotherProject(t *testing.T) {
 		t.Fatalf("create: %s", r.err)
 	}
 	tells := "team demo in " + there
-	for _, line := range []string{"send demo --to lead hello", "task add demo more", "budget demo --tokens 5"} {
+	for _, line := range []string{"send demo --to lead hello", "task add demo more", "budget demo --tokens 5", "checkpoint demo"} {
 		if r := do(here, strings.Fields(line)...); r.code != done || !strings.Contains(string(r.err), tells) {
 			t.Errorf("%s: status %d, and it does not say where:\n%s", line, r.code, r.err)
 		}

@@ -48,8 +48,8 @@ type Engine struct {
 	Log func(string)
 	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
 	Advise func(team.Note)
-	// Elsewhere is called with each team that is opened for an actor and belongs to another project
-	// than the directory of Home; nil for nothing.
+	// Elsewhere is called with each team that is opened for an actor, checkpointed or pushed, and that
+	// belongs to another project than the directory of Home; nil for nothing.
 	Elsewhere func(team.Team)
 	// Warn gets errors that do not end a call; nil to send them to Log.
 	Warn func(error)
@@ -186,10 +186,16 @@ func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 	if err := of.CheckOurs(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
+	e.tellElsewhere(of)
+	return t, nil
+}
+
+// tellElsewhere calls Elsewhere if the team belongs to another project than the directory of the
+// caller.
+func (e *Engine) tellElsewhere(of team.Team) {
 	if dir := e.Home.Dir; e.Elsewhere != nil && dir != "" && of.Dir != dir && !project.Same(of.Dir, dir) {
 		e.Elsewhere(of)
 	}
-	return t, nil
 }
 
 // place finds the team and opens its journal.

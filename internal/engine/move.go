@@ -112,6 +112,11 @@ func (e *Engine) damaged(ctx context.Context, home layout.Home, name string) (bo
 // does.
 func (e *Engine) Push(ctx context.Context, o transfer.PushOptions, agree func(error) error) (*transfer.Pushed, error) {
 	e.here(&o.Options)
+	if e.Elsewhere != nil {
+		if of, err := e.Glance(ctx, o.Team); err == nil {
+			e.tellElsewhere(of)
+		}
+	}
 	pushed, err := transfer.Push(ctx, o)
 	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok && agree != nil {
 		if err := agree(first); err != nil {

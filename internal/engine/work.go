@@ -136,6 +136,7 @@ func (t *Team) Checkpoint(ctx context.Context, include ...string) (checkpoint.Ch
 	if err := t.current(); err != nil {
 		return checkpoint.Checkpoint{}, err
 	}
+	t.engine.tellElsewhere(of)
 	made, err := host.Checkpoint(ctx, t.Replica, t.Dir, include...)
 	return made, lasting(err)
 }
