@@ -110,6 +110,36 @@ func TestWatchRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
-	w.refused(w.cadre("watch", "demo"), 2, "watch needs a terminal", "cadre log demo --follow")
+	w.refused(w.cadre("watch", "demo"), 2, "the screen needs a terminal", "cadre log demo --follow")
 	w.refused(w.cadre("watch", "nowhere"), 2, "team nowhere does not exist")
+}
+
+// TestWatchLines: for a screen reader the same is read out as lines, without a sequence for the
+// terminal, until the team has ended.
+func TestWatchLines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "ann", "--agent", "external")
+	all, one := w.start("watch", "--screen-reader"), w.start("watch", "demo", "--screen-reader")
+	says := func(p *process, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			eventually(t, "it says "+text, func() bool { return strings.Contains(p.said(), text) })
+		}
+	}
+	says(all, "demo is ")
+	says(one, "demo is active: 0 of 0 tasks done", "ann is active")
+	w.must("task", "add", "demo", "greet", "--owner", "lead")
+	says(one, "task 1  greet", "needs you: Task 1 waits for you: greet Type: cadre task done demo 1")
+	says(all, "needs you, demo: Task 1 waits for you", "demo is active: 0 of 1 tasks done")
+	w.must("abort", "demo", "--reason", "enough")
+	says(one, "demo is aborted")
+	if code := one.wait(); code != 0 {
+		t.Errorf("it ended with %d: %s", code, one.said())
+	}
+	if strings.Contains(one.said(), "\x1b") {
+		t.Errorf("it moves the cursor: %q", one.said())
+	}
+	all.kill()
 }

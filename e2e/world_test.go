@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 func environment(root string) []string {
 	return []string{
 		"CADRE_HOME=" + filepath.Join(root, "cadre"), "CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude"),
-		"HOME=" + filepath.Join(root, "user"),
+		"CI=", "HOME=" + filepath.Join(root, "user"),
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + root, "LC_ALL=C",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada",
 		"GIT_COMMITTER_EMAIL=ada@example.org",

@@ -158,8 +158,9 @@ var drives = map[string][]drive{
 		shows("evil", "2", "--owner", "{evil}")},
 	"trust": {{args: []string{}, shows: true, types: "y\n"}, shows("--yes"), calls("--list"),
 		shows("--revoke"), shows("--yes", "--json"), shows("--dir", "{evil}")},
-	"notify":  {calls(), calls("--json"), calls("--test"), calls("--test", "--watch")},
-	"watch":   {{args: []string{"evil"}, alone: true}, {args: []string{}, alone: true}, shows("{evil}")},
+	"notify": {calls(), calls("--json"), calls("--test"), calls("--test", "--watch")},
+	"watch": {{args: []string{"evil"}, alone: true}, {args: []string{}, alone: true}, shows("{evil}"),
+		calls("aborted", "--screen-reader")},
 	"version": {calls(), calls("--json")},
 	"wake":    {calls("--team", "evil"), calls("--team", "{evil}"), calls("--team", "evil", "--as", "{evil}")},
 }

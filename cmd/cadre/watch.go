@@ -9,18 +9,23 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/engine"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/ui/tui"
 )
 
 func (a *app) watchCommand() *cobra.Command {
-	return &cobra.Command{
+	var linear bool
+	c := &cobra.Command{
 		Use: "watch [TEAM]", Short: "Open the screen on which you see and steer teams", Args: atMost(1),
 		Long: "Open a screen on which you see all teams, or one: what waits for you, what each member does, the tasks, " +
 			"and the messages. View the session of a member, and write to it. Answer requests, plans and questions. " +
 			"Run any other command with the key :. The last line shows the keys that apply, and ? shows all. When you " +
 			"quit, the teams continue.\n\n" +
-			"It needs a terminal. Elsewhere, use cadre log TEAM --follow, or cadre status TEAM --watch.",
+			"With --screen-reader it prints lines that follow each other instead: how things stand, then what " +
+			"changes.\n\n" +
+			"The screen needs a terminal. Elsewhere, use --screen-reader, cadre log TEAM --follow, or cadre status " +
+			"TEAM --watch.",
 		Example: "  cadre watch\n  cadre watch my-team",
 		RunE: func(c *cobra.Command, args []string) error {
 			name := os.Getenv(agent.TeamVariable)
@@ -32,17 +37,25 @@ func (a *app) watchCommand() *cobra.Command {
 					return err
 				}
 			}
-			if !atTerminal() || !a.out.terminal() || os.Getenv("TERM") == "dumb" {
-				return usage{errors.New("watch needs a terminal. To follow a team without one, type: " +
+			o := tui.Options{Engine: a.quietEngine(), Team: name,
+				Command: func(h team.Hint) string { return command(h).String() }, Explain: explain, In: os.Stdin,
+				Out: a.out.file, Env: os.Environ(), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed,
+				Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"}
+			if linear {
+				stays()
+				return engine.InTermsOf(name, stopped(c.Context(), tui.Linear(a.whileRead(c.Context()), o,
+					func(line string) { a.out.Printf("%s\n", sanitize.Hanging{Text: line, Indent: 2}) })))
+			}
+			if !atTerminal() || !a.out.terminal() || os.Getenv("TERM") == "dumb" || os.Getenv("CI") != "" {
+				return usage{errors.New("the screen needs a terminal, and no CI. To follow a team without one, type: " +
 					command(team.Hint{Action: team.ActFollowLog, Team: orPlaceholder(name)}).String())}
 			}
 			stays()
-			err := tui.Run(c.Context(), tui.Options{Engine: a.quietEngine(), Team: name,
-				Command: func(h team.Hint) string { return command(h).String() }, Explain: explain, In: os.Stdin,
-				Out: a.out.file, Env: os.Environ(), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed, Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"})
-			return engine.InTermsOf(name, err)
+			return engine.InTermsOf(name, tui.Run(c.Context(), o))
 		},
 	}
+	c.Flags().BoolVar(&linear, "screen-reader", false, "print lines, and draw no screen")
+	return c
 }
 
 // unconfirmed returns the question of a command that ended because nobody could confirm it; "" for any

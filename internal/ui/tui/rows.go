@@ -123,7 +123,7 @@ type teamView struct {
 	seq                    int64
 	at                     team.Time // of its last change
 	lead                   string
-	delegate               bool
+	delegate, ended        bool
 	done, all              int
 	usage                  team.Usage
 	members                []memberRow
@@ -141,7 +141,7 @@ const mostTasks = 400
 func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 	t := s.Team()
 	v := &teamView{ref: ref, name: sanitize.Line(t.Name), goal: render.Clean(t.Goal), state: stateOf(s, outside),
-		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate, done: s.Count(team.Completed),
+		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate, ended: t.Ended() || t.CleanedUp, done: s.Count(team.Completed),
 		usage: t.Usage, requests: map[string]string{}}
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
 	works, taskOf := render.WorksOn(s), lastTasks(s)

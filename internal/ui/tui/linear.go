@@ -1,0 +1,127 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render"
+	"cadre/internal/team"
+)
+
+// Linear prints what the screen shows as lines that follow each other, for a screen reader: first how
+// things stand, then what changes. It moves no cursor. It returns when the team has ended, or with the
+// cause of ctx.
+func Linear(ctx context.Context, o Options, print func(line string)) error {
+	inner, end := context.WithCancel(ctx)
+	l := &linear{print: print, command: o.Command, team: o.Team, end: end, waiting: map[string]bool{},
+		rows: map[string]string{}}
+	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, send: l.take}
+	s.running.Go(s.teams)
+	if o.Team != "" {
+		s.OpenTeam(o.Team)
+	}
+	<-inner.Done()
+	s.running.Wait()
+	if l.over {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// linear turns messages into lines.
+type linear struct {
+	print   func(string)
+	command func(team.Hint) string
+	team    string // the team that is followed; "" for all
+	end     func()
+
+	mu      sync.Mutex
+	waiting map[string]bool   // the items that were read out
+	rows    map[string]string // what was read out of each team
+	seq     int64             // the last record that was read out
+	trouble string
+	began   bool
+	over    bool
+}
+
+// take reads out what is new in the message.
+func (l *linear) take(msg tea.Msg) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch msg := msg.(type) {
+	case teamsMsg:
+		l.list(msg)
+	case teamMsg:
+		l.see(msg)
+	}
+}
+
+// list reads out teams that changed, and what waits since.
+func (l *linear) list(msg teamsMsg) {
+	if l.team == "" {
+		for _, one := range msg.teams {
+			text := fmt.Sprintf("%s is %s: %d of %d tasks done", one.name, one.state, one.done, one.tasks)
+			if l.rows[one.ref] != text {
+				l.rows[one.ref] = text
+				l.print(text)
+			}
+		}
+	}
+	now := map[string]bool{}
+	for _, one := range msg.items {
+		if l.team != "" && one.ref != l.team || one.WaitsFor != team.ForUser {
+			continue
+		}
+		if now[one.id()] = true; !l.waiting[one.id()] {
+			text := "needs you"
+			if l.team == "" {
+				text += ", " + one.ref
+			}
+			text += ": " + one.text
+			if command := l.command(one.Hint); command != "" {
+				text += " Type: " + oneLine(command)
+			}
+			l.print(text)
+		}
+	}
+	l.waiting = now
+}
+
+// see reads out how the team stands, and later what happens in it.
+func (l *linear) see(msg teamMsg) {
+	if msg.err != nil {
+		if text := oneLine(msg.err.Error()); text != l.trouble {
+			l.trouble = text
+			l.print("this team cannot be read: " + text)
+		}
+		return
+	}
+	v := msg.view
+	if l.trouble = ""; !l.began {
+		l.began = true
+		l.print(fmt.Sprintf("%s is %s: %d of %d tasks done", v.name, v.state, v.done, v.all))
+		for _, one := range v.members {
+			parts := []string{one.name + " is " + one.state}
+			if one.works != "" {
+				parts = append(parts, "works on "+one.works)
+			}
+			l.print(strings.Join(parts, ", "))
+		}
+		l.seq = v.seq
+	}
+	for _, one := range msg.feed {
+		if one.seq > l.seq {
+			l.print(render.Clock(one.at) + " " + one.text)
+		}
+	}
+	l.seq = max(l.seq, v.seq)
+	if v.ended {
+		l.print(fmt.Sprintf("%s is %s", v.name, v.state))
+		l.over = true
+		l.end()
+	}
+}
