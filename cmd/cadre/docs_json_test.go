@@ -2,9 +2,13 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -156,7 +160,7 @@ func TestDocumentsJSON(t *testing.T) {
 	s := newShapes(t)
 	page := aboutJSON + "\n## Objects\n"
 	for _, o := range objects() {
-		page += fmt.Sprintf("\n### %s\n\n%s\n\n%s", o.name, o.about, table(s.objects[o.name]))
+		page += fmt.Sprintf("\n### %s\n\n%s\n\n%s", o.name, o.about, s.table(o.of, s.objects[o.name]))
 	}
 	page += "\n## Commands\n"
 	all := prints()
@@ -239,24 +243,76 @@ func (s *shapes) describe(p printedForm) string {
 		case link != "":
 			is = maps.Clone(is)
 			delete(is, "")
-			fmt.Fprintf(&b, "%s is %s, and has:\n\n%s\n", subject, link, table(is))
+			fmt.Fprintf(&b, "%s is %s, and has:\n\n%s\n", subject, link, s.table(of, is))
 		case len(p.types) > 1:
-			fmt.Fprintf(&b, "%s has:\n\n%s\n", subject, table(is))
+			fmt.Fprintf(&b, "%s has:\n\n%s\n", subject, s.table(of, is))
 		default:
-			b.WriteString(table(is))
+			b.WriteString(s.table(of, is))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// table lists the fields of a shape.
-func table(is shape) string {
+// table lists the fields of a shape, with what the comments of their types say.
+func (s *shapes) table(of reflect.Type, is shape) string {
+	says := map[string]string{}
+	s.words.describe(says, of, "")
 	var b strings.Builder
-	b.WriteString("| field | value |\n| --- | --- |\n")
+	b.WriteString("| field | value | what it is |\n| --- | --- | --- |\n")
 	for _, path := range slices.Sorted(maps.Keys(is)) {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", path, is[path])
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", path, is[path], says[path])
 	}
 	return b.String()
+}
+
+// TestPrintedTypes checks that commands print only values of types that [prints] lists. A mapping has no
+// type of its own, so nothing could describe it.
+func TestPrintedTypes(t *testing.T) {
+	known := map[string]bool{"failed": true}
+	for _, all := range prints() {
+		for _, p := range all {
+			for _, of := range p.types {
+				known[of.Name()] = true
+			}
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "observe") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := goparser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, is := n.(*ast.CallExpr)
+			if !is || len(call.Args) == 0 {
+				return true
+			}
+			method, is := call.Fun.(*ast.SelectorExpr)
+			if !is || method.Sel.Name != "print" && method.Sel.Name != "Value" {
+				return true
+			}
+			literal, is := call.Args[0].(*ast.CompositeLit)
+			if !is {
+				return true
+			}
+			checked++
+			if of, is := literal.Type.(*ast.Ident); !is || !known[of.Name] {
+				t.Errorf("%s prints a value whose type is not in prints()", set.Position(call.Pos()))
+			}
+			return true
+		})
+	}
+	if checked < 15 {
+		t.Errorf("the test found %d printed literals", checked)
+	}
 }
 
 // title returns the command with the flags of one form.

@@ -240,10 +240,11 @@ type shapes struct {
 	t       *testing.T
 	objects map[string]shape
 	known   map[reflect.Type]shape
+	words   *comments
 }
 
 func newShapes(t *testing.T) *shapes {
-	s := &shapes{t, map[string]shape{}, map[reflect.Type]shape{}}
+	s := &shapes{t, map[string]shape{}, map[reflect.Type]shape{}, &comments{t, map[string]*commented{}}}
 	for _, o := range objects() {
 		s.objects[o.name] = s.of(o.of, o.name)
 	}

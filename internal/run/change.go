@@ -26,7 +26,7 @@ const (
 type Change struct {
 	What string      `json:"what"` // team, member or task
 	Name string      `json:"name"`
-	Does string      `json:"does"` // what becomes of it: one of the constants
+	Does string      `json:"does"` // what becomes of it: add, change, remove, keep, redo or refuse
 	Keys []KeyChange `json:"keys,omitempty"`
 	Why  string      `json:"why,omitempty"` // it is refused or kept
 

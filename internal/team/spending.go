@@ -16,8 +16,8 @@ type Budget struct {
 
 // Alerted says that the lead was notified of how much of a budget is spent.
 type Alerted struct {
-	What    string // as in [Spent]
-	Percent int64  // the last of [BudgetAlerts] that the lead was notified of
+	What    string // tokens, cost or time
+	Percent int64  // the last of 50, 80 and 95 that the lead was notified of
 }
 
 // Spent is how much of one budget is used.

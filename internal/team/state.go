@@ -232,7 +232,7 @@ type Member struct {
 	FileDigests  []string // of what its team file says of it: key=digest; nil for a member of no file
 	Dropped      bool     // its team file no longer has it: nobody replaces it
 	Inherited    Usage    // of the members whose successor it is; it counts against the budget
-	BudgetFrom   Time     // when the first of them joined; 0 without one
+	BudgetFrom   Time     // when the first member with its budget joined; 0 if it is the first itself
 	Change       int64    // counts the joins and ends of members up to its own last one
 	Told         Told     // what it was told of tasks and members
 }

@@ -33,8 +33,7 @@ type Health struct {
 	Lost     string   `json:"lost,omitempty"` // records that are missing with their effect
 	Aside    []string `json:"aside,omitempty"`
 	Rebuilt  int      `json:"rebuilt,omitempty"` // files in Claude Code's folders that were out of date
-	// Checkpoint is the last record in the checkpoint of a damaged team, if the repository of
-	// [FileCheck.Dir] has one; 0 for none.
+	// last record in the checkpoint of a damaged team, if the repository has one; 0 for none
 	Checkpoint int64 `json:"checkpoint,omitempty"`
 }
 

@@ -57,8 +57,8 @@ type Overview struct {
 	Interrupted bool           `json:"interrupted,omitempty"`
 	Tasks       map[string]int `json:"tasks"`
 	Teammates   int            `json:"teammates"`         // that have not ended
-	Offline     int            `json:"offline,omitempty"` // of them
-	Zombies     int            `json:"zombies,omitempty"` // of them: they work without a lead
+	Offline     int            `json:"offline,omitempty"` // teammates that send no heartbeats
+	Zombies     int            `json:"zombies,omitempty"` // teammates that work without a lead
 	Messages    int64          `json:"messages"`
 	Usage       team.Usage     `json:"usage"`
 	Exhausted   string         `json:"exhausted,omitempty"`
