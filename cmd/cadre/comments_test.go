@@ -177,7 +177,11 @@ func (w *comments) field(all map[string]string, says *commented, name string, fi
 		}
 		break
 	}
-	all[path] = w.plainly(says.fields[name+"."+field.Name])
+	text := says.fields[name+"."+field.Name]
+	for _, verb := range []string{" is ", " says that "} { // a comment above a field begins with its name
+		text = strings.TrimPrefix(text, field.Name+verb)
+	}
+	all[path] = w.plainly(text)
 	w.describe(all, of, path)
 }
 

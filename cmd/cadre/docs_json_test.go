@@ -226,7 +226,7 @@ func (s *shapes) describe(p printedForm) string {
 		subject = strings.TrimSuffix(subject, "; each")
 		fmt.Fprintf(&b, "%s.\n\n", subject)
 	} else if len(p.types) > 1 {
-		b.WriteString("A value a line, of these kinds:\n\n")
+		b.WriteString(map[form]string{array: "A list", aLine: "A value a line"}[p.form] + ", of these kinds:\n\n")
 	}
 	for i, of := range p.types {
 		name, is := s.named(of), s.of(of, s.named(of))

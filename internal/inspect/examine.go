@@ -70,12 +70,12 @@ type Examination struct {
 	Members     []Member          `json:"members"`
 	Place       []Missing         `json:"place"` // what is not in its place
 	Facts       []Fact            `json:"facts"`
-	Mail        []team.Message    `json:"mail"`     // the last ten
-	Messages    int64             `json:"messages"` // number of all messages
-	Unread      int               `json:"unread"`   // number of messages that are not delivered to all recipients
-	Held        int               `json:"held"`     // number of messages that wait for a lead
-	Late        int               `json:"late"`     // number of messages that the lead was notified of
-	Tasks       map[string]int    `json:"tasks"`
+	Mail        []team.Message    `json:"mail"`                 // the last ten
+	Messages    int64             `json:"messages"`             // number of all messages
+	Unread      int               `json:"unread"`               // number of messages that are not delivered to all recipients
+	Held        int               `json:"held"`                 // number of messages that wait for a lead
+	Late        int               `json:"late"`                 // number of messages that the lead was notified of
+	Tasks       map[string]int    `json:"tasks"`                // how many there are, by their status
 	Percent     int               `json:"percent"`              // of the tasks, how many are done
 	LeftMillis  int64             `json:"leftMillis,omitempty"` // an estimate; 0 if there is no basis for one
 	Skew        []string          `json:"skew,omitempty"`       // how the clocks disagree

@@ -9,8 +9,8 @@ import (
 type Budget struct {
 	Tokens       int64
 	CostMicroUSD int64
-	// Time is by the clock, since the team was created or the member joined. It is a deadline, so
-	// that whoever sets it knows when the work ends: hooks, questions and pauses do not stop it.
+	// Time is measured by the clock, since the team was created or the member joined. It is a deadline:
+	// hooks, questions and pauses do not stop it.
 	Time time.Duration
 }
 

@@ -39,15 +39,15 @@ type Overview struct {
 	Status team.TeamStatus `json:"status"`
 	Goal   string          `json:"goal,omitempty"`
 	Dir    string          `json:"dir"`
-	// Project is the repository that Dir is in, or else Dir.
+	// Project is the repository that the directory is in, or else the directory.
 	Project  string `json:"project"`
-	Here     bool   `json:"here,omitempty"`     // in a list: the caller works in that project
+	Here     bool   `json:"here,omitempty"`     // the command was called in that project
 	Archived bool   `json:"archived,omitempty"` // it is a finished run whose name was given to a new one
 	Lead     string `json:"lead"`
 	Delegate bool   `json:"delegate"`
 	// Observed is the name that its own agents have for a team that is only observed.
 	Observed string `json:"observed,omitempty"`
-	// Session says that not a team but one session is observed, of the agent that Observed names.
+	// Session says that not a team but one session of the agent in observed is observed.
 	Session bool `json:"session,omitempty"`
 	Watched bool `json:"watched,omitempty"` // a running process observes it
 	Hosted  bool `json:"hosted"`            // a running process hosts its sessions
@@ -55,8 +55,8 @@ type Overview struct {
 	Dormant bool `json:"dormant"`           // no process of it is alive although one should be
 	// Interrupted says that a consolidation was begun and no process runs it.
 	Interrupted bool           `json:"interrupted,omitempty"`
-	Tasks       map[string]int `json:"tasks"`
-	Teammates   int            `json:"teammates"`         // that have not ended
+	Tasks       map[string]int `json:"tasks"`             // how many there are, by their status
+	Teammates   int            `json:"teammates"`         // teammates that have not ended
 	Offline     int            `json:"offline,omitempty"` // teammates that send no heartbeats
 	Zombies     int            `json:"zombies,omitempty"` // teammates that work without a lead
 	Messages    int64          `json:"messages"`
