@@ -263,7 +263,7 @@ func TestPermissionAtTheTerminal(t *testing.T) {
 	}
 	denied := 0
 	for _, r := range s.model.Requests() {
-		if strings.Contains(r.Results(), "the user said no") {
+		if strings.Contains(r.Results(), "the user denied it") {
 			denied++
 		}
 	}

@@ -423,7 +423,7 @@ func TestZombieRests(t *testing.T) {
 					told = m.Text
 				}
 			}
-			order(t, told, "Task 1 is yours now: \"Write it\"", "ann had begun it and could not continue",
+			order(t, told, "Task 1 is yours now: \"Write it\"", "ann started it and could not continue",
 				"against the commit "+kept.Commit, "+half of it", "I have half of it.")
 			for _, m := range []string{"ann", "bob"} {
 				s.until(m+" is back", func(st *team.State) bool {

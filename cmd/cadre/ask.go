@@ -49,11 +49,11 @@ func (q question) answer(yes bool) team.Body {
 	case q.Plan == "" && yes:
 		return &team.AnswerPermission{Request: q.Request, Allow: true}
 	case q.Plan == "":
-		return &team.AnswerPermission{Request: q.Request, Reason: "the user said no"}
+		return &team.AnswerPermission{Request: q.Request, Reason: "the user denied it"}
 	case yes:
 		return &team.AnswerPlan{Request: q.Request, Approved: true}
 	}
-	return &team.AnswerPlan{Request: q.Request, Feedback: "The user said no."}
+	return &team.AnswerPlan{Request: q.Request, Feedback: "The user rejected it."}
 }
 
 // waits reports whether the question is still open after the record seq.

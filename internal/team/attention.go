@@ -158,7 +158,7 @@ func (a *attention) whole() {
 	t, o, c := a.t, a.o, &a.t.Consolidation
 	if a.s.Interrupted(o) {
 		a.add(Item{Kind: ItemInterrupted, Since: c.BeganAt, Hint: Hint{Action: ActFinish}},
-			"Consolidation %d was begun by %s and interrupted; no process continues it.", c.Attempt, person(c.By))
+			"Consolidation %d, started by %s, was interrupted; no process continues it.", c.Attempt, person(c.By))
 	}
 	if a.s.over() {
 		return
@@ -294,8 +294,8 @@ func (a *attention) people() {
 	}
 }
 
-// interrupted adds the members that were interrupted and wait for a message. The lead interrupts in its own
-// session, and knows.
+// interrupted adds the members that were interrupted and wait for a message. The lead interrupts in
+// its own session, and knows.
 func (a *attention) interrupted() {
 	for i := range a.s.members {
 		m := &a.s.members[i]

@@ -333,16 +333,16 @@ func TestAttention(t *testing.T) {
 		{name: "no task was there", history: history{eve}, outside: dead()},
 		{name: "a consolidation that was killed", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&Consolidate{}}, outside: dead(),
-			want: "interrupted for user since 3 → finish: Consolidation 1 was begun by the user and " +
+			want: "interrupted for user since 3 → finish: Consolidation 1, started by the user, was " +
 				"interrupted; no process continues it.\n"},
 		{name: "a consolidation under way", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&Consolidate{}}, outside: &Outside{Consolidating: true}},
-		{name: "a hook that keeps saying no", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+		{name: "a hook that keeps rejecting", history: history{eve, &CreateTask{Subject: "one"}, "eve",
 			&ClaimTask{Task: "1"}, rejected(10, &RejectByHook{Hook: "TaskCompleted", Member: "eve", Task: "1",
 				Feedback: "no tests"})}, outside: alive(),
 			want: "hook for user since 14 → show_task 1: The hook TaskCompleted rejected the same thing of eve 10 " +
 				"times (task 1): no tests\n"},
-		{name: "a hook that said no nine times", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+		{name: "a hook that rejected nine times", history: history{eve, &CreateTask{Subject: "one"}, "eve",
 			&ClaimTask{Task: "1"}, rejected(9, &RejectByHook{Hook: "TaskCompleted", Member: "eve", Task: "1",
 				Feedback: "no tests"})}, outside: alive()},
 		{name: "a hook that agreed in the end", history: history{eve, &CreateTask{Subject: "one"}, "eve",
@@ -351,7 +351,7 @@ func TestAttention(t *testing.T) {
 		{name: "a record that was not written", history: history{eve, &Consolidate{NoCommit: true},
 			&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1},
 			&ReportConsolidated{Attempt: 1}}, outside: dead(),
-			want: "interrupted for user since 3 → finish: Consolidation 1 was begun by the user and " +
+			want: "interrupted for user since 3 → finish: Consolidation 1, started by the user, was " +
 				"interrupted; no process continues it.\n"},
 		{name: "a record that was written", history: history{eve, &Consolidate{NoCommit: true},
 			&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1},

@@ -35,7 +35,7 @@ func (b *Consolidate) decide(d *decision) error {
 	t := &d.team
 	switch {
 	case t.Consolidation.Open():
-		return Refuse(Conflict, "a consolidation of team %s has begun already", t.Name).
+		return Refuse(Conflict, "a consolidation of team %s has already started", t.Name).
 			With(t.hint(ActFinish))
 	case t.Status == TeamComplete && t.Consolidation.Step == Done:
 		return Refuse(Finished, "team %s is consolidated already", t.Name).With(t.hint(ActShowReview))
@@ -203,7 +203,7 @@ func (b *ReportStaged) decide(d *decision) error {
 		return refuse(Invalid, "%d files in the tree %q cannot be committed", b.Files, brief(b.Tree))
 	}
 	if b.Tree == "" && (b.Before != "" || len(b.Branches) > 0) {
-		return refuse(Invalid, "branches come in with a commit, and there is none")
+		return refuse(Invalid, "branches come in with a commit, and there is no commit")
 	}
 	for _, one := range b.Branches {
 		if _, err := d.known(one.Member); err != nil {

@@ -134,7 +134,7 @@ func (b *SpawnMember) checkAgent() error {
 	case b.Agent == "":
 		return refuse(Invalid, "say which agent %s is, for example shell or external", b.Name)
 	case b.Isolation != "" && b.Isolation != Worktree:
-		return refuse(Invalid, "%q is no isolation; it is %s, or left out", brief(b.Isolation), Worktree)
+		return refuse(Invalid, "%q is not an isolation; use %s, or leave it out", brief(b.Isolation), Worktree)
 	case b.Isolation != "" && b.Agent == External:
 		return refuse(Invalid, "%s is external and works where it likes; isolation is for members with a session",
 			b.Name)
@@ -421,7 +421,7 @@ func (d *decision) idleNotice(m *Member, b *ReportStatus) Message {
 	case n.Body == "" && b.Summary != "":
 		n.Body = b.Summary
 	case n.Body == "" && len(held) == 0:
-		n.Body = m.Name + " is idle: there is no task for it now."
+		n.Body = m.Name + " is idle: no task is ready for it."
 	case n.Body == "":
 		n.Body = fmt.Sprintf("%s is idle and still holds %s.", m.Name, labels(held))
 		held = nil

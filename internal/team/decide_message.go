@@ -36,9 +36,9 @@ func checkMessage(d *decision, intent, priority, body string) error {
 	case strings.TrimSpace(body) == "":
 		return refuse(Invalid, "the message is empty")
 	case !slices.Contains(intents, intent):
-		return refuse(Invalid, "%q is no intent; it is one of: %s", brief(intent), strings.Join(intents[1:], ", "))
+		return refuse(Invalid, "%q is not an intent; use one of: %s", brief(intent), strings.Join(intents[1:], ", "))
 	case priority != "" && priority != "normal" && priority != "urgent":
-		return refuse(Invalid, "%q is no priority of a message; it is normal or urgent", brief(priority))
+		return refuse(Invalid, "%q is not a priority of a message; use normal or urgent", brief(priority))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (b *MoveTeam) decide(d *decision) error {
 	case b.Top != "" && !absolute(b.Top):
 		return refuse(Invalid, "the top of the work tree %q is not an absolute path", brief(b.Top))
 	case (b.Top == "") != (t.Base.Top == ""):
-		return refuse(Invalid, "a team that was created in a repository goes on in one, and one that was not does not")
+		return refuse(Invalid, "a team that was created in a repository continues in one, and another team outside")
 	}
 	if err := limit(text{"directory", b.Dir, MaxSubject}, text{"top of the work tree", b.Top, MaxSubject}); err != nil {
 		return err

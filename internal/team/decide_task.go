@@ -280,7 +280,7 @@ func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
 	case t.Owner != member.Name:
 		return nil, refuse(Conflict, "%s lost its claim on %s: %s holds it now", member.Name, t.label(), t.Owner)
 	case fence != 0 && fence != t.Fence:
-		return nil, refuse(Conflict, "%s claimed %s anew since: this claim (%d) is void, the present one is %d",
+		return nil, refuse(Conflict, "%s has claimed %s again since: this claim (%d) is void, the present one is %d",
 			member.Name, t.label(), fence, t.Fence)
 	}
 	return t, nil

@@ -203,7 +203,7 @@ func (b *AskReport) decide(d *decision) error {
 		return refuse(Denied, "the report is asked for by who runs the team")
 	}
 	if d.lead().Agent == External {
-		return refuse(Invalid, "%s is no agent that could be asked", d.team.Lead)
+		return refuse(Invalid, "%s is not an agent, so it cannot be asked", d.team.Lead)
 	}
 	if d.team.ReportAsked {
 		return nil
@@ -278,7 +278,7 @@ func checkProgram(program string, args, env []string) error {
 	}
 	for _, v := range env {
 		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
-			return refuse(Invalid, "%q is no variable of an environment; it is like NAME=value", brief(v))
+			return refuse(Invalid, "%q is not an environment variable; write NAME=value", brief(v))
 		}
 	}
 	if strings.Contains(program+strings.Join(args, "")+strings.Join(env, ""), "\x00") {

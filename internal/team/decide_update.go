@@ -229,7 +229,7 @@ func (d *decision) relinked(added, removed edges) {
 
 func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
-// cycle returns a path from a task along its blockers back to itself, nil if there is none. Every
+// cycle returns a path from a task along its blockers back to itself, or nil. Every
 // added dependency begins or ends at this task, and there was no cycle before. So one walk from
 // here finds any.
 func (d *decision) cycle(task string, added, removed edges) []string {

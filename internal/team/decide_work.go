@@ -103,7 +103,7 @@ func (b *RecordWork) decide(d *decision) error {
 	case want == "":
 		return nil // it is recorded already, or the task is neither in progress nor completed
 	case want == WantBase && (w.Member != t.Owner || w.Fence != t.Fence):
-		return refuse(Conflict, "%s was claimed anew since", t.label())
+		return refuse(Conflict, "%s was claimed again since", t.label())
 	case want == WantRecord && (w.Fence != t.Work.Fence || w.Base != t.Work.Base):
 		return refuse(Conflict, "%s started from %s, not from %s", t.label(), brief(t.Work.Base), brief(w.Base))
 	}

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write the golden files and transcripts anew")
+var update = flag.Bool("update", false, "write the golden files and transcripts again")
 
 // golden compares got with the file, or writes it.
 func golden(t *testing.T, path string, got []byte) {
@@ -139,7 +139,7 @@ func TestEarlierRecords(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		if again := string(AppendRecord(nil, r)) + "\n"; again != string(data) {
-			t.Errorf("%s: written anew as\n%s", file, again)
+			t.Errorf("%s: written again as\n%s", file, again)
 		}
 	}
 }

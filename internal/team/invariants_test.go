@@ -60,7 +60,7 @@ func checkMembers(s *State, check func(bool, string, ...any)) {
 		check(m.Handover == "" || m.Host != "", "%s is to be handed over and has no session", m.Name)
 		check(m.Setbacks <= MaxSetbacks && (m.RetryAt == 0 || m.Setbacks > 0), "%s has had %d troubles and is tried "+
 			"again at %d", m.Name, m.Setbacks, m.RetryAt)
-		check(m.Setbacks < MaxSetbacks || i == 0 || !m.Status.Running(), "%s goes on after %d troubles",
+		check(m.Setbacks < MaxSetbacks || i == 0 || !m.Status.Running(), "%s continues after %d troubles",
 			m.Name, m.Setbacks)
 		over := s.team.CleanedUp || s.team.Status == TeamComplete || s.team.Status == TeamAborted
 		check(!over || i == 0 || !m.Status.Running(), "%s runs in a team that is over", m.Name)

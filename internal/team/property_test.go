@@ -76,7 +76,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &v
 	}
 	weights := bodyWeights
-	if s.team.Consolidation.Open() && rapid.IntRange(0, 3).Draw(t, "goes on") > 0 {
+	if s.team.Consolidation.Open() && rapid.IntRange(0, 3).Draw(t, "continues") > 0 {
 		weights = []string{"ReportMerged", "ReportStaged", "ReportStaged", "ReportCheck", "ReportCheck", "ReportMade",
 			"ReportConsolidated", "AbandonConsolidation"}
 	}

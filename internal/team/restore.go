@@ -138,7 +138,7 @@ func (s *State) whole() error {
 			}
 		}
 		if t.Status == InProgress && s.member(t.Owner) == nil {
-			return fmt.Errorf("task %s is in progress by %q, who is no member", t.ID, brief(t.Owner))
+			return fmt.Errorf("task %s is in progress by %q, which is not a member", t.ID, brief(t.Owner))
 		}
 	}
 	return nil

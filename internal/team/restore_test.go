@@ -56,7 +56,7 @@ func TestRestoredIsAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if one.team.Restored != (Restored{ID: "restore", Seq: s.Seq()}) || one.Position() != s.Seq()+1 {
-			t.Fatalf("it goes on at %d after %+v", one.Position(), one.team.Restored)
+			t.Fatalf("it continues at %d after %+v", one.Position(), one.team.Restored)
 		}
 		want := forgetful(t, s)
 		// no session leads
@@ -90,7 +90,7 @@ func TestRestoredIsAsItWas(t *testing.T) {
 		settle(t, again, want)
 		same(t, "restored once more it is", forgetful(t, again), forgetful(t, want))
 		if err := invariants(other); err != nil {
-			t.Fatalf("going on: %v", err)
+			t.Fatalf("continuing: %v", err)
 		}
 	})
 }

@@ -21,9 +21,9 @@ var TeamMoves = []Move[TeamStatus]{
 	{TeamComplete, TeamActive, "a task is rolled back, and nothing was consolidated"},
 	{TeamPending, TeamComplete, "the lead ends it"},
 	{TeamActive, TeamComplete, "the lead ends it"},
-	{TeamPending, TeamAborted, "it is given up"},
-	{TeamActive, TeamAborted, "it is given up"},
-	{TeamConsolidating, TeamAborted, "it is given up"},
+	{TeamPending, TeamAborted, "it is aborted"},
+	{TeamActive, TeamAborted, "it is aborted"},
+	{TeamConsolidating, TeamAborted, "it is aborted"},
 }
 
 // Phase is what a member does as people see it: its status, or what follows from the status while

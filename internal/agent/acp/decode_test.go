@@ -18,7 +18,7 @@ import (
 	"cadre/internal/agent"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // message is one that an agent wrote.
 type message struct {

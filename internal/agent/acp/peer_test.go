@@ -82,7 +82,7 @@ func listenPeer(t *testing.T) (*agenttest.Bench, func() *peer) {
 		listener.(*net.UnixListener).SetDeadline(time.Now().Add(peerPatience))
 		conn, err := listener.Accept()
 		if err != nil {
-			panic(err) // nothing of the test goes on without it
+			panic(err) // nothing of the test continues without it
 		}
 		t.Cleanup(func() { conn.Close() })
 		in := bufio.NewScanner(conn)
@@ -171,7 +171,7 @@ func (p *peer) refuse(m message, code int, words string) {
 	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, m.ID, code, words))
 }
 
-// update says what goes on in the session.
+// update says what happens in the session.
 func (p *peer) update(update string) {
 	p.t.Helper()
 	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":%s}}`, update))

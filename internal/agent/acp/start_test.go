@@ -45,7 +45,7 @@ func TestAShortenedContext(t *testing.T) {
 	each(t, func(t *testing.T, p program) {
 		var used atomic.Int64 // by the next answer, in percent
 		b, s := p.bench(t, func(r *agenttest.Request) agenttest.Turn {
-			percent := int(used.Swap(1)) // once: what comes of it may go on in the same turn
+			percent := int(used.Swap(1)) // once: what comes of it may continue in the same turn
 			return agenttest.Turn{Text: fmt.Sprintf("An answer at %d.", percent),
 				In: percent * map[string]int{"gemini": 10_000, "opencode": 2_000}[p.name]}
 		})

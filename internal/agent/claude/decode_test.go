@@ -12,7 +12,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write what the decoder makes of the recordings")
-	record = flag.Bool("record", false, "record the streams anew, with the real programs")
+	record = flag.Bool("record", false, "record the streams again, with the real programs")
 )
 
 // unread are the keys of the stream that say much and that nobody here reads.
@@ -56,8 +56,8 @@ func TestLoginThatRenews(t *testing.T) {
 	}
 }
 
-// Whatever a stream has, the decoder goes on: what is none of its lines means nothing, and the end
-// of a turn is understood.
+// Whatever a stream has, the decoder continues: what is none of its lines means nothing, and the
+// end of a turn is understood.
 func FuzzDecode(f *testing.F) {
 	agenttest.Seeds(f,
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":7,"input":{}},{"type":"text","text":"x"}],"usage":{"input_tokens":9e18}}}`,

@@ -135,8 +135,8 @@ func TestBetweenTools(t *testing.T) {
 	}
 }
 
-// A session whose host died goes on with what it was told, and knows which messages that were. What
-// its host left of its team is gone.
+// A session whose host died continues with what it was told, and knows which messages that were.
+// What its host left of its team is gone.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn { return agenttest.Say("I have it.") })
@@ -168,7 +168,7 @@ func TestResume(t *testing.T) {
 	again := b.Start()
 	if s := agenttest.Next[agent.Started](again); !s.Resumed || s.Session != first.Session ||
 		fmt.Sprint(s.Seen) != "[7]" {
-		t.Errorf("it goes on as %+v", s)
+		t.Errorf("it continues as %+v", s)
 	}
 	again.Tell("2", "and the host?")
 	again.Got("2")

@@ -13,7 +13,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write what the decoder makes of the recordings")
-	record = flag.Bool("record", false, "record the streams anew, with the real program")
+	record = flag.Bool("record", false, "record the streams again, with the real program")
 )
 
 // unread are the keys of the stream that say much and that nobody here reads.
@@ -133,7 +133,7 @@ func scenes(r func() *relay) []agenttest.Scene {
 	}
 }
 
-// Whatever a stream has, the decoder goes on: what is none of its messages means nothing, and the
+// Whatever a stream has, the decoder continues: what is none of its messages means nothing, and the
 // end of a turn is understood, once.
 func FuzzDecode(f *testing.F) {
 	agenttest.Seeds(f, `{"method":"turn/completed","params":{"turn":{"id":"t","status":"failed","error":{}}}}`,

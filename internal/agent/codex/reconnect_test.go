@@ -22,7 +22,7 @@ func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.
 	return b, s, throughRelay(b, p)
 }
 
-// slow is a command that says began, and goes on when it is let.
+// slow is a command that says began, and continues when it is allowed to.
 const slow = "touch began; until test -e go; do sleep 0.05; done; echo finished"
 
 // story is what the session said, without what says how much was spent: that comes when it comes.
@@ -64,7 +64,7 @@ func spent(r *agenttest.Run, tokens int64) int64 {
 	}
 }
 
-// The connection breaks while a tool runs: the turn goes on, on another one.
+// The connection breaks while a tool runs: the turn continues, on another one.
 func TestCutWhileAToolRuns(t *testing.T) {
 	t.Parallel()
 	b, _, r := bench(t, agenttest.Sequence(agenttest.Turn{Text: "I begin.", Calls: shell(slow).Calls},
@@ -354,7 +354,7 @@ func TestTeamToolOnABrokenConnection(t *testing.T) {
 	}
 }
 
-// A connection that breaks while it is made anew is made once more.
+// A connection that breaks while it is made again is made once more.
 func TestCutWhileConnecting(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"initialize", "thread/resume"} {

@@ -33,7 +33,7 @@ type relay struct {
 	mu     sync.Mutex
 	said   [][]byte      // by the app-server
 	made   int           // connections of the driver
-	more   chan struct{} // closed and made anew with each of them
+	more   chan struct{} // closed and made again with each of them
 	closed chan struct{} // while new connections are held back
 	cutoff func()        // breaks the connection that there is
 }

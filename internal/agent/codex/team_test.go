@@ -129,7 +129,7 @@ func TestNarrowerAccess(t *testing.T) {
 		t.Errorf("the turn ended: %+v", end)
 	}
 	if end := agenttest.Next[agent.TurnEnded](r); end.Interrupted || end.Problem != nil {
-		t.Errorf("it goes on: %+v", end)
+		t.Errorf("it continues: %+v", end)
 	}
 	if _, err := os.Stat(filepath.Join(b.World.Dir, "forbidden")); err == nil {
 		t.Errorf("it did what is forbidden\n%s", model.Story())

@@ -17,14 +17,14 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write what the decoders make of the recordings")
-	record = flag.Bool("record", false, "record the streams anew, with the real programs")
+	record = flag.Bool("record", false, "record the streams again, with the real programs")
 )
 
 // program is one that prints what it does, and how it is brought to do it.
 type program struct {
 	name    string
 	run     []string                               // its arguments before a prompt
-	again   []string                               // those with which it goes on with its last session
+	again   []string                               // those with which it continues with its last session
 	shell   func(command string) agenttest.Turn    // the model runs a command,
 	write   func(file, text string) agenttest.Turn // writes a file,
 	look    func(file string) agenttest.Turn       // and reads one
@@ -177,8 +177,8 @@ func recordings(t testing.TB, program string) map[string][]byte {
 	return all
 }
 
-// A reader that is saved and read back after every line says what one says that goes on; lines that
-// mean nothing between them change nothing.
+// A reader that is saved and read back after every line says what one says that continues; lines
+// that mean nothing between them change nothing.
 func TestRestored(t *testing.T) {
 	for _, p := range programs {
 		fresh := func() agent.Reader { return Or(new(deaf), p.reader()) }

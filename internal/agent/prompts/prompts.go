@@ -44,7 +44,7 @@ const (
 	Unwoken                // somebody else runs it, and nothing can wake it
 )
 
-// unwoken is what a session has to know that nothing can wake.
+// unwoken is what a session must know if nothing can wake it.
 const unwoken = "- Nothing wakes you when your turn has ended: news comes behind the results of your tools. When " +
 	"nothing is left for you to do and others are at work, " +
 	"call TeamStatus with wait_seconds, as often as need be: it ends with the first news. Never sleep.\n"
@@ -168,7 +168,7 @@ func CutOff(resumed bool) string {
 	return "You continue for a session that was killed in the middle of its turn, and you know nothing of what it was told. Look at the task list and at what is done already; if that does not tell you what to do, ask your lead."
 }
 
-// Opening returns the first prompt of a session; "" if there is none. resumed reports that it
+// Opening returns the first prompt of a session, or "". resumed reports that it
 // continues an earlier session's history, and told that this history has the member's prompt.
 func Opening(s *team.State, member string, resumed, told bool) string {
 	t := s.Team()
@@ -259,7 +259,7 @@ func taskID(s *team.State, t team.Task) string {
 // Saved reports the unfinished work of a member that could not continue with a task.
 func Saved(w team.Saved) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s had begun it and could not continue. Look first at what is there already.\n", w.Member)
+	fmt.Fprintf(&b, "%s started it and could not continue. Look first at the existing work.\n", w.Member)
 	if w.Diff != "" {
 		against := ""
 		if w.Commit != "" {

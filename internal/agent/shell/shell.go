@@ -231,7 +231,7 @@ func (s *session) agreeToShutdown(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// claim takes the next task; nil if there is none at the moment. A task that the member holds
+// claim takes the next task, or returns nil if none is ready. A task that the member holds
 // already, and that was not tried here, comes first: another member claimed it for this one, or the
 // answer to a claim was lost.
 func (s *session) claim(ctx context.Context) (*team.Task, error) {
@@ -440,7 +440,7 @@ func (s *session) environment(task team.Task, results, feedback string) []string
 	return env
 }
 
-// below is the directory of a task's command. It stays below the one that its member works in,
+// below returns the directory of a task's command. It stays below the one that its member works in,
 // wherever links lead.
 func below(dir, task string) (string, error) {
 	root, err := os.OpenRoot(dir)
@@ -524,7 +524,7 @@ func titled(t team.Task) string {
 	return t.Called() + " (" + t.Subject + ")"
 }
 
-// fileName is what the task is called, which can name a file. A task from before tasks had names may
+// fileName returns a name of the task that can name a file. A task from before tasks had names may
 // have the id that it has in its team file.
 func fileName(t team.Task) string {
 	if t.Name != "" {

@@ -279,7 +279,7 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// An interrupted command is a failed attempt, and the session goes on with what comes next.
+// An interrupted command is a failed attempt, and the session continues with what comes next.
 func TestInterrupt(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "sleep 1000"}, team.CreateTask{Run: "echo next"})
 	b.start(shell.Agent{})
@@ -360,7 +360,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// A claim that is lost meanwhile is no error of the session: it goes on.
+// A claim that is lost meanwhile is no error of the session: it continues.
 func TestALostClaim(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "echo x >>ran; test $(wc -l <ran) -gt 1 || until test -e go; do sleep " +
 		"0.01; done"})

@@ -102,7 +102,7 @@ func (c *call) finished() (over bool) {
 
 // rejected returns a hook's feedback, which is shown to the agent unchanged.
 func (c *call) rejected(err error) string {
-	text := "Not done: a quality gate of the project said no. Its feedback:\n" + block(err.Error()) + "\n"
+	text := "Not done: a quality gate of the project rejected it. Its feedback:\n" + block(err.Error()) + "\n"
 	r, ok := errors.AsType[interface {
 		error
 		Final() bool

@@ -55,7 +55,7 @@ func init() {
 		{name: "TaskCreate", input: reflect.TypeFor[taskCreate](), call: run((*call).taskCreate),
 			about: "Add a task to the team's list. Returns its id. Make tasks that one member can finish alone, and " +
 				"say in the description what done means. " +
-				"blockedBy names tasks that must be completed first. Leave owner empty so that whoever is free " +
+				"blockedBy names tasks that must be completed first. Leave owner empty so that any free member " +
 				"takes it."},
 		{name: "TaskUpdate", input: reflect.TypeFor[taskUpdate](), call: run((*call).taskUpdate),
 			about: "Change a task. status in_progress claims it for you, completed finishes it with its result, " +
@@ -133,7 +133,7 @@ type (
 		Description text     `json:"description" also:"details prompt body" jsonschema:"everything that who does it has to know, and what done means"`
 		ActiveForm  text     `json:"activeForm,omitempty" jsonschema:"the subject as something that is being done: Writing the parser"`
 		BlockedBy   ids      `json:"blockedBy,omitempty" also:"dependsOn dependencies addBlockedBy after" jsonschema:"ids of the tasks that must be completed first"`
-		Owner       text     `json:"owner,omitempty" also:"assignee to" jsonschema:"the member that it is for; empty for whoever is free"`
+		Owner       text     `json:"owner,omitempty" also:"assignee to" jsonschema:"the member that it is for; empty for any free member"`
 		Role        text     `json:"role,omitempty" jsonschema:"only members of this role take it"`
 		Priority    priority `json:"priority,omitempty" jsonschema:"which tasks are taken first; medium by default"`
 		Metadata    object   `json:"metadata,omitempty" jsonschema:"kept with it"`

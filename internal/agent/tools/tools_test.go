@@ -417,7 +417,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	_, err := asMember{b, "lead"}.Do(b.ctx, &team.SendMessage{To: "ann", Body: "x", Intent: "?"})
-	if err == nil || !strings.HasSuffix(err.Error(), "it is one of: info, question, challenge, resolution") {
+	if err == nil || !strings.HasSuffix(err.Error(), "use one of: info, question, challenge, resolution") {
 		t.Errorf("the team has other intents: %v", err)
 	}
 }

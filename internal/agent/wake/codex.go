@@ -111,7 +111,7 @@ func ended(lines []byte) bool {
 	return false
 }
 
-// path returns the file in which Codex keeps the session; "" if there is none yet.
+// path returns the file in which Codex keeps the session, or "" before it exists.
 func (c *Codex) path() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,7 +67,7 @@ func Keep(ctx context.Context, o Options) {
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				o.Log("giving up on waking the session: " + err.Error())
+				o.Log("stopped trying to wake the session: " + err.Error())
 			}
 			return
 		}

@@ -283,7 +283,7 @@ func (p *page) notDone() {
 		case t.Reason != "":
 			line += ": " + plain(t.Reason, 300)
 		case t.Outcome == Unfinished:
-			line += " was begun and had not ended"
+			line += " was started and had not ended"
 		default:
 			line += ": nobody took it"
 		}
