@@ -1,37 +1,39 @@
-// Package access says who runs this process, and who may call which command.
+// Package access determines who runs this process, and who may call which command.
 //
 // # Authority
 //
-// The package has the one table of *command or entry of the library × who may call it*. Both front
-// ends, cmd/cadre and pkg/teams, check every call against it. The core decides what an actor may do
-// in a team. This package decides only which actor a process may be, and in which team.
+// The package has the only table of commands and library entries with their permitted callers. Both
+// front ends, cmd/cadre and pkg/teams, check every call against it. The core decides what an actor
+// may do in a team. This package decides only which actor a process may be, and in which team.
 //
-// # Who calls
+// # Callers
 //
-//	a process ──below a living host of this home?
-//	              │ yes: the host's records tell (proc.Ancestry)
-//	              │   ├─ child of a member's session or task    that member, in that team
-//	              │   ├─ trusted child: hook, check             the user
-//	              │   ├─ of the host's own program              as its environment says
-//	              │   └─ left behind by some session            nobody known: it may read that team, and acts as nobody
-//	              │ not known: a host is running that this process cannot see, from another namespace
-//	              │   └─ nobody known, as left behind
-//	              │ no
-//	              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name together, in the home that
-//	                  CADRE_SESSION_HOME names, else the user
+// \ta process ──below a running host of this home?
+// \t              │ yes: the host's records tell (proc.Ancestry)
+// \t              │   ├─ child of a member's session or task    that member, in that team
+// \t              │   ├─ trusted child: hook, check             the user
+// \t              │   ├─ of the host's own program              as its environment says
+// \t              │   └─ left behind by some session            unknown: it may read that team, and
+// has no actor
+// \t              │ not known: a host is running that this process cannot see, from another
+// namespace
+// \t              │   └─ unknown, as if left behind
+// \t              │ no
+// \t              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name
+// together, in the home that
+// \t                  CADRE_SESSION_HOME names, else the user
 //
-// The host's records decide where there are any, and the environment cannot contradict them. Where
-// no host is found the environment restricts a process that keeps it: a process that exports both
-// variables acts as that member. In a hook they name the member that the event is about, not the
-// actor.
+// If the host has records, they decide, and the environment cannot contradict them. If no host is
+// found, the environment restricts a process that keeps it: a process that exports both variables
+// acts as that member. In a hook they name the member that the event is about, not the actor.
 //
 // # Guarantees
 //
 //   - A process in a member's session acts as that member in that team, whatever it does to its
-//     environment, its session and its parents. This holds for as long as the host is running, on a
-//     system that has subreapers. docs/rough_edges.md lists what the system does not show.
-//   - Other homes are not restricted: a test, or a member that tries cadre out, has teams of its
-//     own there.
+//     environment, its session and its parents. This holds while the host is running, on a system
+//     with subreapers. docs/rough_edges.md lists the gaps.
+//   - Other homes are not restricted: a test, or a member that tries cadre out, has its own teams
+//     there.
 //   - A refusal is a [team.Error] with the code denied. It says whose session this is, why the call
 //     is refused, and what to do.
 package access
@@ -49,7 +51,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Caller is who runs this process, as far as one home is concerned. The zero Caller is the user.
+// Caller is the person, member or program that runs this process, for one home. The zero Caller is
+// the user.
 type Caller struct {
 	session bool
 	check   bool   // it runs in a check of a consolidation, and acts as the user except for calls that give power away
@@ -58,11 +61,11 @@ type Caller struct {
 	unknown string // why it is not known who acts: a sentence without its full stop
 }
 
-// Who finds out who runs this process.
+// Who determines who runs this process.
 func Who(h layout.Home) (Caller, error) {
 	origin, below, err := proc.Ancestry(h.Running())
 	if err != nil {
-		return Caller{}, fmt.Errorf("whose session this is cannot be told: %w", err)
+		return Caller{}, fmt.Errorf("cannot determine whose session this is: %w", err)
 	}
 	getenv := os.Getenv
 	if session := os.Getenv(agent.HomeVariable); session != "" && !sameFolder(session, h.Root) {
@@ -175,12 +178,12 @@ func Unnamed(env []string) []string {
 // IsUser reports whether the caller is the person who owns the home, or a program of theirs.
 func (c Caller) IsUser() bool { return !c.session }
 
-// Team returns a reference to the team in whose session the process runs. It is "" for the user, and for a session
-// of no team in this home.
+// Team returns a reference to the team in whose session the process runs. It is "" for the user,
+// and for a session of a team outside this home.
 func (c Caller) Team() string { return c.team }
 
-// Member returns the member in whose session the process runs. It is "" for the user, and where the
-// member is not known.
+// Member returns the member in whose session the process runs. It is "" for the user, and for an
+// unknown member.
 func (c Caller) Member() string {
 	if c.unknown != "" {
 		return ""

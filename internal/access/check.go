@@ -192,7 +192,7 @@ func passCheck(table []Row, verdicts map[string]string, prefix, dash, name strin
 func verdict(verdicts map[string]string, key string, rule Rule) string {
 	because, there := verdicts[key]
 	if !there && rule >= Acts {
-		return "nobody said whether a check may call it"
+		return "the table does not say whether a check may call it"
 	}
 	return because
 }

@@ -76,7 +76,7 @@ func Entries() []Row  { return slices.Clone(entries) }
 func find(table []Row, name string, given func(string) bool) (row Row, counts *Flag) {
 	i := slices.IndexFunc(table, func(r Row) bool { return r.Name == name })
 	if i < 0 { // a test checks that the tables are complete; what is missing is for the user
-		return Row{Name: name, Rule: User, Because: "nobody said who may call it"}, nil
+		return Row{Name: name, Rule: User, Because: "the table does not say who may call it"}, nil
 	}
 	row = table[i]
 	rule := row.Rule

@@ -103,7 +103,7 @@ var entries = []Row{
 	{Name: "Team.RollBackTask", Rule: User, Because: "it changes files that are not the session's"},
 	{Name: "Team.Consolidate", Rule: User, Because: "it runs the checks and moves the user's HEAD"},
 	{Name: "Team.TryChecks", Rule: User, Because: "it runs the checks"},
-	{Name: "Team.RollBackConsolidation", Rule: User, Because: "it takes back that the team ends"},
+	{Name: "Team.RollBackConsolidation", Rule: User, Because: "it lets a team continue that was to end"},
 	{Name: "Team.WindDown", Rule: User, Because: "it ends the team"},
 	{Name: "Team.Checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by " +
 		"themselves"},

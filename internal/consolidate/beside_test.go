@@ -81,7 +81,7 @@ func TestWhoIsBeside(t *testing.T) {
 			Base: team.Base{Top: "/p"}}, false},
 		"ended since": {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 11,
 			Base: team.Base{Top: "/p"}}, true},
-		"given up since": {team.Team{ID: "b", Status: team.TeamAborted, UpdatedAt: 11,
+		"aborted since": {team.Team{ID: "b", Status: team.TeamAborted, UpdatedAt: 11,
 			Base: team.Base{Top: "/p"}}, true},
 		"committed": {team.Team{ID: "b", Status: team.TeamComplete, UpdatedAt: 11,
 			Base: team.Base{Top: "/p"}, Consolidation: team.Consolidation{Step: team.Done}}, false},

@@ -79,7 +79,7 @@ func (r *repository) within(path string, folders []string) bool {
 	})
 }
 
-// digest returns a checksum of the file at the path, with its kind; "" if there is none.
+// digest returns a checksum of the file at the path, with its kind, or "".
 func (r *repository) digest(ctx context.Context, e entry, most *int64) (string, error) {
 	return worktree.Digest(ctx, r.Procs, filepath.Join(r.top, filepath.FromSlash(e.path)), most)
 }

@@ -121,7 +121,7 @@ func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 // maxRecord bounds how much of a record is read, in bytes.
 const maxRecord = 64 << 20
 
-// Sealed reads the record from the team's folder; nil if there is none.
+// Sealed reads the record from the team's folder, or nil.
 func Sealed(dir string) (*Record, error) {
 	data, err := regularfile.Read(filepath.Join(dir, RecordFile), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {

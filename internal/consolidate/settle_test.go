@@ -387,8 +387,8 @@ func TestTrackedReport(t *testing.T) {
 	}
 }
 
-// What the checks remove of what is to be committed is there again when the attempt is given up, so
-// that the next one commits it.
+// What the checks remove of what is to be committed is there again when the attempt is abandoned,
+// so that the next one commits it.
 func TestChecksThatRemove(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -496,7 +496,7 @@ func TestBlockedPutBack(t *testing.T) {
 	}
 }
 
-// An attempt that names other files, and is given up too, forgets nothing of what is missing.
+// An attempt that names other files, and is abandoned too, forgets nothing of what is missing.
 func TestMissingIsRemembered(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -576,7 +576,7 @@ func TestNotPutBack(t *testing.T) {
 		if _, err := Run(l.ctx, o); err == nil {
 			t.Errorf("%s: it was consolidated", name)
 		}
-		// where git itself could not go on
+		// where git itself could not continue
 		if err := RollBack(l.ctx, l.options(), "test"); err != nil && team.CodeOf(err) != team.Nothing {
 			t.Errorf("%s: %v", name, err)
 		}

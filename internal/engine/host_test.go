@@ -105,7 +105,7 @@ func TestRefusedHosts(t *testing.T) {
 		before func(l *lab)
 		is     func(error) bool
 	}{
-		"this machine let go of it": {func(l *lab) {
+		"this machine released it": {func(l *lab) {
 			l.do(l.open(), team.User, &team.ReleaseTeam{Machine: "desk"})
 		}, func(err error) bool { return team.CodeOf(err) == team.Denied && hinted(err, team.ActTakeBack) }},
 		"its directory is gone": {func(l *lab) {

@@ -178,7 +178,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // the lock for a moment longer.
 func (l *lab) unled(of *engine.Team) {
 	l.t.Helper()
-	eventually(l.t, "the lock of the lead is let go of", func() bool { return !leader.Alive(of.Dir) })
+	eventually(l.t, "the lock of the lead is released", func() bool { return !leader.Alive(of.Dir) })
 }
 
 func completed(id string) func(*team.State) bool {

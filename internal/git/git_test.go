@@ -87,8 +87,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A git that has not answered is no git that has said no, whatever kept it from that; and it ends
-// with all that it has started.
+// A git that has not answered is not a git that has refused, whatever kept it from that; and it
+// ends with all that it has started.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -190,7 +190,7 @@ func TestLocked(t *testing.T) {
 			freed := time.AfterFunc(200*time.Millisecond, func() { os.Remove(lock) })
 			defer freed.Stop()
 			if _, err := l.Text(l.ctx, args...); err != nil {
-				t.Errorf("it does not go on: %v", err)
+				t.Errorf("it does not continue: %v", err)
 			}
 		})
 	}

@@ -222,8 +222,8 @@ func (m *member) setAccess(ctx context.Context) {
 	}
 }
 
-// deliver gives the agent what is new, as one prompt. If the session has to be started first, the
-// prompt follows when it has begun.
+// deliver gives the agent new input, as one prompt. If the session has to be started first, the
+// prompt follows after the start.
 func (m *member) deliver(ctx context.Context, keys []string, opening string, mail []team.Message) {
 	if m.session == nil {
 		if m.retry != nil { // the retry starts the session, and the mail waits for it

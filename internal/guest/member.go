@@ -337,7 +337,7 @@ func (m *member) begin(ctx context.Context, u agent.Started) {
 	m.nudge()
 }
 
-// keep records in the slot what a successor has to know.
+// keep saves in the slot what a successor needs.
 func (m *member) keep(working bool) {
 	if m.o.Slot == nil {
 		return

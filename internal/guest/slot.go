@@ -158,7 +158,7 @@ func (s *Slot) Join(ctx context.Context, m teamfiles.Member) error {
 	return s.team.Join(ctx, m)
 }
 
-// keep records what a successor has to know.
+// keep saves what a successor needs.
 func (s *Slot) keep(session string, working bool) error {
 	if s.who.Session == session && s.who.Working == working {
 		return nil

@@ -255,7 +255,7 @@ func TestKeptKey(t *testing.T) {
 	}
 	slot = s.takeSlot("codex")
 	if k, err := slot.LeadKey(s.ctx, ""); k == nil || err != nil {
-		t.Errorf("who goes on for it has %v, %v", k, err)
+		t.Errorf("its successor has %v, %v", k, err)
 	}
 	lead(2)
 	if k, err := slot.LeadKey(s.ctx, ""); k != nil || err != nil {

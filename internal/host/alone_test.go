@@ -123,7 +123,7 @@ func TestZombieRests(t *testing.T) {
 	// the user is never lost
 	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince})
 	<-started
-	s.until("ann goes on", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
+	s.until("ann continues", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
 
 // TestBlockedZombieYields: a teammate that waits for an answer which nobody can give returns its

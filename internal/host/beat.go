@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// pulse keeps a host's heartbeats: those that it sends for its members, and those of all other
+// pulse tracks heartbeats: those that this host sends for its members, and those of all other
 // members.
 type pulse struct {
 	count  int64
@@ -27,8 +27,8 @@ func newPulse(o Options) *pulse {
 		Wall: func() time.Time { return time.UnixMilli(int64(o.Replica.Now())) }}}
 }
 
-// beat sends a heartbeat for each member that has a session here, and reads those of the others,
-// whenever that is due. It returns when to call it again.
+// beat sends a heartbeat for each member with a session here, and reads those of the others, when
+// they are due. It returns when to call it again.
 func (h *Host) beat(ctx context.Context) time.Duration {
 	p := h.pulse
 	now := time.Now()
@@ -51,7 +51,7 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 	every := t.Timing.OrDefaults().Beat
 	for _, b := range beats {
 		if err := h.Machine.Beats.Write(b); err != nil {
-			h.Log(fmt.Sprintf("no sign of life for %s: %v", b.Member, err))
+			h.Log(fmt.Sprintf("no heartbeat for %s: %v", b.Member, err))
 		}
 	}
 	p.next = now.Add(every)

@@ -39,10 +39,10 @@ type keeper struct {
 	seen  int64 // seq of the last record that was looked at
 	due   time.Time
 	mail  int
-	told  string // the last trouble, which is logged once
+	told  string // the last error, which is logged once
 }
 
-// startKeeping starts the making of checkpoints, until kept is called.
+// startKeeping starts making checkpoints, until kept is called.
 func (h *Host) startKeeping(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -154,7 +154,7 @@ func (k *keeper) write(ctx context.Context) {
 	}
 }
 
-// beside returns what a checkpoint has besides the team's state.
+// beside returns the other contents of a checkpoint, besides the team's state.
 func beside(teamDir string) checkpoint.Beside {
 	b := checkpoint.Beside{Heartbeats: map[string]team.Time{}, Except: ownFolders(teamDir)}
 	beats, _ := heartbeat.Of(teamDir).All() // a checkpoint is valid without them

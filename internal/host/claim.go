@@ -54,7 +54,7 @@ func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 			receipt, err = send(&named)
 		}
 		switch {
-		case c.Task == "" && (waits || team.CodeOf(err) == team.Conflict): // somebody was faster
+		case c.Task == "" && (waits || team.CodeOf(err) == team.Conflict): // another member was faster
 			continue
 		case why == "" || err != nil || receipt.Record == nil:
 			return receipt, err
@@ -71,7 +71,7 @@ func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 	return replica.Receipt{}, &team.Error{Code: team.Nothing, Text: "no task is ready for " + s.member}
 }
 
-// places reports whether it matters in this team where tasks are done.
+// places reports whether it matters in this team in which directory a task is done.
 func (s *slot) places() (so bool) {
 	s.host.Replica.View(func(st *team.State) {
 		for _, m := range st.Members() {
@@ -92,8 +92,8 @@ func (s *slot) wouldTake(c *team.ClaimTask) (task team.Task, ok bool) {
 	return task, ok
 }
 
-// ready brings the work that the task builds on to where the task is done. why names an obstacle
-// that the lead must remove. After an error it is worth trying again.
+// ready merges the work that the task builds on into the place where the task is done. why names an
+// obstacle that the lead must remove. After an error, a later attempt may succeed.
 func (s *slot) ready(ctx context.Context, task team.Task) (why string, err error) {
 	var m team.Member
 	var builds []team.Task
@@ -167,7 +167,7 @@ func (s *slot) workOf(ctx context.Context, t team.Team, id string) (branch, comm
 	case w != nil && w.Commit != "":
 		return w.Branch, w.Commit, nil
 	}
-	branch = team.BranchOf(t.Name, task.CompletedBy) // nobody could record it, or an older version of cadre did not
+	branch = team.BranchOf(t.Name, task.CompletedBy) // it could not be recorded, or an older version of cadre did not
 	commit, err = worktree.Tip(ctx, s.host.Procs, t.Dir, branch)
 	return branch, commit, err
 }

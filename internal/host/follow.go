@@ -138,7 +138,7 @@ func (s *slot) held() (tasks []team.Task) {
 	return tasks
 }
 
-// works records which task the turn is for, and returns it: the task that the member holds, else
+// works records which task the turn is for, and returns it: the task that the member holds, or else
 // the last one that it held. Usage may be reported after the task is done.
 func (s *slot) works() (task string) {
 	held := s.held()
@@ -172,16 +172,16 @@ func (s *slot) record(body team.Body) {
 	}
 }
 
-// unrecorded ends a session after a report that could not be recorded: nobody could tell any more
-// what the session has and did. The next session looks into its transcript.
+// unrecorded ends a session after a report that could not be recorded: its state would no longer be
+// known. The next session looks into its transcript.
 func (s *slot) unrecorded(err error) {
 	if s.ctx.Err() == nil {
 		s.host.Log("not recorded for " + s.member + ": " + err.Error())
-		s.stop(stopDetach, "it could not be recorded what it did: "+err.Error(), s.host.StopGrace)
+		s.stop(stopDetach, "its work could not be recorded: "+err.Error(), s.host.StopGrace)
 	}
 }
 
-// report records what the session did.
+// report records an action of the session.
 func (s *slot) report(body team.Body) error {
 	if status, ok := body.(*team.ReportStatus); ok && status.Status == team.Idle {
 		s.calmDown()
@@ -202,8 +202,8 @@ func (s *slot) report(body team.Body) error {
 	return err
 }
 
-// calmDown waits after a hook rejected that the member goes idle. A session that can do nothing
-// with the feedback would otherwise ask again at once.
+// calmDown waits after a hook rejected that the member goes idle. Otherwise a session that cannot
+// use the feedback would ask again at once.
 func (s *slot) calmDown() {
 	s.mu.Lock()
 	calm := s.calm
@@ -289,7 +289,7 @@ func (s *slot) endTurn(u agent.TurnEnded) {
 // arrived.
 func (s *slot) settleMail(u agent.TurnEnded) {
 	shows, good := false, u.Problem == nil && !u.Interrupted
-	s.update(func(t *turn) { // before anybody learns that it is idle
+	s.update(func(t *turn) { // before others learn that it is idle
 		t.working, shows, t.ended, t.closes = false, t.shows, !u.Continues, true
 	})
 	s.post.settle(!good && !shows)
@@ -338,7 +338,7 @@ func (s *slot) wordsOf(p agent.Problem) string {
 	return words
 }
 
-// trouble records a turn that failed. A full context is nobody's fault: a fresh session continues.
+// trouble records a turn that failed. A full context is not a failure: a fresh session continues.
 func (s *slot) trouble(p agent.Problem) {
 	if p.Kind == agent.ProblemContext {
 		s.stop(stopFull, firstLine(p.Text), s.host.StopGrace)
@@ -384,9 +384,9 @@ func (s *slot) nudge(text string) bool {
 	return false
 }
 
-// remind tells an idle session of a task that its member holds and that it does not know of.
-// Somebody else claimed it for the member, or a call of the session was carried out after its turn
-// had ended. Otherwise nobody would work on the task.
+// remind tells an idle session about a task that its member holds and that it does not know of.
+// Another member claimed it for this one, or a call of the session was carried out after its turn
+// had ended. Without a reminder the task would wait forever.
 func (s *slot) remind() {
 	var rests bool
 	if s.update(func(t *turn) { rests = t.ended }); !rests || s.post.awaits() {

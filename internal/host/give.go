@@ -28,7 +28,7 @@ const wantNudge team.WantKind = "nudge"
 // The slot itself creates it.
 const wantTask team.WantKind = "task"
 
-// deliver gives the session what it should have, one thing after the other.
+// deliver gives the session what is wanted for it, one item after the other.
 func (s *slot) deliver(ctx context.Context, session agent.Session, now agent.Access, started <-chan agent.Started) {
 	select {
 	case start := <-started:

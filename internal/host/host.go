@@ -1,4 +1,4 @@
-// Package host makes a team's wants true for the members whose lease it holds, in one loop.
+// Package host runs the sessions of the members whose lease it holds: one loop does what the team wants.
 //
 // # Authority
 //
@@ -10,8 +10,8 @@
 //
 //	want session ──lease taken──▶ starting ──Started──▶ running ──Ended──▶ reported as failed
 //	                                                       │ want stop ─────▶ stopped, reported as stopped
-//	                                                       │ want gone ─────▶ stopped, given back (detached)
-//	                                                       │ want rest ─────▶ its work saved, its tasks queued, given back: no lead
+//	                                                       │ want gone ─────▶ stopped, lease returned (detached)
+//	                                                       │ want rest ─────▶ its work saved, its tasks queued, lease returned: no lead
 //	                                                       │ lease lost ────▶ stopped, nothing reported: another host has it
 //
 // # Guarantees
@@ -35,13 +35,13 @@
 //	host.go, slot.go       the loop, and one session from its lease to its last report; the loop's steps
 //	                       share its state, so host.go is longer than other files
 //	claim.go, dismiss.go   how a session begins, and how it ends
-//	give.go, post.go       the mail that a session is given, and what carries it
-//	follow.go, tools.go    what a session says, and the tools that it calls; reads.go what it may call while it plans
-//	trace.go, personal.go  what a task did, and which files are the person's instead
+//	give.go, post.go       the delivery of mail to a session
+//	follow.go, tools.go    a session's updates and tool calls; reads.go its calls that only read, for plan mode
+//	trace.go, personal.go  the work of a task as commits, without the person's own files
 //	save.go, work.go       work that is kept when a task or a member ends
-//	beat.go                signs of life
-//	checkpoint.go          the team, kept in the repository
-//	machine.go             the computer that all of this touches, for tests to replace
+//	beat.go                heartbeats
+//	checkpoint.go          checkpoints of the team in the repository
+//	machine.go             the parts of the computer that tests replace
 //	plainerrors.go         errors of programs as plain text
 package host
 
@@ -85,7 +85,7 @@ type Options struct {
 	// Role returns the definition of a role in that directory; nil for no roles.
 	Role func(dir, role string) (roles.Definition, bool, error)
 	Log  func(string)
-	// Sessions is the team's folder for what its sessions show; "" keeps none of it.
+	// Sessions is the team's folder for the logs of its sessions; "" keeps no logs.
 	Sessions sessionlog.Folder
 	// Said gets what agents say, a whole text at a time, from any goroutine. If it is nil, Log gets
 	// the first line.
@@ -169,7 +169,7 @@ func Settle(ctx context.Context, hosts, project string, log func(string)) error 
 	for Hosted(hosts) {
 		select {
 		case <-ctx.Done():
-			return errors.New("a host still lives")
+			return errors.New("a host is still running")
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -251,8 +251,8 @@ func New(o Options) *Host {
 	return h
 }
 
-// Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left.
-// Its error says why it could not continue; it is nil when ctx is cancelled.
+// Run does what the team wants until ctx ends, the team has ended, or with UntilIdle no session is
+// left. It returns nil when ctx is cancelled, and otherwise why it could not continue.
 func (h *Host) Run(ctx context.Context) error {
 	defer close(h.over)
 	watching, stop := context.WithCancel(ctx)
@@ -316,8 +316,8 @@ func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 	}
 }
 
-// reconcile does what is wanted now. It returns when to look again even if nothing happens, and
-// whether there is a reason to stay.
+// reconcile does what is wanted now. It returns when to look again even if nothing changes, and
+// whether the host has a reason to stay.
 func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, err error) {
 	r := h.survey()
 	for _, w := range r.wants {
@@ -349,7 +349,7 @@ type round struct {
 	wants   []team.Want
 	members []team.Member
 	over    bool            // the team has ended
-	unrun   string          // why sessions that nobody wants must end
+	unrun   string          // why sessions that are not wanted must end
 	wanted  map[string]bool // members that should have a session
 	next    time.Duration   // until the next look, even if nothing happens
 }
@@ -386,7 +386,7 @@ func (h *Host) survey() *round {
 	return r
 }
 
-// fulfil makes a want true, or starts that.
+// fulfil does what a want asks for, or starts it.
 func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 	var m team.Member
 	if found := r.member(w.Member); found != nil {
@@ -473,8 +473,8 @@ func (h *Host) retire(ctx context.Context, r *round, m team.Member, w team.Want)
 	return nil
 }
 
-// inOrder yields the slots by the names of their members, so that a host always handles them in the
-// same order.
+// inOrder yields the slots sorted by member name, so that a host always handles them in the same
+// order.
 func (h *Host) inOrder() iter.Seq2[string, *slot] {
 	return func(yield func(string, *slot) bool) {
 		names := slices.AppendSeq(make([]string, 0, len(h.slots)), maps.Keys(h.slots))
@@ -493,7 +493,7 @@ func ended(s *team.State) bool {
 		t.Released != (team.Released{})
 }
 
-// session gives the member a slot here, if its lease can be had.
+// session gives the member a slot here, if the host can take its lease.
 func (h *Host) session(ctx context.Context, m team.Member) error {
 	switch s := h.slots[m.Name]; {
 	case s != nil:
@@ -502,7 +502,7 @@ func (h *Host) session(ctx context.Context, m team.Member) error {
 		h.slot(m, h.Agent(m.Agent))
 		return nil
 	case m.Host == h.ID:
-		// Its slot is gone, and the report of that was refused or is on its way.
+		// Its slot has ended, and the report of that was refused or is on its way.
 		return h.detach(ctx, m, team.SessionGone)
 	}
 	return h.takeOver(ctx, m)
@@ -529,7 +529,7 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 	}
 	as := h.sends(0) // one host at a time: an older file must not replace a newer one
 	if m.Shutdown.Request != "" {
-		as = byUser(h.Replica) // the member ends with this, and anybody may claim its tasks
+		as = byUser(h.Replica) // this ends the member, and its tasks may be claimed
 		if err := h.keepSaved(ctx, m.Name, as); err != nil {
 			return err
 		}
@@ -551,8 +551,8 @@ func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 	return err
 }
 
-// send sends a command. A host whose journal can record nothing any more ends, whichever member
-// found out: it must not keep its leases.
+// send sends a command. If the journal can record nothing any more, the host ends, whichever member
+// noticed: it must not keep its leases.
 func (h *Host) send(ctx context.Context, c team.Command) (replica.Receipt, error) {
 	receipt, err := h.Replica.Do(ctx, c)
 	if replica.Broken(err) {
@@ -584,8 +584,8 @@ func (h *Host) vacate(s *slot) {
 	}
 }
 
-// hasten cancels the friendly end of a session early when Hurry or Kill says so. It returns when
-// ctx has ended.
+// hasten shortens the friendly end of a session when Hurry or Kill says so. It returns when ctx has
+// ended.
 func (h *Host) hasten(ctx context.Context, cancel func()) {
 	defer cancel()
 	select {

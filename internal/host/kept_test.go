@@ -445,7 +445,7 @@ func TestAHostThatCanRecordNothing(t *testing.T) {
 		}
 		h.over <- nil
 	case <-time.After(20 * time.Second):
-		t.Error("it goes on")
+		t.Error("it continues")
 	}
 	s.start("h2", scripted(idling))
 	s.until("ann is on another host", func(st *team.State) bool {

@@ -43,7 +43,7 @@ type SavedStore interface {
 
 // Project is the directory that a team works in, as a host sees it.
 type Project interface {
-	// Check says what is missing in it.
+	// Check says what is missing in the directory.
 	Check(ctx context.Context, t team.Team) error
 	// Records reports whether the work of tasks in dir can be recorded.
 	Records(dir string) bool
@@ -54,7 +54,7 @@ type Project interface {
 	Changes(ctx context.Context, dir string, w *SavedWork) error
 }
 
-// fill replaces nil fields by what is on this computer.
+// fill replaces nil fields by the parts of this computer.
 func (m Machine) fill(hosts string, log func(string)) Machine {
 	teamDir := filepath.Dir(hosts)
 	if m.Name == "" {
@@ -84,7 +84,7 @@ func (e enrolled) Clear(ctx context.Context, id string) error {
 	return reap(ctx, filepath.Join(e.dir, id), e.log)
 }
 
-// missing says what is missing that members' sessions need.
+// missing says what members' sessions need and is missing.
 func (h *Host) missing(ctx context.Context, t team.Team) error {
 	if h.Machine.Project != nil {
 		return h.Machine.Project.Check(ctx, t)

@@ -220,7 +220,7 @@ func TestReceipts(t *testing.T) {
 
 	again := next(t, sessions)
 	if again.Resume != "s-1" || again.Incarnation != 2 {
-		t.Errorf("it goes on with %q as session %d", again.Resume, again.Incarnation)
+		t.Errorf("it continues with %q as session %d", again.Resume, again.Incarnation)
 	}
 	again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{2}}
 	p := again.given(t)
@@ -406,7 +406,7 @@ func TestHandover(t *testing.T) {
 	})
 	again := next(t, sessions)
 	if again.Resume != "" || again.Incarnation != 2 {
-		t.Errorf("it goes on with %q as session %d", again.Resume, again.Incarnation)
+		t.Errorf("it continues with %q as session %d", again.Resume, again.Incarnation)
 	}
 	again.started <- agent.Started{Session: "s-2"}
 	p := again.given(t)
@@ -440,7 +440,7 @@ func TestPromptTooLong(t *testing.T) {
 	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemContext, Text: "prompt is too long"}}
 	again := next(t, sessions)
 	if again.Resume != "" || again.Incarnation != 2 {
-		t.Errorf("it goes on with %q as session %d", again.Resume, again.Incarnation)
+		t.Errorf("it continues with %q as session %d", again.Resume, again.Incarnation)
 	}
 	again.started <- agent.Started{Session: "s-2"}
 	p := again.given(t)

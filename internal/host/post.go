@@ -14,10 +14,9 @@ const (
 	here   = "here" // it has arrived
 )
 
-// post tracks messages on their way into a session's context: first handed over, then known to have
-// arrived. It prevents that a message is given twice, by a prompt and by the result of a tool, or
-// while its arrival is being recorded. It ends with its session; the next session is given what did
-// not arrive.
+// post tracks messages on their way into a session's context: first sent, then arrived. It prevents
+// a second delivery, for example by a prompt and by the result of a tool, or while an arrival is
+// being recorded. It ends with its session; the next session gets what did not arrive.
 type post struct {
 	mu      sync.Mutex
 	way     map[int64]parcel // by seq
@@ -97,7 +96,7 @@ func (p *post) arrived(carrier string, only ...int64) (mail []team.Message) {
 	return mail
 }
 
-// back forgets the mail of that carrier, which did not leave or will not arrive. It reports whether
+// back forgets the mail of that carrier, which was not sent or will not arrive. It reports whether
 // there was any.
 func (p *post) back(carrier string) (some bool) {
 	p.mu.Lock()

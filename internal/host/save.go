@@ -60,7 +60,7 @@ func few(files []string) string {
 
 const savedSuffix = "_checkpoint.json"
 
-// maxSaved bounds what is read of such a file, in bytes. Written files are far smaller.
+// maxSaved bounds how much of such a file is read, in bytes. Written files are far smaller.
 const maxSaved = 64 << 20
 
 // ReadSaved returns the saved work of the member from the team's folder, and whether there is any.
@@ -120,7 +120,7 @@ func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.B
 	before := map[string]string{}
 	if !own {
 		if base.Unknown != "" {
-			w.Left = []string{"what was changed in " + dir + " (nobody knows what was there before the team was: " +
+			w.Left = []string{"what was changed in " + dir + " (the state before the team is not known: " +
 				base.Unknown + ")"}
 			return nil
 		}
@@ -193,7 +193,7 @@ func (s *slot) save(ctx context.Context) (SavedWork, error) {
 	return w, s.host.Machine.Saved.Write(w)
 }
 
-// changes collects what the member changed where it works.
+// changes collects the member's changes where it works.
 func (s *slot) changes(ctx context.Context, t team.Team, w *SavedWork) error {
 	if p := s.host.Machine.Project; p != nil {
 		return p.Changes(ctx, s.dir, w)
@@ -216,9 +216,9 @@ func KeepSavedIn(ctx context.Context, saved SavedStore, rep *replica.Replica, me
 	return w.keep(ctx, byUser(rep), rep, saved)
 }
 
-// KeepDone keeps with the task the unfinished work of its owner: the changes where it works, and
-// its last words. It is for a process that is not a host, before the task is taken from the owner,
-// which may be dead or not know.
+// KeepDone saves the unfinished work of a task's owner with the task: the changes where it works,
+// and its last words. It is for a process that is not a host, before the task is taken from an
+// owner that may be dead, or may not know about it.
 func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task team.Task) error {
 	m := team.Member{}
 	rep.View(func(s *team.State) { m, _ = s.Member(task.Owner) })

@@ -38,7 +38,7 @@ type slot struct {
 	bound bool     // its role lacks some tools
 	told  bool     // it gets its tasks in prompts; otherwise it claims them by itself
 
-	gifts chan team.Want           // what it should be given, the newest want of each kind
+	gifts chan team.Want           // pending wants, the newest of each kind
 	given map[team.WantKind]string // key of the last want of each kind that was given; only the host uses it
 	again chan team.WantKind       // kinds that could not be given, to be given again
 	post  post
@@ -53,7 +53,7 @@ type slot struct {
 	how   ending
 	why   string
 	grace time.Duration // for the session to end by itself
-	turn  turn          // what is known of the current turn
+	turn  turn          // the state of the current turn
 
 	session     agent.Session // nil while none is running
 	interrupted string        // key of the want for which the turn was interrupted last
@@ -173,7 +173,7 @@ func (s *slot) run(m team.Member) {
 	}
 }
 
-// epitaph returns the report about the session that has ended; nil for none.
+// epitaph returns the report about the end of the session; nil for none.
 func (s *slot) epitaph(ctx context.Context, how ending, why string, failure error) team.Body {
 	switch how {
 	case stopReport:
@@ -277,8 +277,8 @@ func (s *slot) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	return spec, nil
 }
 
-// worktree makes the member's worktree, or continues it. A record of one that a member without any
-// session cannot have lost was left by an earlier team, whose folder is gone.
+// worktree makes the member's worktree, or continues it. A record of a worktree, of a member that
+// never had a session, was left by an earlier team, whose folder was lost.
 func (s *slot) worktree(ctx context.Context, t team.Team, m team.Member) (string, error) {
 	place := Place(t, filepath.Dir(s.host.Hosts), m.Name)
 	dir, err := worktree.Add(ctx, s.host.Procs, place)
@@ -411,8 +411,8 @@ func (s *slot) interrupt(key string) {
 	})
 }
 
-// show returns the session with a log of what it shows. A log that cannot be written is reported,
-// and the session works without it.
+// show returns the session with a log of its output. If the log cannot be written, that is
+// reported, and the session works without it.
 func (s *slot) show(session agent.Session) agent.Session {
 	if s.host.Sessions == "" {
 		return session

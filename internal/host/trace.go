@@ -42,7 +42,7 @@ type tracer struct {
 	scratch string // folder for our own index
 	actor   string
 	log     func(string)
-	again   func()      // makes the host look again at what is wanted; nil for no host
+	again   func()      // makes the host look again at the wants; nil for no host
 	broken  func(error) // called when nothing can be recorded any more; nil for no call
 	project Project     // nil for git
 
@@ -156,8 +156,8 @@ func (t *tracer) follow(ctx context.Context, events []team.Event) {
 	}
 }
 
-// begin starts to record what is wanted of the task. The channel is closed when nothing more is
-// wanted, or it cannot be recorded now.
+// begin starts to record what is wanted for the task. The channel is closed when nothing more is
+// wanted, or if it cannot be recorded now.
 func (t *tracer) begin(task string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,7 +206,7 @@ type job struct {
 
 func (j *job) place(teamDir string) worktree.Place { return Place(j.team, teamDir, j.member.Name) }
 
-// job returns the record to make about the task now; nil if there is none that can be made.
+// job returns the record to make about the task now, or nil if none can be made.
 func (t *tracer) job(id string) *job {
 	var j *job
 	t.replica.View(func(s *team.State) {
@@ -281,7 +281,7 @@ func (t *tracer) record(id string) {
 	}
 }
 
-// refuse pauses what is wanted for a while: a full disk may have room again.
+// refuse pauses a want for a while: a full disk may have space again.
 func (t *tracer) refuse(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

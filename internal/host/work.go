@@ -18,8 +18,8 @@ import (
 	"cadre/internal/team"
 )
 
-// ForgetLost has git forget a worktree that was lost with the folder of its team, so that it can be made
-// again. It says what became of the work; "" where there is nothing to forget.
+// ForgetLost makes git forget a worktree that was lost with the folder of its team, so that it can
+// be made again. It returns what happened to the work, or "" if git has no such record.
 func ForgetLost(ctx context.Context, procs *proc.Register, p worktree.Place) (words string, err error) {
 	state, broken := worktree.Look(ctx, procs, p)
 	if _, is := errors.AsType[*worktree.BrokenError](broken); !is || state == worktree.Whole {
@@ -40,8 +40,8 @@ func ForgetLost(ctx context.Context, procs *proc.Register, p worktree.Place) (wo
 	return words, nil
 }
 
-// workTime bounds what is done about the work of a member that has ended: a merge may wait for
-// others, and a large repository takes time.
+// workTime bounds the work for a member that has ended: a merge may wait for others, and a large
+// repository takes time.
 const workTime = 2 * time.Minute
 
 const worktrees = "worktrees" // folder in the team's folder
@@ -57,7 +57,7 @@ func Place(t team.Team, dir, member string) worktree.Place {
 
 func workOf(member, teamName string) string { return "Work of " + member + " in team " + teamName }
 
-// leaveWork records what the member did in its worktree, which is then removed.
+// leaveWork records the member's work in its worktree, and removes the worktree.
 func (h *Host) leaveWork(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return

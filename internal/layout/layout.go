@@ -272,7 +272,7 @@ func (h Home) SetAside(folder, why string) (string, error) {
 
 // KeepWorktrees moves the worktrees that are left in a team's folder away before the folder is
 // removed. Their repository could not be reached, and their content is nowhere else. It returns
-// where they are now, "" if there are none.
+// where they are now, or "".
 func (h Home) KeepWorktrees(dir string) (string, error) {
 	worktrees := filepath.Join(dir, "worktrees")
 	left, err := os.ReadDir(worktrees)

@@ -175,7 +175,7 @@ func TestTeamMadeAnew(t *testing.T) {
 		s.note("fx", t0+1001, rosterFile("fx", created, map[string]team.Time{"alice": created + 1}))
 		s.want("fx/lead alice:active")
 		if s.Team().Team().ID == first.Team().ID || first.Exists() || s.Team().MessageSeq() != 0 {
-			t.Errorf("the new team goes on with the old one, %s", first.Team().ID)
+			t.Errorf("the new team continues with the old one, %s", first.Team().ID)
 		}
 		s.note("fx", t0+1001, obj{"to": "alice", "key": "k", "entry": obj{"from": "team-lead", "text": "hello"}})
 		if s.Team().MessageSeq() != 1 {

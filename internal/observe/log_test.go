@@ -11,7 +11,7 @@ import (
 	"cadre/internal/team"
 )
 
-var update = flag.Bool("update", false, "write the transcripts anew")
+var update = flag.Bool("update", false, "write the transcripts again")
 
 // TestLog shows recordings like cadre log. The expected output is in testdata/log.
 func TestLog(t *testing.T) {

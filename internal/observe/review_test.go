@@ -31,7 +31,7 @@ func TestReview(t *testing.T) {
 		s.use("late", "TaskCreate", obj{"subject": "B"})
 		s.now += model.CallTTL
 		if seen := s.answer("late", obj{"task": obj{"id": "4"}}, ""); len(seen.Warnings) == 0 {
-			t.Error("nobody is told of a call that was given up")
+			t.Error("nobody is told of a call that was dropped")
 		}
 		s.want("fx/lead #3:pending")
 	})

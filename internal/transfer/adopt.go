@@ -237,7 +237,7 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 }
 
 // counterpart returns the folder in the work tree top that corresponds to the team's former
-// directory; "" if there is none.
+// directory, or "".
 func counterpart(t team.Team, top string) string {
 	if top == "" || t.Base.Top == "" {
 		return ""

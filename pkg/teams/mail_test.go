@@ -96,7 +96,7 @@ func TestIdleNotification(t *testing.T) {
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
 	team := create(t, m, "core", "ann")
 	ok(t, as(t, team, "ann").Idle(limited(t), ""))
-	equal(t, "notice", await(t, team.Mail(), teams.MessageIdle).Body, "ann is idle: there is no task for it now.")
+	equal(t, "notice", await(t, team.Mail(), teams.MessageIdle).Body, "ann is idle: no task is ready for it.")
 	_, err := m.Team().Spawn(limited(t), teams.MemberConfig{Name: "bob", Agent: "listener"})
 	ok(t, err)
 	bob := next(t, agent.slots)

@@ -258,7 +258,7 @@ func TestBudget(t *testing.T) {
 	equal(t, "usage", info.Usage, teams.Usage{InputTokens: 60, OutputTokens: 41})
 	first(t, team, func(d teams.MemberDetached) bool { return d.Member == "ann" }) // its session is ended
 	ok(t, team.SetBudget(ctx, teams.Budget{Tokens: 1000}))
-	equal(t, "incarnation that goes on", next(t, agent.slots).Incarnation, 2)
+	equal(t, "incarnation that continues", next(t, agent.slots).Incarnation, 2)
 }
 
 // TestBudgetOfAMember checks that a member's budget ends the work of that member only, and that the
@@ -287,7 +287,7 @@ func TestBudgetOfAMember(t *testing.T) {
 	want(t, team.SetMemberBudget(ctx, "", teams.Budget{}), teams.ErrInvalid)
 	want(t, team.SetMemberBudget(ctx, "lead", teams.Budget{Tokens: 50}), teams.ErrInvalid)
 	ok(t, team.SetMemberBudget(ctx, "ann", teams.Budget{Tokens: 1000}))
-	equal(t, "incarnation that goes on", next(t, agent.slots).Incarnation, 2)
+	equal(t, "incarnation that continues", next(t, agent.slots).Incarnation, 2)
 }
 
 func TestEvents(t *testing.T) {

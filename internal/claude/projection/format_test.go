@@ -16,7 +16,7 @@ import (
 	"cadre/internal/team"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // strict decodes a file, and rejects unknown fields.
 func strict(t *testing.T, path string, into any) []byte {

@@ -81,7 +81,7 @@ func TestChangesAreEnough(t *testing.T) {
 			p.step = func(step string) { looked = looked || step == "write "+ownerName }
 			project(t, p, h)
 			if looked {
-				t.Fatal("it began anew")
+				t.Fatal("it started over")
 			}
 			same(t, p.Claude, h)
 		}

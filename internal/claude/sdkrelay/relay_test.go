@@ -377,7 +377,7 @@ func TestNewConnectionTakesThePlace(t *testing.T) {
 		t.Error(got)
 	}
 	if _, _, err := old.conn.Read(s.ctx); err == nil || s.ctx.Err() != nil {
-		t.Error("the old connection goes on")
+		t.Error("the old connection continues")
 	}
 	if lost := s.notes(&s.lost); len(lost) > 0 {
 		t.Errorf("nothing was lost: %q", lost)

@@ -26,9 +26,9 @@ func TestAbortTakesOut(t *testing.T) {
 	}{
 		"at once":                {},
 		"killed after the abort": {before: []team.Body{&team.SetStatus{Status: team.TeamAborted}}},
-		"given up before": {before: []team.Body{&team.AbandonConsolidation{Attempt: 1, Reason: "no"}},
+		"abandoned before": {before: []team.Body{&team.AbandonConsolidation{Attempt: 1, Reason: "no"}},
 			stays: true},
-		"given up before, killed after the abort": {before: []team.Body{
+		"abandoned before, killed after the abort": {before: []team.Body{
 			&team.AbandonConsolidation{Attempt: 1, Reason: "no"}, &team.SetStatus{Status: team.TeamAborted}},
 			stays: true},
 	} {

@@ -48,7 +48,7 @@ func (b *branch) ref() string { return "refs/heads/" + b.name }
 
 func (b *branch) load(ctx context.Context) (*tip, error) { return b.loadAt(ctx, b.ref()) }
 
-// loadAt returns the checkpoint at a ref or a commit; nil if there is none.
+// loadAt returns the checkpoint at a ref or a commit, or nil.
 func (b *branch) loadAt(ctx context.Context, ref string) (*tip, error) {
 	found, err := b.objects(ctx, ref, b.object(ref, stateFile), b.object(ref, logs[mailbox].file),
 		b.object(ref, logs[tasks].file))

@@ -147,7 +147,7 @@ func TestAnyHistoryComesBack(t *testing.T) {
 				for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 					draw(rt, w)
 				}
-				if rapid.Bool().Draw(rt, "anew") {
+				if rapid.Bool().Draw(rt, "again") {
 					s = &Store{team: "demo", shelf: shelf}
 				}
 				if _, err := s.Write(t.Context(), w, Beside{}); err != nil {

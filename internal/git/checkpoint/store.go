@@ -74,7 +74,7 @@ type tip struct {
 type shelf interface {
 	// place names the shelf for people.
 	place() string
-	// load returns the newest checkpoint, nil if there is none.
+	// load returns the newest checkpoint, or nil.
 	load(ctx context.Context) (*tip, error)
 	// save puts the next checkpoint on top of on, which is nil for the first one. It returns
 	// errMoved if another checkpoint is there by now. With fresh set the next checkpoint keeps

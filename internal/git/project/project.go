@@ -1,4 +1,5 @@
-// Package project tells which project a directory belongs to. It reads git's files and runs nothing.
+// Package project tells which project a directory belongs to. It reads git's files and runs
+// nothing.
 //
 // The project of a directory in a git repository is that repository. All work trees of a repository
 // share its branches, so they are one project. Two clones are two projects. A directory outside any
@@ -61,7 +62,7 @@ func common(own string) string {
 	return own
 }
 
-// Pointer returns the path after the prefix in one of git's files; "" if there is none.
+// Pointer returns the path after the prefix in one of git's files, or "".
 func Pointer(file, prefix string) string {
 	const longest = 64 << 10
 	data, err := regularfile.Read(file, longest)

@@ -21,7 +21,7 @@ import (
 // ErrTooMuch reports that too many bytes would have to be read.
 var ErrTooMuch = errors.New("the files that are not committed have too many bytes to be read")
 
-// Digest returns a checksum of the file at the path, with its kind; "" if there is none. It
+// Digest returns a checksum of the file at the path, with its kind, or "". It
 // subtracts what it reads from most; if that is not enough, the error is [ErrTooMuch].
 func Digest(ctx context.Context, procs *proc.Register, path string, most *int64) (string, error) {
 	info, err := os.Lstat(path)

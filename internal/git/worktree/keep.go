@@ -50,7 +50,7 @@ func Ahead(ctx context.Context, procs *proc.Register, repo, branch string) (comm
 	return commit, nil
 }
 
-// Tip returns the commit that the branch names; "" if there is none.
+// Tip returns the commit that the branch names, or "".
 func Tip(ctx context.Context, procs *proc.Register, repo, branch string) (string, error) {
 	return in(procs, repo).tip(ctx, branch)
 }
@@ -59,7 +59,7 @@ func (f folder) tip(ctx context.Context, branch string) (string, error) {
 	return f.commitOf(ctx, "refs/heads/"+branch)
 }
 
-// commitOf returns the commit that the reference names; "" if there is none.
+// commitOf returns the commit that the reference names, or "".
 func (f folder) commitOf(ctx context.Context, ref string) (string, error) {
 	commit, err := f.Text(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && refused.Status == 1 {

@@ -117,7 +117,7 @@ func TestMoved(t *testing.T) {
 				}
 				if how == "Add" {
 					if dir := r.add(); dir != r.place.Dir {
-						t.Errorf("work goes on in %s", dir)
+						t.Errorf("work continues in %s", dir)
 					}
 				} else if err := worktree.Repair(r.ctx, r.procs, r.place); err != nil {
 					t.Fatal(err)

@@ -156,7 +156,7 @@ func (f folder) update(ctx context.Context, common, dir, commit string) error {
 	return nil
 }
 
-// entryOf returns the record of the worktree in that directory; its dir is "" if there is none.
+// entryOf returns the record of the worktree in that directory; its dir is "" if it has none.
 func entryOf(common, dir string) entry {
 	for _, e := range entries(common) {
 		if e.names(dir) {

@@ -394,7 +394,7 @@ func KeepCommits(ctx context.Context, procs *proc.Register, dir, ref, tip, messa
 	}
 }
 
-// reference returns the commit that a reference names; "" if there is none.
+// reference returns the commit that a reference names, or "".
 func (f folder) reference(ctx context.Context, ref string) (string, error) {
 	commit, err := f.Text(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && refused.Status == 1 {

@@ -247,7 +247,7 @@ func TestCommit(t *testing.T) {
 	if again, _ := commit(); again != c {
 		t.Errorf("once more it is %s", again)
 	}
-	// In the middle of a merge the member goes on by itself.
+	// In the middle of a merge the member continues by itself.
 	r.git("-C", r.place.Dir, "checkout", "-q", "-b", "other", "HEAD^")
 	r.write(r.place.Dir, "kept", "three\n")
 	r.git("-C", r.place.Dir, "commit", "-q", "-am", "other")

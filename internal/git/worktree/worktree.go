@@ -151,7 +151,7 @@ func (f folder) make(ctx context.Context, p Place, common string) error {
 	return err
 }
 
-// Head returns the commit that is checked out in dir; "" if there is none.
+// Head returns the commit that is checked out in dir, or "".
 func Head(ctx context.Context, procs *proc.Register, dir string) string {
 	commit, err := in(procs, dir).Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {

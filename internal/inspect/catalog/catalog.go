@@ -53,7 +53,7 @@ type Overview struct {
 	Hosted  bool `json:"hosted"`            // a running process hosts its sessions
 	Led     bool `json:"led"`               // a running process leads it
 	Dormant bool `json:"dormant"`           // no process of it is alive although one should be
-	// Interrupted says that a consolidation was begun and no process runs it.
+	// Interrupted says that a consolidation was started and no process runs it.
 	Interrupted bool           `json:"interrupted,omitempty"`
 	Tasks       map[string]int `json:"tasks"`             // how many there are, by their status
 	Teammates   int            `json:"teammates"`         // teammates that have not ended

@@ -19,7 +19,7 @@ func TestStep(t *testing.T) {
 	}{
 		"something waits":        {n: Overview{Attention: mine, Released: 1, Status: team.TeamActive}, want: Answer},
 		"the lead sees to it":    {n: Overview{Attention: mine[:1], Status: team.TeamActive}, want: Staff},
-		"let go of":              {n: Overview{Released: 1, Status: team.TeamActive, Teammates: 1}, want: Pull},
+		"released":               {n: Overview{Released: 1, Status: team.TeamActive, Teammates: 1}, want: Pull},
 		"observed now":           {n: Overview{Observed: "fx", Watched: true}, want: Follow},
 		"observed before":        {n: Overview{Observed: "fx"}, want: Observe},
 		"consolidating":          {n: Overview{Status: team.TeamConsolidating}, want: Follow},

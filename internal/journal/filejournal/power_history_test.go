@@ -290,7 +290,7 @@ const (
 	aSecondLook = "append nothing"
 	aReader     = "read"
 	aSnapshot   = "snapshot"
-	aNewHandle  = "open anew"
+	aNewHandle  = "open again"
 	aMend       = "mend"
 )
 

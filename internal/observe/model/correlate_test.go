@@ -37,17 +37,17 @@ func TestCorrelation(t *testing.T) {
 			t.Errorf("%d after exactly 30 s", n)
 		}
 		if n := c.expire(30_001); n != 1 || c.orphaned != 1 || len(c.early) != 1 {
-			t.Errorf("%d given up: %d results", n, c.orphaned)
+			t.Errorf("%d dropped: %d results", n, c.orphaned)
 		}
 		if _, ok := c.call(newCall("a"), 30_002); ok {
-			t.Error("a result that was given up is taken")
+			t.Error("a result that was dropped is taken")
 		}
 		c.call(newCall("c"), 40_000)
 		if got, ok := c.result(&result{Result: protocol.Result{ID: "c"}}, 40_000+CallTTL-1); !ok || got.ID != "c" {
 			t.Error("a call that a person or a hook held for a day is not answered")
 		}
 		if n := c.expire(CallTTL + 30_003); n != 2 || c.discarded != 1 || c.orphaned != 2 || len(c.calls) != 0 {
-			t.Errorf("%d given up: %d calls", n, c.discarded)
+			t.Errorf("%d dropped: %d calls", n, c.discarded)
 		}
 	})
 	t.Run("of two calls with one id the last counts", func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestCorrelation(t *testing.T) {
 		c.call(newCall("a"), 0)
 		c.call(newCall("a"), 20_000)
 		if n := c.expire(CallTTL + 1); n != 1 || len(c.calls) != 0 {
-			t.Errorf("%d given up, %d wait", n, len(c.calls))
+			t.Errorf("%d dropped, %d wait", n, len(c.calls))
 		}
 	})
 	t.Run("memory is bounded", func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestCorrelation(t *testing.T) {
 			c.result(&result{Result: protocol.Result{ID: fmt.Sprint("b", i)}}, 0)
 		}
 		if n := len(c.calls) + len(c.early); n > maxWaiting || c.discarded+c.orphaned != int64(6*maxWaiting-n) {
-			t.Errorf("%d wait, %d and %d given up", n, c.discarded, c.orphaned)
+			t.Errorf("%d wait, %d and %d dropped", n, c.discarded, c.orphaned)
 		}
 		for i := range 10 * maxWaiting {
 			id := fmt.Sprint("c", i)

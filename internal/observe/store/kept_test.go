@@ -223,7 +223,7 @@ func TestLastEventIsKept(t *testing.T) {
 			}
 		})
 		if got := w.Place("relay").Event; got != "e6" {
-			t.Errorf("it goes on behind %q", got)
+			t.Errorf("it continues behind %q", got)
 		}
 	}
 	leave()

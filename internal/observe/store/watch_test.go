@@ -146,7 +146,7 @@ func TestHalfLine(t *testing.T) {
 		}
 	})
 	if got := r.Place(path).Offset; got != int64(whole) {
-		t.Errorf("it goes on at %d, not at %d", got, whole)
+		t.Errorf("it continues at %d, not at %d", got, whole)
 	}
 	appendTo(t, path, []byte("\n"))
 	r.until("the last line was not seen", lines(n))

@@ -176,9 +176,9 @@ func TestHolderOf(t *testing.T) {
 	}
 	is("signed again", true)
 	lock.Unlock()
-	is("let go of", false)
+	is("released", false)
 	if err := Sign(lock); err == nil {
-		t.Error("a lock that was let go of can be signed")
+		t.Error("a lock that was released can be signed")
 	}
 
 	host, out := startHost(t, "orphans", t.TempDir(), newMark())

@@ -139,13 +139,13 @@ func (s *State) Letters(member string) (mail []Message) {
 			return nil
 		}
 		if gate(false); err != nil`}},
-	"again-anew": {{"host/slot.go", `	if s.given[w.Kind] == w.Key {
+	"again-twice": {{"host/slot.go", `	if s.given[w.Kind] == w.Key {
 		return
 	}
 `, `	if s.given[w.Kind] == w.Key {
 		return
 	}
-	if mutated("again-anew") && strings.Contains(w.Key, "/again-") {
+	if mutated("again-twice") && strings.Contains(w.Key, "/again-") {
 		s.post.mu.Lock()
 		clear(s.post.way)
 		s.post.mu.Unlock()

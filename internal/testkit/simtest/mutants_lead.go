@@ -81,7 +81,7 @@ var ofLeads = []Mutant{
 		}
 		return team.Decide(s, c)
 	}},
-	{Name: "resent-anew", What: "a message that is sent again gets a new id",
+	{Name: "resent-new-id", What: "a message that is sent again gets a new id",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			if b, ok := c.Body.(*team.ResendMessages); ok && d.Record != nil {
@@ -112,7 +112,7 @@ var ofLeads = []Mutant{
 	{Name: "never-leaves", What: "a lead that was taken over continues to lead"},
 	{Name: "gives-away", What: "a lead that was taken over releases the lead of its successor when it ends"},
 	{Name: "held-given", What: "a session gets messages that wait for a lead"},
-	{Name: "again-anew", What: "a session gets a message twice because the message was sent again"},
+	{Name: "again-twice", What: "a session gets a message twice because the message was sent again"},
 	{Name: "never-rests", What: "a session without a lead never ends"},
 	{Name: "never-yields", What: "a blocked member without a lead keeps its task"},
 	{Name: "save-lost", What: "saved work is removed before it is kept with the task"},

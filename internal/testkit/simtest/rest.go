@@ -40,7 +40,7 @@ func (j *judge) unrest() (why []string) {
 	}
 	for t := range s.Tasks() {
 		if t.Status != team.Completed {
-			add("task %s is %s, owned by %q, blocked by %v, given up: %t", t.ID, t.Status, t.Owner,
+			add("task %s is %s, owned by %q, blocked by %v, out of retries: %t", t.ID, t.Status, t.Owner,
 				t.Blocked(), t.OutOfRetries())
 		}
 	}
