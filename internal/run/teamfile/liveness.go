@@ -90,7 +90,7 @@ func (p *parser) facts(root *mapping) (facts []Fact) {
 			continue
 		}
 		if strings.TrimSpace(f.Path) == "" || strings.ContainsAny(f.Path, "\n\r") {
-			p.fail(at, "a fact is a file that everybody relies on; write its path, in one line")
+			p.fail(at, "a fact is a file that all members rely on; write its path, in one line")
 			continue
 		}
 		f.Path = filepath.Clean(f.Path)

@@ -25,7 +25,7 @@
 //	  prompt: be brief
 //	  priority: medium            # low, medium, high or critical
 //	  timeout: 10m                # left out: no limit
-//	  retries: 0                  # how often a failed task is tried again, 0 to 100
+//	  retries: 0                  # how often a failed task is retried, 0 to 100
 //	members:
 //	  - name: scout
 //	    agent: shell
@@ -45,7 +45,7 @@
 //	    description: more words
 //	    run: git status           # the command, for members that run commands
 //	    in: merged                # where that runs: in the merged worktree, with the work of all branches; left out: where its member works
-//	    blockedBy: [other]        # ids of the tasks that come first
+//	    blockedBy: [other]        # ids of the tasks that it depends on
 //	    owner: scout-1            # a member, or
 //	    role: reader              # anybody with this role; neither: anybody
 //	    priority: high
@@ -70,7 +70,7 @@
 //	handover: 80                  # percent of its context at which a session is replaced by a fresh one
 //	maxTeammates: 10              # at a time; left out: 10 that a lead that is an agent spawns, and any number of members here
 //	budget: {tokens: 1000000, usd: 2.50, time: 30m}
-//	liveness:                     # what silence means; what is left out is as here
+//	liveness:                     # time limits of failure detection; these are the defaults
 //	  beat: 30s                   # between two heartbeats of a member, and of the lead
 //	  offline: 10m                # silence after which a member is offline
 //	  leadLost: 5m                # silence after which the lead is lost
@@ -78,7 +78,7 @@
 //	  blocked: 10m                # how long a blocked one keeps its task without a lead
 //	  undelivered: 5m             # how long a message waits before the lead is notified
 //	  stale: 30m                  # silence after which another session may take the lead
-//	  checkpoint: 30s             # between two checkpoints of what happens, and of the work of one without a lead
+//	  checkpoint: 30s             # between two checkpoints while the team changes, and of the work of one without a lead
 //	facts:                        # files that everybody relies on; cadre resume says when they changed
 //	  - go.mod
 //	  - {name: schema, path: db/schema.sql}
