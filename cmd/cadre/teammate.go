@@ -231,7 +231,7 @@ func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 			return usage{err}
 		}
 	}
-	if err := slot.Procs.Bequeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(),
+	if err := slot.Procs.RunOnDeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(),
 		"report-killed", s.team, s.name, s.again()); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func beMember(claude, what string) error {
 	if err != nil {
 		return err
 	}
-	if err := slot.Procs.Bequeath("/usr/bin/env", asLeash+"="+claude+"|"+what, os.Args[0]); err != nil {
+	if err := slot.Procs.RunOnDeath("/usr/bin/env", asLeash+"="+claude+"|"+what, os.Args[0]); err != nil {
 		return err
 	}
 	if what == "joined" {

@@ -184,7 +184,7 @@ func (s *slot) unrecorded(err error) {
 // report records an action of the session.
 func (s *slot) report(body team.Body) error {
 	if status, ok := body.(*team.ReportStatus); ok && status.Status == team.Idle {
-		s.calmDown()
+		s.backOff()
 	}
 	_, err := s.host.send(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: inWords(body)})
 	switch team.CodeOf(err) {
@@ -202,9 +202,9 @@ func (s *slot) report(body team.Body) error {
 	return err
 }
 
-// calmDown waits after a hook rejected that the member goes idle. Otherwise a session that cannot
+// backOff waits after a hook rejected that the member goes idle. Otherwise a session that cannot
 // use the feedback would ask again at once.
-func (s *slot) calmDown() {
+func (s *slot) backOff() {
 	s.mu.Lock()
 	calm := s.calm
 	s.calm = nil

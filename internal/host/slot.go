@@ -160,7 +160,7 @@ func (s *slot) run(m team.Member) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
-	body := s.epitaph(ctx, how, why, failure)
+	body := s.endReport(ctx, how, why, failure)
 	// otherwise its tasks would be queued without the saved work; the host sees later that the
 	// session has ended
 	if body != nil && kept {
@@ -173,8 +173,8 @@ func (s *slot) run(m team.Member) {
 	}
 }
 
-// epitaph returns the report about the end of the session; nil for none.
-func (s *slot) epitaph(ctx context.Context, how ending, why string, failure error) team.Body {
+// endReport returns the report about the end of the session; nil for none.
+func (s *slot) endReport(ctx context.Context, how ending, why string, failure error) team.Body {
 	switch how {
 	case stopReport:
 		return &team.ReportStopped{Member: s.member, Reason: why}

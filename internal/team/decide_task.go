@@ -50,7 +50,7 @@ func (b *CreateTask) decide(d *decision) error {
 	var owner *Member
 	if b.Owner != "" {
 		var err error
-		if owner, err = d.heir(b.Owner); err != nil {
+		if owner, err = d.nextOwner(b.Owner); err != nil {
 			return err
 		}
 	}

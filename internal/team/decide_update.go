@@ -115,7 +115,7 @@ func (b *UpdateTask) checkTexts() error {
 
 func (d *decision) reassign(t *Task, owner string) error {
 	if owner != "" {
-		m, err := d.heir(owner)
+		m, err := d.nextOwner(owner)
 		if err != nil {
 			return err
 		}

@@ -51,10 +51,10 @@ func (s *State) Awaits(task string) bool {
 	return t != nil && t.Status == Pending && s.awaits(t)
 }
 
-// heir returns the running member that will own a task. It returns nil for a name under which the
-// lead may still spawn a member: the task waits for that member. A teammate must name an existing
-// member, because the one that it has in mind may never be spawned.
-func (d *decision) heir(name string) (*Member, error) {
+// nextOwner returns the running member that will own a task. It returns nil for a name under which
+// the lead may still spawn a member: the task waits for that member. A teammate must name an
+// existing member, because the one that it has in mind may never be spawned.
+func (d *decision) nextOwner(name string) (*Member, error) {
 	if d.member(name) == nil && d.sameName(name) == "" && d.leads("") == nil {
 		if err := CheckNewMember(name, d.team.Lead); err != nil {
 			return nil, err

@@ -77,19 +77,19 @@ func (s *Slot) report(u agent.Update) {
 	}
 }
 
-// plug adapts an Agent to the host of a team.
-type plug struct {
+// agentAdapter adapts an Agent to the host of a team.
+type agentAdapter struct {
 	Agent
 	team *Team
 }
 
-func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
+func (p agentAdapter) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	slot := &Slot{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
 		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Program: spec.Program,
 		Args: spec.Args, Resume: spec.Resume,
 		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update),
 		over: make(chan struct{})}
-	s := &plugged{slot: slot, updates: make(chan agent.Update), started: make(chan struct{}),
+	s := &sessionAdapter{slot: slot, updates: make(chan agent.Update), started: make(chan struct{}),
 		ended: make(chan error, 2)}
 	go s.pump()
 	session, err := p.Agent.Start(ctx, slot)
@@ -108,9 +108,9 @@ func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.S
 	return s, nil
 }
 
-// plugged adapts a Session to a host. It reports as updates what happens in the session; the last
+// sessionAdapter adapts a Session to a host. It reports as updates what happens in the session; the last
 // one reports its end.
-type plugged struct {
+type sessionAdapter struct {
 	Session
 	slot    *Slot
 	updates chan agent.Update
@@ -118,12 +118,12 @@ type plugged struct {
 	ended   chan error    // result of Wait, or the error that nobody waits for it any more
 }
 
-func (s *plugged) Updates() <-chan agent.Update { return s.updates }
+func (s *sessionAdapter) Updates() <-chan agent.Update { return s.updates }
 
 // TakesTasks marks a session that reads the task list itself.
-func (plug) TakesTasks() {}
+func (agentAdapter) TakesTasks() {}
 
-func (s *plugged) Give(ctx context.Context, p agent.Prompt) error {
+func (s *sessionAdapter) Give(ctx context.Context, p agent.Prompt) error {
 	var err error
 	if len(p.Mail) > 0 {
 		err = s.Session.Deliver(ctx, messagesOf(p.Mail))
@@ -137,14 +137,14 @@ func (s *plugged) Give(ctx context.Context, p agent.Prompt) error {
 }
 
 // SetAccess is for agents that have permission modes of their own.
-func (s *plugged) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
+func (s *sessionAdapter) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
 // endWait bounds the wait for a session after the friendly part of its end.
 const endWait = time.Second
 
 // Stop returns when the session has ended or is abandoned. A Go function cannot be killed, and must
 // not delay the end of its team.
-func (s *plugged) Stop(ctx context.Context) error {
+func (s *sessionAdapter) Stop(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Session.Stop(ctx) }()
 	select {
@@ -170,11 +170,11 @@ func (s *plugged) Stop(ctx context.Context) error {
 }
 
 // Interrupt is not supported by a Session.
-func (s *plugged) Interrupt(context.Context) error { return errors.ErrUnsupported }
+func (s *sessionAdapter) Interrupt(context.Context) error { return errors.ErrUnsupported }
 
 // pump passes on the session's reports. A session that reports never waits for a slow host: the
 // reports queue here.
-func (s *plugged) pump() {
+func (s *sessionAdapter) pump() {
 	defer close(s.updates)
 	var queue []agent.Update
 	said := false // the session is running

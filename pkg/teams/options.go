@@ -184,7 +184,7 @@ func (o Options) engine() (*engine.Engine, error) {
 func (o Options) agents(t *Team) func(name string) agent.Agent {
 	return func(name string) agent.Agent {
 		if a, ok := o.Agents[name]; ok {
-			return plug{a, t}
+			return agentAdapter{a, t}
 		}
 		return o.drivers().Agent(name)
 	}

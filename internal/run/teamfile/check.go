@@ -37,7 +37,7 @@ func (p *parser) checkTasks() {
 		lines[t.ID] = t.at("id").Line
 		ids = append(ids, t.ID)
 	}
-	crew := p.crew()
+	index := p.memberIndex()
 	for _, t := range p.tasks {
 		seen := make(map[string]bool, len(t.BlockedBy))
 		for i, id := range t.BlockedBy {
@@ -52,10 +52,10 @@ func (p *parser) checkTasks() {
 			}
 			seen[id] = true
 		}
-		p.checkTaker(t, crew)
-		p.checkPlace(t, crew)
+		p.checkTaker(t, index)
+		p.checkPlace(t, index)
 	}
-	p.checkSight(crew)
+	p.checkSight(index)
 }
 
 // inMerged is the value of the key in for a task that runs in the merged worktree.
@@ -63,7 +63,7 @@ const inMerged = "merged"
 
 // checkPlace checks that a task in the merged worktree has a command and a member that only runs
 // commands.
-func (p *parser) checkPlace(t taskNode, c crew) {
+func (p *parser) checkPlace(t taskNode, c memberIndex) {
 	if t.In == "" {
 		return
 	}
@@ -83,7 +83,7 @@ func (p *parser) checkPlace(t taskNode, c crew) {
 // checkSight checks that the member of a task can see the work that the task builds on. Such work
 // may be on a branch, because a member that may take the blocker works in a worktree. Then the task
 // needs a member in a worktree too, where that work is merged first, or the merged worktree.
-func (p *parser) checkSight(c crew) {
+func (p *parser) checkSight(c memberIndex) {
 	byID := map[string]taskNode{}
 	for _, t := range p.tasks {
 		byID[t.ID] = t
@@ -118,7 +118,7 @@ func (p *parser) checkSight(c crew) {
 
 // onBranch returns the task whose work is on a branch, and its member: the task with that id, or
 // one that it builds on if it runs in the merged worktree; "" for none.
-func (c crew) onBranch(byID map[string]taskNode, id string, isolated func(Member) bool,
+func (c memberIndex) onBranch(byID map[string]taskNode, id string, isolated func(Member) bool,
 	seen map[string]bool) (task, by string) {
 	t, there := byID[id]
 	if !there || seen[id] {
@@ -141,7 +141,7 @@ func (c crew) onBranch(byID map[string]taskNode, id string, isolated func(Member
 }
 
 // takers returns the members that may take the task.
-func (c crew) takers(t taskNode) []Member {
+func (c memberIndex) takers(t taskNode) []Member {
 	switch {
 	case t.Owner != "":
 		return c.by["owner "+t.Owner]
@@ -159,14 +159,14 @@ func namesOf(members []Member) []string {
 	return names
 }
 
-// crew groups the members by the ways in which a task can ask for one.
-type crew struct {
+// memberIndex groups the members by the ways in which a task can ask for one.
+type memberIndex struct {
 	names, roles []string            // in file order
 	by           map[string][]Member // by "owner NAME", "role ROLE", and "" for all
 }
 
-func (p *parser) crew() crew {
-	c := crew{by: map[string][]Member{}}
+func (p *parser) memberIndex() memberIndex {
+	c := memberIndex{by: map[string][]Member{}}
 	if p.led { // it takes tasks that name it as the owner
 		c.names = append(c.names, p.leader.Name)
 		c.by["owner "+p.leader.Name] = []Member{p.leader}
@@ -189,7 +189,7 @@ func (p *parser) crew() crew {
 
 // checkTaker checks that the task's owner or role exists, and that a member who may take the task
 // is able to do it.
-func (p *parser) checkTaker(t taskNode, c crew) {
+func (p *parser) checkTaker(t taskNode, c memberIndex) {
 	wanted := ""
 	switch {
 	case t.Owner != "" && t.Role != "":

@@ -229,10 +229,10 @@ func TestLeashIsReplaced(t *testing.T) {
 	}
 }
 
-// TestWill checks that the will of a host runs when the host is killed, and not when it ends in
-// good order. Unlike the leash, its command handles signals.
-func TestWill(t *testing.T) {
-	for mode, want := range map[string]bool{"bequest": true, "orderly": false} {
+// TestRunOnDeath checks that the death command of a host runs when the host is killed, and not when
+// it ends in good order. Unlike the leash, its command handles signals.
+func TestRunOnDeath(t *testing.T) {
+	for mode, want := range map[string]bool{"death": true, "orderly": false} {
 		dir := t.TempDir()
 		host, out := startHost(t, mode, dir, newMark())
 		host.Wait()
@@ -244,7 +244,7 @@ func TestWill(t *testing.T) {
 			continue
 		}
 		second := filepath.Join(dir, "second")
-		eventually(t, "the will is run", func() bool {
+		eventually(t, "the death command has run", func() bool {
 			data,
 				_ := os.ReadFile(second)
 			return string(data) == second+"\n"

@@ -16,9 +16,9 @@ import (
 //
 // It must outlive the host for a moment, so it ignores the signals that end the host's terminal or
 // session. It must not hold files open that others wait for, so it closes descriptors that the host
-// may have inherited unknowingly (a shell can name descriptors up to 9). Its arguments are the
-// host's will, a command that runs if the host dies. A host that ends in good order cancels it with
-// a dot.
+// may have inherited unknowingly (a shell can name descriptors up to 9). Its arguments are
+// the host's death command, which runs if the host dies. A host that ends in good order cancels it
+// with a dot.
 const leashScript = `
 trap '' HUP INT QUIT PIPE TERM TSTP
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
@@ -53,14 +53,14 @@ const (
 	leashEnd   = 5 * time.Second // how long it may take to end after its pipe is closed
 )
 
-// leash is the host's side of the leash. The shell starts with the first child or with a will. If
-// it is killed, another one replaces it.
+// leash is the host's side of the leash. The shell starts with the first child or with a death
+// command. If it is killed, another one replaces it.
 type leash struct {
-	mu     sync.Mutex
-	groups map[int]struct{}
-	will   []string
-	shell  *leashShell // nil if none is running
-	closed bool
+	mu      sync.Mutex
+	groups  map[int]struct{}
+	onDeath []string    // command that runs if the host dies
+	shell   *leashShell // nil if none is running
+	closed  bool
 }
 
 type leashShell struct {
@@ -89,13 +89,13 @@ func (l *leash) add(group int) error {
 	return nil
 }
 
-func (l *leash) bequeath(will []string) error {
+func (l *leash) runOnDeath(command []string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return ErrClosed
 	}
-	l.will = will
+	l.onDeath = command
 	return l.renew()
 }
 
@@ -117,7 +117,7 @@ func (l *leash) renew() error {
 		<-old.gone
 		old.pipe.Close()
 	}
-	shell, err := startLeash(l.will)
+	shell, err := startLeash(l.onDeath)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (l *leash) died(shell *leashShell) {
 	if l.shell != shell || l.closed {
 		return
 	}
-	if len(l.groups)+len(l.will) > 0 && time.Since(shell.born) > leashLife {
+	if len(l.groups)+len(l.onDeath) > 0 && time.Since(shell.born) > leashLife {
 		l.renew()
 		return
 	}
@@ -152,8 +152,8 @@ func (l *leash) died(shell *leashShell) {
 	l.shell = nil
 }
 
-// close ends the leash, and cancels the will. The groups still listed are killed. No add may
-// follow.
+// close ends the leash, and cancels the death command. The groups still listed are killed. No add
+// may follow.
 func (l *leash) close(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +180,7 @@ func (l *leash) close(ctx context.Context) error {
 }
 
 // startLeash starts a leash, and returns when it ignores signals.
-func startLeash(will []string) (*leashShell, error) {
+func startLeash(command []string) (*leashShell, error) {
 	in, lines, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func startLeash(will []string) (*leashShell, error) {
 		return nil, err
 	}
 	defer ready.Close()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", leashScript, "cadre-leash"}, will...)...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", leashScript, "cadre-leash"}, command...)...)
 	cmd.Dir, cmd.Env = "/", []string{} // so that it holds no folder and no secret of the host
 	cmd.Stdin, cmd.Stdout = in, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -76,14 +76,14 @@ func runHost(mode, dir, mark string) error {
 				c.Kill()
 			}
 		}
-	case "bequest", "orderly": // leaves a will, and ends by a kill or in good order
+	case "death", "orderly": // sets death commands, and ends by a kill or in good order
 		for _, will := range []string{"first", "second"} {
-			if err := r.Bequeath("/bin/sh", "-c", `trap 'echo "$0" >"$0"' TERM; kill -s TERM $$`,
+			if err := r.RunOnDeath("/bin/sh", "-c", `trap 'echo "$0" >"$0"' TERM; kill -s TERM $$`,
 				filepath.Join(dir, will)); err != nil {
 				return err
 			}
 		}
-		if mode == "bequest" {
+		if mode == "death" {
 			die()
 		}
 		return r.Close(context.Background())

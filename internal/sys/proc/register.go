@@ -153,12 +153,12 @@ func (c *Child) Finish(ctx context.Context, ladder Ladder) (Exit, error) {
 	return c.exit, errors.Join(ctx.Err(), stopped)
 }
 
-// Bequeath sets the command that runs if the host dies before [Register.Close], after the groups of
+// RunOnDeath sets a command that runs if the host dies before [Register.Close], after the groups of
 // its children are killed. The command consists of absolute paths and gets no environment, input or
 // output. It does not run if the leash is killed together with the host.
-func (r *Register) Bequeath(will ...string) error {
-	if err := r.leash.bequeath(will); err != nil {
-		return fmt.Errorf("leave a will: %w", err)
+func (r *Register) RunOnDeath(command ...string) error {
+	if err := r.leash.runOnDeath(command); err != nil {
+		return fmt.Errorf("set the command for the death of the host: %w", err)
 	}
 	return nil
 }
