@@ -53,14 +53,16 @@ func (a *app) attentionCommand() *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use: "attention [TEAM]", Short: "List what waits for you, in all teams", Args: atMost(1),
-		Long: `List what waits for you in all teams, or in one, with the command that settles each item: requests for permission, plans, questions to the lead where you
-lead, failed members and tasks, a lost lead, an interrupted consolidation, a spent budget. status, ls and probe show the same list. An item that an agent
-handles, because it leads, is marked with the agent's name.
+		Long: `List what waits for you in all teams, or in one, with the command that settles each item: requests for
+permission, plans, questions to the lead where you lead, failed members and tasks, a lost lead, an interrupted
+consolidation, a spent budget. status, ls and probe show the same list. An item that an agent handles, because it
+leads, is marked with the agent's name.
 
 With --wait the command returns as soon as something waits for you, for example to ring a bell:
   cadre attention --wait && tput bel
 
-Exit status 0: the list was printed, or is empty; with --wait, something waits for you. 1: nothing did before --timeout. 2: a team is damaged.`,
+Exit status 0: the list was printed, or is empty; with --wait, something waits for you. 1: nothing did before
+--timeout. 2: a team is damaged.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			only := ""
 			if len(args) > 0 {

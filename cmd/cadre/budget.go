@@ -38,18 +38,21 @@ func (a *app) budgetCommand() *cobra.Command {
 	var unlimited bool
 	c := &cobra.Command{
 		Use: "budget [TEAM]", Short: "Show what a team may spend, and change it",
-		Long: `Show the budget of a team and of its members: each limit, what is spent, and what is left. A flag changes one limit, and the others stay; --unlimited
-removes all of them. With --member it is the budget of that member.
+		Long: `Show the budget of a team and of its members: each limit, what is spent, and what is left. A flag
+changes one limit, and the others stay; --unlimited removes all of them. With --member it is the budget of that
+member.
 
-The lead is notified when 50, 80 and 95 percent of a budget are spent, and cadre attention shows it. When the budget of the team is spent, its
-sessions end and nothing new starts. When the budget of a member is spent, it gets no new work, and its session ends. Tasks that were assigned to it wait
-for it, and a task that it claimed itself returns to the queue. An external member may still complete the task that it holds.
+The lead is notified when 50, 80 and 95 percent of a budget are spent, and cadre attention shows it. When the budget
+of the team is spent, its sessions end and nothing new starts. When the budget of a member is spent, it gets no new
+work, and its session ends. Tasks that were assigned to it wait for it, and a task that it claimed itself returns to
+the queue. An external member may still complete the task that it holds.
 
-A spent team or member continues when its budget is raised. If no process runs the sessions of a team that you lead by commands, this command starts a
-host in the background. For a team of cadre run it prints the command that continues it.
+A spent team or member continues when its budget is raised. If no process runs the sessions of a team that you lead by
+commands, this command starts a host in the background. For a team of cadre run it prints the command that continues
+it.
 
-Time runs by the clock, from the start of the team or of the member; hooks, questions and pauses do not stop it. A teammate that replaces one that
-ended continues the budget of that one.`,
+Time runs by the clock, from the start of the team or of the member; hooks, questions and pauses do not stop it. A
+teammate that replaces one that ended continues the budget of that one.`,
 		Example: "  cadre budget demo\n  cadre budget demo --tokens 2000000\n  cadre budget demo --member ann --usd 5",
 	}
 	a.onTeam(0, c, func(c *cobra.Command, name string, _ []string) error {

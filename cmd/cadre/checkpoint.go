@@ -37,14 +37,15 @@ func (a *app) checkpointCommand() *cobra.Command {
 	var include []string
 	c := a.looking(0, &cobra.Command{
 		Use: "checkpoint [TEAM]", Short: "Save the team and its work on a branch of its repository",
-		Long: `Make a checkpoint of the team now: a commit on the branch cadre/TEAM of its repository. The work tree, the index, HEAD and
-hooks stay untouched. The branch contains the work: the branches of members, and the uncommitted changes of the team in its
-directory. Outside a repository, the checkpoint is in the team's folder, without the work.
+		Long: `Make a checkpoint of the team now: a commit on the branch cadre/TEAM of its repository. The work tree,
+the index, HEAD and hooks stay untouched. The branch contains the work: the branches of members, and the uncommitted
+changes of the team in its directory. Outside a repository, the checkpoint is in the team's folder, without the work.
 
-Ignored files, files over 5 MiB and files that likely contain a secret are left out and listed. --include PATH includes them, in
-this and in later checkpoints.
+Ignored files, files over 5 MiB and files that likely contain a secret are left out and listed. --include PATH
+includes them, in this and in later checkpoints.
 
-Hosts make checkpoints by themselves. If a team's folder is lost, the last checkpoint restores it: cadre resume TEAM --from-git.`,
+Hosts make checkpoints by themselves. If a team's folder is lost, the last checkpoint restores it: cadre resume TEAM
+--from-git.`,
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime,
 			fmt.Errorf("the checkpoint was not made within %s", checkpointTime))

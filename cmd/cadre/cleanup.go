@@ -26,25 +26,28 @@ func (a *app) cleanupCommand() *cobra.Command {
 	var yes bool
 	c := a.onTeam(0, &cobra.Command{
 		Use: "cleanup [TEAM]", Short: "Remove a team and its files",
-		Long: `Remove a team: its folder with its history, and its files in Claude Code's folders. It is refused while a teammate runs. With --force the sessions are
-ended first. It is safe to repeat.
+		Long: `Remove a team: its folder with its history, and its files in Claude Code's folders. It is refused while
+a teammate runs. With --force the sessions are ended first. It is safe to repeat.
 
 On a terminal you are asked first; --yes skips the question. A script needs --yes or --force.
 
-The team's branches stay in the repository, and are listed: cadre/TEAM with its checkpoints, and the branches of members with worktrees. --branches removes
-them, and prints the commit of each. Branches that are checked out stay. So does a branch with commits that no other branch, tag or checkpoint has: the
-commits are listed, and --force removes it too. If the team is removed already, --branches removes its branches from the repository that you are in.
+The team's branches stay in the repository, and are listed: cadre/TEAM with its checkpoints, and the branches of
+members with worktrees. --branches removes them, and prints the commit of each. Branches that are checked out stay. So
+does a branch with commits that no other branch, tag or checkpoint has: the commits are listed, and --force removes it
+too. If the team is removed already, --branches removes its branches from the repository that you are in.
 
-A name stands for the team of the project that you are in. On a terminal it may also be the only team of that name in another project: the question names
-that project. A script, or --yes, needs the id of such a team, so that a removal that is repeated does not reach a second team of the name. An archived run
-is removed by its id, too: cadre ls --all has the ids.
+A name stands for the team of the project that you are in. On a terminal it may also be the only team of that name in
+another project: the question names that project. A script, or --yes, needs the id of such a team, so that a removal
+that is repeated does not reach a second team of the name. An archived run is removed by its id, too: cadre ls --all
+has the ids.
 
 A team whose project directory is missing is removed only with --force. Its worktrees are kept then, and listed.
 
 Example:
   cadre cleanup demo --branches
 
-Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2: will not work.`,
+Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2:
+will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		if !how.Branches { // branches of a removed team are found by its name
 			sure, err := a.sure(name, yes)

@@ -26,34 +26,37 @@ func (a *app) consolidateCommand() *cobra.Command {
 	var to transfer.PushOptions
 	c := a.onTeam(0, &cobra.Command{
 		Use: "consolidate [TEAM]", Short: "Check and commit what a team did",
-		Long: `End a team when all members are done, and commit its work. Members with their own worktrees end, and their branches are
-merged into the work tree. Then the checks run in the team's directory (checks: in the team file, or --check). The work becomes
-one commit on the checked-out branch, with the merged branches as further parents. The team is then complete, and its record is
-the file COMPLETED in its folder. A complete team without that record can be consolidated too.
+		Long: `End a team when all members are done, and commit its work. Members with their own worktrees end, and
+their branches are merged into the work tree. Then the checks run in the team's directory (checks: in the team file,
+or --check). The work becomes one commit on the checked-out branch, with the merged branches as further parents. The
+team is then complete, and its record is the file COMPLETED in its folder. A complete team without that record can be
+consolidated too.
 
-The commit has the files that have changed since the team was created. Files that you had changed before and that are still the
-same stay as they are, staged or not. If a file has both your changes and later ones, the command refuses: commit or stash the
-file, or name it with --include. Changes that you make while the team works look like the team's: the command shows what it
-stages, and --only commits just the files that you name. If another team has uncommitted work in the same work tree, --only is
-needed. Ignored files are never committed. A checkpoint on cadre/TEAM is made first. Hooks of the repository do not run, unless
-a check runs them: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
+The commit has the files that have changed since the team was created. Files that you had changed before and that are
+still the same stay as they are, staged or not. If a file has both your changes and later ones, the command refuses:
+commit or stash the file, or name it with --include. Changes that you make while the team works look like the team's:
+the command shows what it stages, and --only commits just the files that you name. If another team has uncommitted
+work in the same work tree, --only is needed. Ignored files are never committed. A checkpoint on cadre/TEAM is made
+first. Hooks of the repository do not run, unless a check runs them: GIT_INDEX_FILE="$CADRE_INDEX" git hook run
+pre-commit
 
-Until then, the work of members in worktrees stays on their branches. A branch that conflicts becomes a task for the lead, with
-the conflicting branch and how to merge the two. If the task is deleted, the branch is left out.
+Until then, the work of members in worktrees stays on their branches. A branch that conflicts becomes a task for the
+lead, with the conflicting branch and how to merge the two. If the task is deleted, the branch is left out.
 
-The checks pass with exactly the tracked files that are committed. If a check changes tracked files, nothing is committed, and
-the files are named. With --with-check-changes these files are committed too, and the checks run again. With --clean the checks
-run in a clean checkout, without ignored and uncommitted files.
+The checks pass with exactly the tracked files that are committed. If a check changes tracked files, nothing is
+committed, and the files are named. With --with-check-changes these files are committed too, and the checks run again.
+With --clean the checks run in a clean checkout, without ignored and uncommitted files.
 
 With --no-commit only the checks run, and the team does not change. They run in a temporary checkout of what would be
-committed, with the work of members in worktrees but without ignored files (node_modules, for example). If you have committed
-the team's work yourself, complete the team with: --no-commit --complete
+committed, with the work of members in worktrees but without ignored files (node_modules, for example). If you have
+committed the team's work yourself, complete the team with: --no-commit --complete
 
-If a check fails, nothing is committed: HEAD, the work tree and the branches are unchanged, the team continues, and its lead
-gets the output of the check. After a kill, the same command continues where it stopped. --roll-back abandons an unfinished
-consolidation. It also lets a team continue that winds down (cadre shutdown --graceful).
+If a check fails, nothing is committed: HEAD, the work tree and the branches are unchanged, the team continues, and
+its lead gets the output of the check. After a kill, the same command continues where it stopped. --roll-back abandons
+an unfinished consolidation. It also lets a team continue that winds down (cadre shutdown --graceful).
 
-Exit status 0: the team is complete. 1: not now: a member works, a check failed, a file is in the way. 2: it will not work.`,
+Exit status 0: the team is complete. 1: not now: a member works, a check failed, a file is in the way. 2: it will not
+work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		o.Actor = a.actor
 		for _, flag := range []string{"message", "include", "only", "no-commit", "clean",

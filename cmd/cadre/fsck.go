@@ -18,13 +18,15 @@ func (a *app) fsckCommand() *cobra.Command {
 	var mend, force bool
 	c := a.onTeam(0, &cobra.Command{
 		Use: "fsck [TEAM]", Short: "Check a team's files, and mend them",
-		Long: `Read all files of a team and report damage, with file and line. Nothing of the team is changed. With --mend the team is made usable again
-with as little loss as possible. It reports exactly what is lost, and sets the damaged files aside.
+		Long: `Read all files of a team and report damage, with file and line. Nothing of the team is changed. With
+--mend the team is made usable again with as little loss as possible. It reports exactly what is lost, and sets the
+damaged files aside.
 
-If the repository that you are in has a checkpoint with more records than the damaged files, restore it: cadre resume TEAM --from-git. Then
---mend needs --force.
+If the repository that you are in has a checkpoint with more records than the damaged files, restore it: cadre resume
+TEAM --from-git. Then --mend needs --force.
 
-Where a team is not damaged, its roster and tasks in Claude Code's folders are compared with it, and rewritten where they differ.
+Where a team is not damaged, its roster and tasks in Claude Code's folders are compared with it, and rewritten where
+they differ.
 
 Exit status 0: no damage, or mended. 2: damage.`,
 	}, func(c *cobra.Command, name string, _ []string) error {

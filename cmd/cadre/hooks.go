@@ -19,12 +19,12 @@ func (a *app) hooksCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use: "hooks [TEAM]", Short: "List, switch off and try the hooks of a team", Args: atMost(1),
-		Long: `List the hooks of a team: those in the settings files of the user and the project, and those of the team itself. Without a team, list the hooks of
-the project in this directory.
+		Long: `List the hooks of a team: those in the settings files of the user and the project, and those of the
+team itself. Without a team, list the hooks of the project in this directory.
 
-Each hook has an ID, by which cadre hooks disable switches it off for the team and cadre hooks try runs it. A hook is its source, event and command: one
-whose command changes is another hook. A project's hooks do not run before cadre trust. Functions that a Go program added are known only to that
-program.`,
+Each hook has an ID, by which cadre hooks disable switches it off for the team and cadre hooks try runs it. A hook is
+its source, event and command: one whose command changes is another hook. A project's hooks do not run before cadre
+trust. Functions that a Go program added are known only to that program.`,
 		Example: "  cadre hooks demo\n  cadre hooks disable demo 3f2a9c10\n  cadre hooks try demo TaskCompleted",
 		RunE: func(c *cobra.Command, args []string) error {
 			list, err := a.hooksFor(c, dir, args)
@@ -161,12 +161,12 @@ func (a *app) hookTry() *cobra.Command {
 	var input, dir string
 	c := &cobra.Command{
 		Use: "try [TEAM] HOOK", Short: "Run a hook once and show what it answers",
-		Long: `Run a hook once, with a made-up event or with --input, and show its exit status, its output and what cadre makes of it. Nothing changes in the team. HOOK
-is an ID from cadre hooks, or an event that has just one hook. A hook that is switched off can be tried; one of a project that is not trusted
-cannot.
+		Long: `Run a hook once, with a made-up event or with --input, and show its exit status, its output and what
+cadre makes of it. Nothing changes in the team. HOOK is an ID from cadre hooks, or an event that has just one hook. A
+hook that is switched off can be tried; one of a project that is not trusted cannot.
 
-The input is the JSON that a hook reads on its standard input; docs/hooks.md describes it. The exit status of cadre says whether the hook could be run,
-not what it answered.`,
+The input is the JSON that a hook reads on its standard input; docs/hooks.md describes it. The exit status of cadre
+says whether the hook could be run, not what it answered.`,
 		Example: "  cadre hooks try demo TaskCompleted\n  cadre hooks try --dir . 3f2a9c10 --input event.json",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {

@@ -39,14 +39,14 @@ func (a *app) lsCommand() *cobra.Command {
 lists them. A dormant team has not ended, and no process of it is running: cadre resume NAME continues it. An interrupted one was being consolidated:
 cadre consolidate NAME finishes that.
 
-A name is unique in a project, which is a git repository with all of its work trees. In the project it stands for the project's team; where several
-teams of other projects have it, give the id.
+A name is unique in a project, which is a git repository with all of its work trees. In the project it stands for the
+project's team; where several teams of other projects have it, give the id.
 
---all lists archived runs, too, by their ids. A finished run is archived when its team file is run again. cadre status ID, cadre log ID and cadre review
-ID show one, and cadre cleanup ID removes it.
+--all lists archived runs, too, by their ids. A finished run is archived when its team file is run again. cadre status
+ID, cadre log ID and cadre review ID show one, and cadre cleanup ID removes it.
 
---git lists the teams that the repository you are in has checkpoints of, on its own branches or on fetched ones. They may come from another machine.
-cadre resume NAME --from-git continues one here.`,
+--git lists the teams that the repository you are in has checkpoints of, on its own branches or on fetched ones. They
+may come from another machine. cadre resume NAME --from-git continues one here.`,
 		Example: "  cadre ls --all",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if git {

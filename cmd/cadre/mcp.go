@@ -19,18 +19,20 @@ func (a *app) mcpCommand() *cobra.Command {
 	var name, as, socket string
 	c := &cobra.Command{
 		Use: "mcp", Short: "Serve the team's tools to an agent, as MCP on standard input and output", Args: exactly(0),
-		Long: `Serve the team's tools to an agent that cadre does not run: add this command as an MCP server to an interactive Claude Code, Codex or
-Gemini session, and that session is the lead of the team, or with --as one of its teammates.
+		Long: `Serve the team's tools to an agent that cadre does not run: add this command as an MCP server to an
+interactive Claude Code, Codex or Gemini session, and that session is the lead of the team, or with --as one of its
+teammates.
 
   claude mcp add cadre -- cadre mcp --team NAME
   codex mcp add cadre -- cadre mcp --team NAME
   gemini mcp add cadre cadre mcp --team NAME
 
-If the team does not exist, it is created with this session as its lead, which is briefed when it connects. Every tool result
-ends with new messages, and with the tasks that teammates completed. TeamStatus with wait_seconds waits for the next ones.
+If the team does not exist, it is created with this session as its lead, which is briefed when it connects. Every tool
+result ends with new messages, and with the tasks that teammates completed. TeamStatus with wait_seconds waits for the
+next ones.
 
-News wakes a session whose turn has ended. A Codex needs nothing for that while its own server runs; a Claude Code needs this
-hook in its settings.json, or .claude/settings.local.json:
+News wakes a session whose turn has ended. A Codex needs nothing for that while its own server runs; a Claude Code
+needs this hook in its settings.json, or .claude/settings.local.json:
 
   ` + wake.Hook + `
 

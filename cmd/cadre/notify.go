@@ -20,7 +20,8 @@ func (a *app) notifyCommand() *cobra.Command {
 	var test, watch bool
 	c := &cobra.Command{
 		Use: "notify", Short: "Show or try how you are notified", Args: exactly(0),
-		Long: `Show the ways in which you are notified when a team needs you, is done, or is dead. They are in settings.json in the folder of the teams:
+		Long: `Show the ways in which you are notified when a team needs you, is done, or is dead. They are in
+settings.json in the folder of the teams:
 
   {"notify": {
     "bell": true,
@@ -30,10 +31,12 @@ func (a *app) notifyCommand() *cobra.Command {
     "ntfy":    {"url": "https://ntfy.sh/TOPIC", "token": "TOKEN"}
   }}
 
-bell and desktop use the terminal in which cadre run works; desktop is auto, osc9, osc777 or osc99. The others also work without a terminal: any cadre run
-and any background host sends them. Where no such process is alive, cadre notify --watch does, for example as a service.
+bell and desktop use the terminal in which cadre run works; desktop is auto, osc9, osc777 or osc99. The others also
+work without a terminal: any cadre run and any background host sends them. Where no such process is alive, cadre
+notify --watch does, for example as a service.
 
-You are notified once of each thing that cadre attention lists for you, and once of the end of a team. Nothing is sent anywhere that is not in the file.
+You are notified once of each thing that cadre attention lists for you, and once of the end of a team. Nothing is sent
+anywhere that is not in the file.
 
 Exit status 0: shown; with --test, every notification was sent. 1: one was not. 2: the file has a mistake.`,
 		RunE: func(c *cobra.Command, _ []string) error {

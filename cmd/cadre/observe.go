@@ -59,7 +59,8 @@ func (a *app) observeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code, or a session of another agent, by what the " +
 			"agents say",
-		Long: `Watch a team of Claude Code, or a session of another agent, through its output, without changing anything:
+		Long: `Watch a team of Claude Code, or a session of another agent, through its output, without changing
+anything:
 
   claude -p --output-format stream-json --verbose ... | cadre observe -
   cadre observe stream.jsonl --state
@@ -73,41 +74,45 @@ func (a *app) observeCommand() *cobra.Command {
 
 If a folder or log has several teams, the one that started last is observed.
 
-On a terminal the command shows the members, tasks and messages live, until you type q. Otherwise it prints a line for each
-event. With --json it prints one event a line. With --state it prints the session at the end as one JSON value: its team, if it
-has one, and the names of its agents. With --json --live-state the first line is that value at the start, and each later change
-is a line with a JSON Patch (RFC 6902). docs/observe.md describes the lines; their JSON Schema: cadre schema observe.
+On a terminal the command shows the members, tasks and messages live, until you type q. Otherwise it prints a line for
+each event. With --json it prints one event a line. With --state it prints the session at the end as one JSON value:
+its team, if it has one, and the names of its agents. With --json --live-state the first line is that value at the
+start, and each later change is a line with a JSON Patch (RFC 6902). docs/observe.md describes the lines; their JSON
+Schema: cadre schema observe.
 
-- is standard input. Files and transcripts are read to their end. With --follow, and always on a terminal, later output is read
-too, until you interrupt the command.
+- is standard input. Files and transcripts are read to their end. With --follow, and always on a terminal, later
+output is read too, until you interrupt the command.
 
-The input itself is not printed, unless you pass --pass. Then standard output is standard input, unchanged, with the events of
---json as lines between its lines, and messages for people are on standard error.
+The input itself is not printed, unless you pass --pass. Then standard output is standard input, unchanged, with the
+events of --json as lines between its lines, and messages for people are on standard error.
 
 If a stream comes on standard input or through --sdk-url, and the environment is a teammate's (CLAUDE_CODE_TEAM_NAME,
 CLAUDE_CODE_AGENT_NAME), the stream counts as that teammate's. A stream that does not name its sender is recognized as a
 teammate's by its first message or plan.
 
-With --sdk-url the command is a relay between a Claude Code that connects to it and the program that uses that session. It passes
-on both sides unchanged. --exec starts Claude Code with the arguments after --. Its user is standard input and output with
---pass, otherwise a WebSocket; the command prints its address and bearer token (the token is $CADRE_CONSUMER_TOKEN, if that is
-set). Without --exec it also prints the address and token for Claude Code. Called again with the same address and
-$CLAUDE_CODE_SESSION_ACCESS_TOKEN, it accepts the same session again. It reports output that was lost while the connection was
-down. Claude Code 2.1.47 connects; newer versions refuse an address that is not their maker's.
+With --sdk-url the command is a relay between a Claude Code that connects to it and the program that uses that
+session. It passes on both sides unchanged. --exec starts Claude Code with the arguments after --. Its user is
+standard input and output with --pass, otherwise a WebSocket; the command prints its address and bearer token (the
+token is $CADRE_CONSUMER_TOKEN, if that is set). Without --exec it also prints the address and token for Claude Code.
+Called again with the same address and $CLAUDE_CODE_SESSION_ACCESS_TOKEN, it accepts the same session again. It
+reports output that was lost while the connection was down. Claude Code 2.1.47 connects; newer versions refuse an
+address that is not their maker's.
 
 With --agent the command reads the stream of an agent without teams (codex, gemini, opencode or acp:COMMAND) and shows it as a
 team of one. The stream is what the agent prints when it runs alone, as above, or what it sends to a program that drives it:
 codex app-server, or the Agent Client Protocol. A stream that ends in the middle of a turn was cut off, and the session counts as
 failed. The agent's next session belongs to the same member; then, repeated standard input counts again.
 
-With --claude-team the command follows the files of a team that Claude Code runs: its roster, tasks and inboxes. It writes
-nothing there. TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams. The command continues until that
-team no longer exists, and keeps what it saw as a team: under the same name, or that of --as-team. With --state it looks once,
-and keeps nothing without --as-team. With --transcripts it also knows what the files do not contain, and continues until you
-interrupt it. If Claude Code creates another team of the same name, that one replaces the earlier one.
+With --claude-team the command follows the files of a team that Claude Code runs: its roster, tasks and inboxes. It
+writes nothing there. TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams. The command
+continues until that team no longer exists, and keeps what it saw as a team: under the same name, or that of
+--as-team. With --state it looks once, and keeps nothing without --as-team. With --transcripts it also knows what the
+files do not contain, and continues until you interrupt it. If Claude Code creates another team of the same name, that
+one replaces the earlier one.
 
-With --as-team the command keeps the team under that name, which all output uses then. cadre ls, status, log and task list show
-it like any other team, and no command changes it. Called again, also after kill -9, it continues; repeated input counts once.`,
+With --as-team the command keeps the team under that name, which all output uses then. cadre ls, status, log and task
+list show it like any other team, and no command changes it. Called again, also after kill -9, it continues; repeated
+input counts once.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	flags := c.Flags()

@@ -21,12 +21,13 @@ func (a *app) pushCommand() *cobra.Command {
 	var include []string
 	c := a.onTeam(0, &cobra.Command{
 		Use: "push [TEAM]", Short: "Push a team with its work to a remote",
-		Long: `Make a checkpoint of the team and push its branch, cadre/TEAM. The branch contains the team, the branches of its members, and
-the team's uncommitted changes. No other branch is pushed, and nothing is overwritten: if the remote has another history of the
-team, the command refuses.
+		Long: `Make a checkpoint of the team and push its branch, cadre/TEAM. The branch contains the team, the
+branches of its members, and the team's uncommitted changes. No other branch is pushed, and nothing is overwritten: if
+the remote has another history of the team, the command refuses.
 
-The first push to a remote shows what is pushed, and asks; without a terminal it needs --yes. If a commit contains files over
-5 MiB or likely secrets, the command refuses until --include names the files. Your pre-push hooks run, as with git push.
+The first push to a remote shows what is pushed, and asks; without a terminal it needs --yes. If a commit contains
+files over 5 MiB or likely secrets, the command refuses until --include names the files. Your pre-push hooks run, as
+with git push.
 
 With --release this machine releases the team: its sessions end, and the team no longer changes here until
 cadre resume TEAM --take-back. Another machine continues it: cadre pull TEAM, then cadre resume TEAM.
@@ -34,7 +35,8 @@ cadre resume TEAM --take-back. Another machine continues it: cadre pull TEAM, th
 Example:
   cadre push demo --release
 
-Exit status 0: the remote has the team. 1: not now: the remote cannot be reached, or the team runs and cannot be released. 2: it will not work.`,
+Exit status 0: the remote has the team. 1: not now: the remote cannot be reached, or the team runs and cannot be
+released. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		o.Team = name
 		t, err := a.engine().Glance(c.Context(), name)
@@ -120,12 +122,13 @@ func (a *app) pullCommand() *cobra.Command {
 	var checks []string
 	c := &cobra.Command{
 		Use: "pull TEAM", Short: "Fetch a team with its work from a remote", Args: exactly(1),
-		Long: `Fetch the branch cadre/TEAM from a remote and restore the team from it, with the branches of its members and its uncommitted
-changes. Run it in a clone of the project. It starts no session: cadre resume TEAM continues the team.
+		Long: `Fetch the branch cadre/TEAM from a remote and restore the team from it, with the branches of its
+members and its uncommitted changes. Run it in a clone of the project. It starts no session: cadre resume TEAM
+continues the team.
 
-Work is restored only where no file of yours is in the way. Missing work is listed by task. If a copy of the team exists here,
-and the remote has everything that it has, the copy is set aside. If both have something new, the command refuses until you
-choose one.
+Work is restored only where no file of yours is in the way. Missing work is listed by task. If a copy of the team
+exists here, and the remote has everything that it has, the copy is set aside. If both have something new, the command
+refuses until you choose one.
 
 Example:
   cadre pull demo && cadre resume demo

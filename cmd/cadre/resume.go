@@ -27,22 +27,26 @@ func (a *app) resumeCommand() *cobra.Command {
 	var from restoring
 	c := &cobra.Command{
 		Use: "resume [TEAM]", Short: "Continue a team that was paused or killed",
-		Long: `Continue a team whose lead, teammates, host or machine died. The team is examined first, as cadre probe does. Then a lead is started. Sessions that
-still run continue, and the others are resumed, each with the task that it held.
+		Long: `Continue a team whose lead, teammates, host or machine died. The team is examined first, as cadre probe
+does. Then a lead is started. Sessions that still run continue, and the others are resumed, each with the task that it
+held.
 
-A team of cadre run is run to its end, and tasks that are out of retries are tried again. A team that you lead by commands gets a host in the background, and
-such tasks stay as they are: cadre task release returns them to the queue. A live session of cadre mcp keeps the lead. An
-interrupted consolidation is finished.
+A team of cadre run is run to its end, and tasks that are out of retries are tried again. A team that you lead by
+commands gets a host in the background, and such tasks stay as they are: cadre task release returns them to the queue.
+A live session of cadre mcp keeps the lead. An interrupted consolidation is finished.
 
-The directory, the repository and the worktrees of the team must be where they were. If you moved the project, name its new place with --dir:
+The directory, the repository and the worktrees of the team must be where they were. If you moved the project, name
+its new place with --dir:
 
   mv ~/old ~/new && cadre resume TEAM --dir ~/new
 
-If the team's folder is lost or damaged, --from-git restores the team with its work from its last checkpoint. Checkpoints are on the branch cadre/TEAM of
-the repository that you are in, or of a remote, as it was fetched last. Missing work is listed before anything starts. A damaged folder is set aside.
+If the team's folder is lost or damaged, --from-git restores the team with its work from its last checkpoint.
+Checkpoints are on the branch cadre/TEAM of the repository that you are in, or of a remote, as it was fetched last.
+Missing work is listed before anything starts. A damaged folder is set aside.
 
-If the repository shows that the team continued on another machine, it is not started, because two histories of one team must not both run. --ours continues
-the history of this machine, --at the history of a branch, and cadre pull the history of a remote. --take-back continues a team that this machine released.`,
+If the repository shows that the team continued on another machine, it is not started, because two histories of one
+team must not both run. --ours continues the history of this machine, --at the history of a branch, and cadre pull the
+history of a remote. --take-back continues a team that this machine released.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var restored *checkpoint.Restored
 			if fromGit {

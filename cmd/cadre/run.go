@@ -43,23 +43,26 @@ func (a *app) runCommand() *cobra.Command {
 		Use: "run FILE | run \"GOAL\"", Short: "Run a team file, or a goal, to its end", Args: atMost(1),
 		Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
 
-With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and writes the report when all is done. --agent and --model
-choose the agent and its model; without --agent it is the first one that is installed (cadre doctor).
---template NAME runs an example: hello, health.
-A single word counts as a mistyped file and starts nothing; --goal WORD makes it a goal.
+With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and writes the report when all is
+done. --agent and --model choose the agent and its model; without --agent it is the first one that is installed (cadre
+doctor). --template NAME runs an example: hello, health. A single word counts as a mistyped file and starts nothing;
+--goal WORD makes it a goal.
 
-A team uses significantly more tokens than one session: each member has a context of its own. It is worth it for research, reviews
-and features whose parts can be explored in parallel; not for routine work, or work in which each step needs the one before.
+A team uses significantly more tokens than one session: each member has a context of its own. It is worth it for
+research, reviews and features whose parts can be explored in parallel; not for routine work, or work in which each
+step needs the one before.
 
-Killed or interrupted, the same command continues where it stopped: completed tasks are not done again, and failed ones are
-tried again. If the file was changed, the changes are shown and asked about first; --yes applies them without asking, --dry-run only shows
-them, and --redo NAME does a completed task again. A team that is complete is archived under its id, and the file starts over.
+Killed or interrupted, the same command continues where it stopped: completed tasks are not done again, and failed
+ones are tried again. If the file was changed, the changes are shown and asked about first; --yes applies them without
+asking, --dry-run only shows them, and --redo NAME does a completed task again. A team that is complete is archived
+under its id, and the file starts over.
 
-A run commits nothing. Work done in worktrees is on the members' branches. The last line names the command that checks and commits the
-work: cadre consolidate TEAM. With --consolidate, or consolidate: true in the team file, the run does that itself.
+A run commits nothing. Work done in worktrees is on the members' branches. The last line names the command that checks
+and commits the work: cadre consolidate TEAM. With --consolidate, or consolidate: true in the team file, the run does
+that itself.
 
-Each line begins with a mark: + a member joined, · a task was added, ▸ a task began, ✓ it is done, ✗ it failed, ↺ it returned to the
-queue, ✉ a message, ! something that you should look at.
+Each line begins with a mark: + a member joined, · a task was added, ▸ a task began, ✓ it is done, ✗ it failed, ↺ it
+returned to the queue, ✉ a message, ! something that you should look at.
 
 Exit status 0: every task is completed, and with --consolidate the work is committed. 1: not everything is done, for the
 reason that is printed; run it again. 2: it cannot work.

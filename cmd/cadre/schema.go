@@ -14,7 +14,8 @@ func (a *app) schemaCommand() *cobra.Command {
 	}
 	c.AddCommand(&cobra.Command{
 		Use: "observe", Short: "Print the JSON Schema of the lines of cadre observe", Args: cobra.NoArgs,
-		Long: `Print the JSON Schema (draft 2020-12) of each line that cadre observe prints with --json, --messages and --live-state, and of what --state prints:
+		Long: `Print the JSON Schema (draft 2020-12) of each line that cadre observe prints with --json, --messages
+and --live-state, and of what --state prints:
 
   cadre schema observe >observe.schema.json
 

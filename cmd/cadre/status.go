@@ -24,10 +24,12 @@ func (a *app) statusCommand() *cobra.Command {
 	var watch bool
 	c := a.looking(0, &cobra.Command{
 		Use: "status [TEAM]", Short: "Show a team: members, tasks, what waits",
-		Long: `Show a team as it is now: progress, budget, checks, what each member does, and which tasks are in progress, failed or next. Then come the items
-that wait for you, each with the command that settles it. The last line is the next step. Nothing is changed.
+		Long: `Show a team as it is now: progress, budget, checks, what each member does, and which tasks are in
+progress, failed or next. Then come the items that wait for you, each with the command that settles it. The last line
+is the next step. Nothing is changed.
 
-With --watch the team is shown again at each change, until the team has ended or you interrupt the command. With --json each status is one line.`,
+With --watch the team is shown again at each change, until the team has ended or you interrupt the command. With
+--json each status is one line.`,
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		if watch {
 			stays()

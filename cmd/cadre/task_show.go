@@ -150,12 +150,13 @@ func (a *app) taskRollBack() *cobra.Command {
 	var only []string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "rollback [TEAM] ID", Short: "Undo the work of a task, and return it to the queue",
-		Long: `Undo the saved or committed work of a task, and return the task to the queue. In a worktree, the member's branch gets a commit
-that undoes the work. In the team's directory, each file is restored to its state before the task. If a file was changed since,
-by others or by you, nothing changes and the command names the files. After a kill, the same command finishes.
+		Long: `Undo the saved or committed work of a task, and return the task to the queue. In a worktree, the
+member's branch gets a commit that undoes the work. In the team's directory, each file is restored to its state before
+the task. If a file was changed since, by others or by you, nothing changes and the command names the files. After a
+kill, the same command finishes.
 
-If several members worked in one directory at the same time, it is not known whose a changed file is. Then name the task's files
-with --only: these are restored, and the others stay.
+If several members worked in one directory at the same time, it is not known whose a changed file is. Then name the
+task's files with --only: these are restored, and the others stay.
 
   cadre task rollback health 3
   cadre task rollback health 3 --only src/parser.go`,

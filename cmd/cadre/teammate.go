@@ -46,12 +46,13 @@ func (a *app) teammateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "claude-teammate", Short: "Be a teammate that Claude Code starts, with any agent behind it",
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
-		Long: `Be a teammate of a Claude Code team, with any agent behind it. Claude Code starts this command itself, in a tmux pane, with these settings:
+		Long: `Be a teammate of a Claude Code team, with any agent behind it. Claude Code starts this command itself,
+in a tmux pane, with these settings:
 
   CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1 CLAUDE_CODE_TEAMMATE_COMMAND=$(which cadre) claude --teammate-mode tmux
 
-You can also set both variables in "env", and "teammateMode", in Claude Code's settings.json. This file selects the agent for a
-teammate, $CADRE_HOME/claude-teammates.yaml:
+You can also set both variables in "env", and "teammateMode", in Claude Code's settings.json. This file selects the
+agent for a teammate, $CADRE_HOME/claude-teammates.yaml:
 
   teammates:
     - name: build-*        # name of the teammate; * matches any text
@@ -60,9 +61,10 @@ teammate, $CADRE_HOME/claude-teammates.yaml:
       agent: gemini
     - agent: codex         # all others
 
-The first matching entry counts. Without one, a teammate whose name or kind is an agent (codex, codex-2) is that agent, and any
-other is claude. An entry can also set model, program (instead of the agent's own), args (a list) and env (names and values).
-A shell teammate runs the tasks that have a command as "run" in their metadata. If the file has a mistake, the lead is told.
+The first matching entry counts. Without one, a teammate whose name or kind is an agent (codex, codex-2) is that
+agent, and any other is claude. An entry can also set model, program (instead of the agent's own), args (a list) and
+env (names and values). A shell teammate runs the tasks that have a command as "run" in their metadata. If the file
+has a mistake, the lead is told.
 
 The pane shows the agent at work. What you type there goes to the agent; y or n answers its permission request.`,
 		RunE: func(c *cobra.Command, _ []string) error { // a newer version may pass words that are not known here
@@ -92,9 +94,9 @@ func (a *app) joinCommand() *cobra.Command {
 	s := guestMember{joins: true}
 	c := &cobra.Command{
 		Use: "join TEAM", Short: "Join a team that Claude Code runs, with any agent", Args: exactly(1),
-		Long: `Join a team that Claude Code runs, as one more teammate with any agent behind it. The lead and the teammates can write to it by
-its name, and it takes part in the task list. It leaves when the lead shuts it down, when the team ends, and with Ctrl-C. After a
-kill, the same command resumes it with its history.
+		Long: `Join a team that Claude Code runs, as one more teammate with any agent behind it. The lead and the
+teammates can write to it by its name, and it takes part in the task list. It leaves when the lead shuts it down, when
+the team ends, and with Ctrl-C. After a kill, the same command resumes it with its history.
 
 TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams
 A lead that has not spawned a teammate itself does not read its mail: let it spawn one, or start it with the settings of

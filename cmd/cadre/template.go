@@ -99,8 +99,8 @@ func (a *app) initCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use: "init [NAME]", Short: "Write a team file to start from", Args: atMost(1),
-		Long: `Write the team file NAME.yaml in this directory. It runs as it is, with shell teammates, and its comments say what to
-change. Without NAME it is named after the directory. A file that exists is never overwritten.`,
+		Long: `Write the team file NAME.yaml in this directory. It runs as it is, with shell teammates, and its
+comments say what to change. Without NAME it is named after the directory. A file that exists is never overwritten.`,
 		Example: "  cadre init release\n  cadre run release.yaml\n  cadre init audit --template health",
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, err := template(from)

@@ -32,11 +32,13 @@ func (a *app) trustCommand() *cobra.Command {
 	var revoke, list, yes bool
 	c := &cobra.Command{
 		Use: "trust", Short: "Let the hooks of this project run", Args: exactly(0),
-		Long: `Hooks in a project's .claude/settings.json and settings.local.json are commands that came with the repository. They run only
-after you have looked at them here and agreed. If they change, they need your agreement again.
+		Long: `Hooks in a project's .claude/settings.json and settings.local.json are commands that came with the
+repository. They run only after you have looked at them here and agreed. If they change, they need your agreement
+again.
 
-Trust covers the commands, and every file of the project that they name. It does not cover what these files and other programs
-run or read, such as a makefile that no command names. The command lists what it cannot follow before it asks you.
+Trust covers the commands, and every file of the project that they name. It does not cover what these files and other
+programs run or read, such as a makefile that no command names. The command lists what it cannot follow before it asks
+you.
 
 Without a terminal, --yes is needed. A session of a team can never trust hooks.`,
 		Example: "  cadre trust\n  cadre trust --yes --dir ~/src/project\n  cadre trust --revoke",

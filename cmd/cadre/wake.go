@@ -17,9 +17,10 @@ func (a *app) wakeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: wakeName, Short: "Wake an idle Claude Code session when there is news (for its Stop hook)",
 		Args: exactly(0),
-		Long: `Wait until there is news for the Claude Code session that runs this command, and wake it, once for each message. Claude Code runs the command by a Stop hook
-when a turn ends. The command finds the team and the member by the session's own cadre mcp; in a session without one it ends at once, also in a
-session that was started inside another one. Put this into the settings.json of Claude Code:
+		Long: `Wait until there is news for the Claude Code session that runs this command, and wake it, once for each
+message. Claude Code runs the command by a Stop hook when a turn ends. The command finds the team and the member by
+the session's own cadre mcp; in a session without one it ends at once, also in a session that was started inside
+another one. Put this into the settings.json of Claude Code:
 
   ` + wake.Hook + `
 
