@@ -103,8 +103,8 @@ work.`,
 	c.Flags().BoolVar(&o.Clean, "clean", false, "run the checks in a clean checkout of what is to be committed")
 	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, "+
 		"and run the checks again")
-	c.Flags().BoolVar(&rollBack, "roll-back", false, "abandon an unfinished consolidation, or let a team continue that winds down: "+
-		"nothing is committed, and the team continues")
+	c.Flags().BoolVar(&rollBack, "roll-back", false, "abandon an unfinished consolidation, or let a team "+
+		"continue that winds down: nothing is committed, and the team continues")
 	actsAs(c)
 	return c
 }

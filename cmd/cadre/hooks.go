@@ -143,8 +143,8 @@ func (a *app) hookSwitch(word, short string, off bool) *cobra.Command {
 	long := "Switch a hook on again that cadre hooks disable switched off. HOOK is an ID from cadre hooks."
 	if off {
 		state = engine.HookOff
-		long = "Switch a hook off for one team, from now on and in every process. HOOK is an ID from cadre hooks, or an event " +
-			"that has just one\nhook. The hook still runs for other teams."
+		long = "Switch a hook off for one team, from now on and in every process. HOOK is an ID from cadre hooks, " +
+			"or an event that has\njust one hook. The hook still runs for other teams."
 	}
 	return a.onTeam(1, &cobra.Command{
 		Use: word + " [TEAM] HOOK", Short: short, Long: long,

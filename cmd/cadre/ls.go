@@ -35,9 +35,9 @@ func (a *app) lsCommand() *cobra.Command {
 	var git, all bool
 	c := &cobra.Command{
 		Use: "ls", Short: "List the teams", Args: exactly(0),
-		Long: `List the teams, those of the project that you are in first. WAITING is the number of things that wait for a person: cadre attention
-lists them. A dormant team has not ended, and no process of it is running: cadre resume NAME continues it. An interrupted one was being consolidated:
-cadre consolidate NAME finishes that.
+		Long: `List the teams, those of your current project first. WAITING is the number of items that wait for a person:
+cadre attention lists them. A dormant team has not ended, and none of its processes is running: cadre resume NAME continues
+it. An interrupted one was being consolidated: cadre consolidate NAME finishes that.
 
 A name is unique in a project, which is a git repository with all of its work trees. In the project it stands for the
 project's team; where several teams of other projects have it, give the id.

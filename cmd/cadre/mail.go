@@ -47,8 +47,8 @@ func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
 			return a.print(sentMessage{e.Message, true}, said("message #%d to %s is held: nobody leads team %s. It is "+
 				"delivered when somebody does: cadre resume %s", e.Message.Seq, what, name, name))
 		case len(resting) > 0:
-			return a.print(sentMessage{Message: e.Message}, said("message #%d sent to %s; %s %s no session until somebody leads team %s: "+
-				"cadre resume %s", e.Message.Seq, what,
+			return a.print(sentMessage{Message: e.Message}, said("message #%d sent to %s; %s %s no session "+
+				"until somebody leads team %s: cadre resume %s", e.Message.Seq, what,
 				strings.Join(resting, ", "), map[bool]string{true: "has", false: "have"}[len(resting) == 1], name,
 				name))
 		}
@@ -118,7 +118,8 @@ func (a *app) sendCommand() *cobra.Command {
 func mailFlags(c *cobra.Command, intent, priority *string, meta *[]string) {
 	metaFlag(c, meta, "what to keep with the message")
 	c.Flags().StringVar(intent, "intent", "", "info, question, challenge or resolution")
-	c.Flags().StringVar(priority, "priority", "normal", "normal or urgent; an urgent message of yours interrupts the member, one with --from only carries a mark")
+	c.Flags().StringVar(priority, "priority", "normal", "normal or urgent; an urgent message of yours "+
+		"interrupts the member, one with --from only carries a mark")
 }
 
 func (a *app) broadcastCommand() *cobra.Command {

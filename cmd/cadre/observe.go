@@ -98,10 +98,11 @@ Called again with the same address and $CLAUDE_CODE_SESSION_ACCESS_TOKEN, it acc
 reports output that was lost while the connection was down. Claude Code 2.1.47 connects; newer versions refuse an
 address that is not their maker's.
 
-With --agent the command reads the stream of an agent without teams (codex, gemini, opencode or acp:COMMAND) and shows it as a
-team of one. The stream is what the agent prints when it runs alone, as above, or what it sends to a program that drives it:
-codex app-server, or the Agent Client Protocol. A stream that ends in the middle of a turn was cut off, and the session counts as
-failed. The agent's next session belongs to the same member; then, repeated standard input counts again.
+With --agent the command reads the stream of an agent without teams (codex, gemini, opencode or acp:COMMAND) and shows
+it as a team of one. The stream is what the agent prints when it runs alone, as above, or what it sends to a program that
+drives it: codex app-server, or the Agent Client Protocol. A stream that ends in the middle of a turn was cut off, and
+the session counts as failed. The agent's next session belongs to the same member; then, repeated standard input counts
+again.
 
 With --claude-team the command follows the files of a team that Claude Code runs: its roster, tasks and inboxes. It
 writes nothing there. TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams. The command

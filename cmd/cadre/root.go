@@ -55,10 +55,11 @@ Or step by step:
   cadre task add demo "say hello" --run "echo hello"
   cadre log demo --follow
 
-TEAM can be left out where CADRE_TEAM is set, or where one unfinished team works in this directory. A command that only reads
-also finds the only unfinished team.
+TEAM can be left out if CADRE_TEAM is set, or if one unfinished team works in this directory. A command that only
+reads also finds the only unfinished team.
 The Tab key completes teams, members, tasks and more: cadre completion --help.
-Teams are stored in $CADRE_HOME, by default ~/.cadre. A command in a member's session acts as that member, in its own team only.
+Teams are stored in $CADRE_HOME, by default ~/.cadre. A command in a member's session acts as that member, only in its
+own team.
 
 Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 will not work: usage, not found, damaged.`
 

@@ -24,8 +24,8 @@ another one. Put this into the settings.json of Claude Code:
 
   ` + wake.Hook + `
 
-Exit status: 2 there is news, which wakes the session; 0 there is nothing to wait for: the session has ended, has no cadre mcp, or another cadre wake
-waits for it already; 1 it failed.`,
+Exit status: 2 there is news, which wakes the session; 0 there is nothing to wait for: the session has ended, has no
+cadre mcp, or another cadre wake waits for it already; 1 it failed.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			stays()
 			return a.wakeSession(c.Context(), name, as)
