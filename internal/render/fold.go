@@ -52,7 +52,7 @@ func (f *Folder) Rest() []Entry {
 	for i, m := range f.marks {
 		var said []string
 		if len(m.delivered) > 0 {
-			said = append(said, "was given "+messages(m.delivered))
+			said = append(said, "received "+messages(m.delivered))
 		}
 		if m.through != 0 {
 			said = append(said, "has read up to #"+strconv.FormatInt(m.through, 10))

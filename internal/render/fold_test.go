@@ -35,8 +35,8 @@ func TestFolder(t *testing.T) {
 	print(f.Rest())
 	print(f.Rest())
 	const want = `1 10 ann started
-5 50 ann was given 2 messages and has read up to #3; bob was given 2 messages
-6 60 ann was given message #4
+5 50 ann received 2 messages and has read up to #3; bob received 2 messages
+6 60 ann received message #4
 6 60 bob OFFLINE: away
 7 70 ann has read up to #4
 9 90 bob has read up to #4

@@ -288,7 +288,7 @@ func ofMail(e team.Event) (line string, is bool) {
 		}
 		return fmt.Sprintf("#%d %s → %s: %s", e.Message.Seq, from, e.Message.To, e.Message.Body), true
 	case *team.MessagesDelivered:
-		return fmt.Sprintf("%s was given %s", e.Member, messages(e.Seqs)), true
+		return fmt.Sprintf("%s received %s", e.Member, messages(e.Seqs)), true
 	case *team.MessagesRead:
 		return fmt.Sprintf("%s has read up to #%d", e.Member, e.Through), true
 	case *team.MessagesReturned:
