@@ -172,7 +172,7 @@ func (b *MarkRead) decide(d *decision) error {
 		return err
 	}
 	if b.Through > m.DeliveredSeq {
-		return refuse(Invalid, "%s was given messages up to %d; it cannot have read up to %d", m.Name,
+		return refuse(Invalid, "%s received messages up to %d; it cannot have read up to %d", m.Name,
 			m.DeliveredSeq, b.Through)
 	}
 	if b.Through > m.ReadSeq {
