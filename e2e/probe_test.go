@@ -62,7 +62,7 @@ func TestProbeTouchesNothing(t *testing.T) {
 	})
 	p.everybody(mark)
 	w.untouched("probe of a team that is dormant", func() {
-		order(t, w.must("probe", "demo"), "is gone", "2 offline")
+		order(t, w.must("probe", "demo"), "has ended", "2 offline")
 		w.must("ls")
 		w.must("status", "demo")
 		w.refused(w.cadre("review", "demo"), 1, "team demo is active, not at its end")

@@ -77,7 +77,7 @@ func TestResumeOfAgents(t *testing.T) {
 	if r.code != 0 {
 		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 	}
-	order(t, r.out, "✓ team demo", "! session run-", "is gone", "3 offline", "0 of 2 tasks done (0 %), 2 in progress",
+	order(t, r.out, "✓ team demo", "! session run-", "has ended", "3 offline", "0 of 2 tasks done (0 %), 2 in progress",
 		"team demo continues", "2 of 2 tasks done")
 	for id, who := range map[string]string{"1": "ann", "2": "bob"} {
 		if done := s.task(id); done.Status != team.Completed || done.CompletedBy != who ||

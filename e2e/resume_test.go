@@ -229,13 +229,13 @@ func TestResumeAfterDeath(t *testing.T) {
 			}
 			c.dies(w, p, mark)
 			eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
-			order(t, w.must("probe", "demo"), "✓ it is active", "! session run-", "is gone", "offline",
+			order(t, w.must("probe", "demo"), "✓ it is active", "! session run-", "has ended", "offline",
 				"1 of 3 tasks done (33 %), 1 in progress")
 			order(t, w.must("status", "demo"), "demo is dormant", "offline", "No process of the team is running",
 				"next: cadre resume demo")
 			w.write("go", "")
 			said := w.must("resume", "demo")
-			order(t, said, "✓ team demo", "! session run-", "is gone", "team demo continues in", "3 of 3 tasks done")
+			order(t, said, "✓ team demo", "! session run-", "has ended", "team demo continues in", "3 of 3 tasks done")
 			noneLeft(t, mark)
 			if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 ||
 				strings.Count(ran, "slow") != 2 || !strings.HasSuffix(ran, "last") {
@@ -424,7 +424,7 @@ func TestTakeOver(t *testing.T) {
 		elsewhere(time.Now().Add(time.Hour)) // a wrong clock does not make the lead look silent
 		refused("clock skew", "its age is ignored", "was seen 0 s ago")
 		elsewhere(time.Now().Add(-61 * time.Minute))
-		order(t, w.must("resume", "demo"), "is gone", "team demo continues")
+		order(t, w.must("resume", "demo"), "has ended", "team demo continues")
 		w.tookOver(first)
 	})
 }
