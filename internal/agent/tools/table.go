@@ -148,10 +148,10 @@ type (
 		ActiveForm      text     `json:"activeForm,omitempty" jsonschema:"new active form"`
 		Owner           text     `json:"owner,omitempty" also:"assignee" jsonschema:"the member that it is for; an empty text for no owner"`
 		Priority        priority `json:"priority,omitempty" jsonschema:"new priority"`
-		AddBlockedBy    ids      `json:"addBlockedBy,omitempty" also:"blockedBy dependsOn" jsonschema:"ids of tasks that it is to wait for"`
-		RemoveBlockedBy ids      `json:"removeBlockedBy,omitempty" jsonschema:"ids of tasks that it need not wait for any more"`
-		AddBlocks       ids      `json:"addBlocks,omitempty" also:"blocks" jsonschema:"ids of tasks that are to wait for it"`
-		RemoveBlocks    ids      `json:"removeBlocks,omitempty" jsonschema:"ids of tasks that need not wait for it any more"`
+		AddBlockedBy    ids      `json:"addBlockedBy,omitempty" also:"blockedBy dependsOn" jsonschema:"ids of tasks that it depends on from now on"`
+		RemoveBlockedBy ids      `json:"removeBlockedBy,omitempty" jsonschema:"ids of tasks that it no longer depends on"`
+		AddBlocks       ids      `json:"addBlocks,omitempty" also:"blocks" jsonschema:"ids of tasks that depend on it from now on"`
+		RemoveBlocks    ids      `json:"removeBlocks,omitempty" jsonschema:"ids of tasks that no longer depend on it"`
 		Metadata        object   `json:"metadata,omitempty" jsonschema:"kept with it; null deletes a key"`
 	}
 	taskList struct {
@@ -176,7 +176,7 @@ type (
 	broadcast struct {
 		Message  message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself"`
 		Summary  text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading, sent as the first line"`
-		Intent   intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
+		Intent   intent  `json:"intent,omitempty" also:"kind type" jsonschema:"the purpose of the message"`
 		Urgent   flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it; only the user can interrupt"`
 		Metadata object  `json:"metadata,omitempty" jsonschema:"kept with it"`
 	}
