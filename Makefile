@@ -26,7 +26,7 @@ test: agents
 # What a change must pass. The tests come last, so that their verdict is the last line.
 check: FUZZ = 1s
 check: lint cross race fuzz agents
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/store ./internal/journal/... > /dev/null
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/store ./internal/journal/... ./internal/ui/... > /dev/null
 	cd bench && $(GO) vet ./...
 	$(TESTS)
 
@@ -70,6 +70,7 @@ rounds:
 # Ratios against baselines of the same run; docs/BENCHMARKS.md says what they must be.
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
+	$(GO) test -run '^$$' -bench . -benchtime 20x ./internal/journal/recorded ./internal/ui/timeline ./internal/ui/graph ./internal/ui/costs
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claude/teamfiles
 	$(GO) test -run '^$$' -bench . ./internal/observe/store ./internal/claude/sdkrelay

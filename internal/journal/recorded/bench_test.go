@@ -59,7 +59,9 @@ func BenchmarkJump(b *testing.B) {
 		b.Run("later/"+name, func(b *testing.B) {
 			j, p := open()
 			defer j.Close()
-			jump(p, records)
+			if err := p.Prepare(b.Context()); err != nil {
+				b.Fatal(err)
+			}
 			lines := some[:p.frames[len(p.frames)/2].Seq-p.frames[len(p.frames)/2-1].Seq]
 			var took []time.Duration
 			var unit time.Duration

@@ -109,6 +109,21 @@ func (p *Past) At(ctx context.Context, seq int64) (*team.State, error) {
 	}
 }
 
+// Prepare makes keyframes of the whole history, as far as no damage hides it, so that the first jump
+// takes no longer than a later one. Jumps need not wait for its end.
+func (p *Past) Prepare(ctx context.Context) error {
+	state, err := team.DecodeSnapshot(0, "")
+	for err == nil {
+		p.mu.Lock()
+		state, err = p.walk(ctx, state, state.Seq()+leastSpacing)
+		p.mu.Unlock()
+	}
+	if _, damaged := errors.AsType[*journal.DamageError](err); damaged || team.CodeOf(err) == team.NotFound {
+		return nil // the end, or no way on
+	}
+	return err
+}
+
 // Records yields the records after seq after that exist now. Where some are lost to damage it
 // yields a [*LostError], and continues with the record after [LostError].Next if there is one.
 func (p *Past) Records(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {

@@ -104,8 +104,11 @@ func TestASecondJumpReadsOnlyWhatFollowsAKeyframe(t *testing.T) {
 			}
 		}
 	}, j.Snapshot)
-	if _, err := p.At(t.Context(), 20_000); err != nil {
+	if err := p.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if read > len(h.Records)+leastSpacing {
+		t.Errorf("the preparation read %d records", read)
 	}
 	most := 0
 	for seq := int64(1); seq <= 20_000; seq += 377 {
@@ -117,6 +120,11 @@ func TestASecondJumpReadsOnlyWhatFollowsAKeyframe(t *testing.T) {
 	}
 	if most > 8*leastSpacing {
 		t.Errorf("a jump read %d records", most)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := pastOf(j).Prepare(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("prepared with an ended context: %v", err)
 	}
 }
 

@@ -16,8 +16,9 @@ func TestNarrow(t *testing.T) {
 		t.Errorf("%d teams:\n%s", len(x.teams), frame())
 	}
 	x.keys("/", " nobody", "enter")
-	if len(x.teams) != 0 {
-		t.Errorf("%d teams", len(x.teams))
+	if len(x.teams) != 0 || strings.Contains(frame(), "Nothing waits") ||
+		strings.Count(frame(), "passes the filter") != len(sections) {
+		t.Errorf("%d teams:\n%s", len(x.teams), frame())
 	}
 	x.keys("enter")
 	if !strings.Contains(x.notice.text, "No team passes the filter") {

@@ -97,12 +97,15 @@ func (s *source) recall(ctx context.Context, ref string, t *engine.Team, after i
 
 // reads makes the team the one whose moments can be read. The function that it returns ends that, and
 // waits for the reading that is under way.
-func (s *source) reads(ref string, t *engine.Team) func() {
+func (s *source) reads(ctx context.Context, ref string, t *engine.Team) func() {
 	one := &opened{ref: ref, team: t}
+	ctx, stop := context.WithCancel(ctx)
+	one.readers.Go(func() { _ = t.Past().Prepare(ctx) }) // a jump says what is wrong
 	s.mu.Lock()
 	s.opened = one
 	s.mu.Unlock()
 	return func() {
+		stop()
 		s.mu.Lock()
 		if s.opened == one {
 			s.opened = nil

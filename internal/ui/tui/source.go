@@ -107,7 +107,7 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 		return err
 	}
 	defer t.Close()
-	defer s.reads(ref, t)()
+	defer s.reads(ctx, ref, t)()
 	after, fresh, known := max(0, t.Seq()-mostFeed), true, int64(0)
 	defer func() {
 		if known > 0 { // a home that cannot be written only loses what changed since the last look

@@ -64,6 +64,8 @@ func (m *Model) emptySection(s section) string {
 	switch {
 	case !m.listed:
 		return "reading …"
+	case !m.narrowTeams.filter.Empty():
+		return "No team of this section passes the filter."
 	case s == needsYou:
 		return "Nothing waits for you."
 	case s == working:
