@@ -238,13 +238,13 @@ func TestObserverIsLive(t *testing.T) {
 		next()
 		var took []time.Duration
 		for i := range 100 {
-			begun := time.Now()
+			started := time.Now()
 			id := fmt.Sprint(i + 1)
 			call("t"+id, "TaskCreate", `{"subject":"S","description":"D"}`, `{"task":{"id":"`+id+`","subject":"S"}}`)
 			if s := next(); !strings.Contains(s, `"team:task:created"`) {
 				t.Fatalf("the observer prints %s", s)
 			}
-			took = append(took, time.Since(begun))
+			took = append(took, time.Since(started))
 		}
 		slices.Sort(took)
 		t.Logf("%v: from before the write to the reader: median %v, 95 of 100 %v, longest %v", keep, took[50],

@@ -152,7 +152,7 @@ func TestWatchQuits(t *testing.T) {
 	}
 }
 
-// TestWatchSize: a terminal without a size is waited for, and one that changes its size is drawn anew.
+// TestWatchSize: a terminal without a size is waited for, and one that changes its size is drawn again.
 // A lost terminal ends the screen.
 func TestWatchSize(t *testing.T) {
 	t.Parallel()

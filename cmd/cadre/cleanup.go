@@ -165,7 +165,7 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 	case r.Observed:
 		return a.print(r.Team, said("what was kept of the observed team %s is removed", name))
 	case r.Replaced:
-		return a.print(r.Team, said("team %s is removed; another one of that name has begun meanwhile", name))
+		return a.print(r.Team, said("team %s is removed; another team of that name was created meanwhile", name))
 	case r.Gone && r.Team.ID == "":
 		text := fmt.Sprintf("team %s does not exist, and nothing is left to remove", name)
 		if !how.Branches {

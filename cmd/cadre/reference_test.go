@@ -213,17 +213,17 @@ type block struct {
 
 // blocks splits a help text. Indented lines are examples.
 func blocks(text string) (found []block) {
-	begun := false // the last block may still grow
+	started := false // the last block may still grow
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n ")
 		verbatim := strings.HasPrefix(line, "  ")
 		switch {
 		case line == "":
-			begun = false
+			started = false
 			continue
-		case !begun || found[len(found)-1].verbatim != verbatim:
+		case !started || found[len(found)-1].verbatim != verbatim:
 			found = append(found, block{verbatim: verbatim})
-			begun = true
+			started = true
 		}
 		last := &found[len(found)-1]
 		last.lines = append(last.lines, line)

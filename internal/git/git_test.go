@@ -94,7 +94,7 @@ func TestNoAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		limit  time.Duration
-		cause  error // for which the caller leaves when the script has begun
+		cause  error // for which the caller leaves when the script has started
 		says   string
 		is     error
 	}{
@@ -109,10 +109,10 @@ func TestNoAnswer(t *testing.T) {
 			began := l.pipe("began")
 			ctx, leave := context.WithCancelCause(l.ctx)
 			defer leave(nil)
-			var begun sync.WaitGroup
+			var started sync.WaitGroup
 			var pids []int
 			if c.cause != nil {
-				begun.Go(func() {
+				started.Go(func() {
 					pids = make([]int, 2)
 					if _, err := fmt.Fscan(began, &pids[0], &pids[1]); err != nil {
 						t.Error(err)
@@ -123,7 +123,7 @@ func TestNoAnswer(t *testing.T) {
 			r := l.Runner
 			r.Limit = c.limit
 			_, err := r.Run(ctx, nil, "-c", "alias.slow=!./script", "slow")
-			begun.Wait()
+			started.Wait()
 			if refused, ok := errors.AsType[*git.Refusal](err); ok {
 				t.Errorf("it refused: %+v", refused)
 			}
@@ -174,12 +174,12 @@ func TestLocked(t *testing.T) {
 			for _, patience := range []time.Duration{-1, 100 * time.Millisecond} {
 				r := l.Runner
 				r.Patience = patience
-				begun := time.Now()
+				started := time.Now()
 				_, err := r.Text(l.ctx, args...)
 				locked, ok := errors.AsType[*git.LockedError](err)
 				if !ok || locked.File != lock || !strings.Contains(err.Error(), "remove that file") ||
-					time.Since(begun) < patience {
-					t.Errorf("with a patience of %s it ends after %s with %v", patience, time.Since(begun), err)
+					time.Since(started) < patience {
+					t.Errorf("with a patience of %s it ends after %s with %v", patience, time.Since(started), err)
 				}
 			}
 			ctx, cancel := context.WithTimeout(l.ctx, 300*time.Millisecond)

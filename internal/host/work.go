@@ -221,7 +221,7 @@ func KeepWork(ctx context.Context, dir, project string, log func(string)) error 
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") { // its removal had begun, and its content is kept
+		if strings.HasPrefix(e.Name(), ".") { // its removal had started, and its content is kept
 			continue
 		}
 		path := filepath.Join(dir, worktrees, e.Name())

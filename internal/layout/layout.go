@@ -279,7 +279,7 @@ func (h Home) KeepWorktrees(dir string) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	// the removal of a folder with a dot had begun
+	// the removal of a folder with a dot had started
 	if !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) {
 		return "", nil
 	}

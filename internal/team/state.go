@@ -150,7 +150,7 @@ type Team struct {
 	OriginDigest  string   // SHA-256 of that file
 	FileDigests   []string // of what that file says of the team itself: key=digest
 	Report        string   // path of the lead's report; "" before there is one
-	ReportAsked   bool     // the lead was asked for its report, and nothing new was begun since
+	ReportAsked   bool     // the lead was asked for its report, and no new work has started since
 	LastWords     string   // the lead's own report
 	Usage         Usage    // of all members together
 	CreatedAt     Time

@@ -39,7 +39,7 @@ func TestRecordings(t *testing.T) {
 // stream is what the app-server says, answers and requests too, as a session takes it.
 type stream struct {
 	decoder
-	begun bool
+	started bool
 }
 
 func (s *stream) line(line []byte) []any {
@@ -62,10 +62,10 @@ func (s *stream) line(line []byte) []any {
 	if agent.Parse(m.Result, &got); got.Thread.ID == "" {
 		return nil
 	}
-	if s.begun {
+	if s.started {
 		return s.missed(&got.Thread)
 	}
-	s.begun = true
+	s.started = true
 	s.resume(&got.Thread)
 	return []any{agent.Started{Session: got.Thread.ID}}
 }

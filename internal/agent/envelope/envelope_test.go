@@ -304,15 +304,15 @@ func TestAnyBody(t *testing.T) {
 				t.Fatalf("to %s it carries %v:\n%s", other, got, batch)
 			}
 		}
-		var begun, ended int
+		var opened, ended int
 		for _, tag := range []string{"team-message", "from-the-team", "from-the-user"} {
 			n := strings.Count(batch, "<"+tag+" ")
-			begun, ended = begun+n, ended+strings.Count(batch, "</"+tag+">")
+			opened, ended = opened+n, ended+strings.Count(batch, "</"+tag+">")
 			if speaks := strings.Count(batch, "\n<"+tag+" "); n != speaks {
 				t.Fatalf("%d times %s, and %d of them begin a line:\n%s", n, tag, speaks, batch)
 			}
 		}
-		if begun != len(ms) || ended != len(ms) {
+		if opened != len(ms) || ended != len(ms) {
 			t.Fatalf("a tag too many:\n%s", batch)
 		}
 		for _, m := range ms { // who speaks is what the frame says

@@ -28,7 +28,7 @@ type program struct {
 	shell   func(command string) agenttest.Turn    // the model runs a command,
 	write   func(file, text string) agenttest.Turn // writes a file,
 	look    func(file string) agenttest.Turn       // and reads one
-	begun   string                                 // what is printed when it is at work
+	started string                                 // what is printed when it is at work
 	patient []string                               // errors of the model after which it tries again for minutes
 	drop    []string                               // what nobody reads
 	reader  func() agent.Reader
@@ -48,7 +48,7 @@ var programs = []program{
 		look: func(file string) agenttest.Turn {
 			return agenttest.Use("exec_command", map[string]any{"cmd": "cat " + file})
 		},
-		begun: "item.started", reader: func() agent.Reader { return new(Codex) },
+		started: "item.started", reader: func() agent.Reader { return new(Codex) },
 	},
 	{
 		name: "gemini", run: []string{"--yolo", "--output-format", "stream-json", "-p"},
@@ -62,7 +62,7 @@ var programs = []program{
 		look: func(file string) agenttest.Turn {
 			return agenttest.Use("read_file", map[string]any{"file_path": file})
 		},
-		begun: "tool_use", patient: []string{"429", "500"}, drop: []string{"models"},
+		started: "tool_use", patient: []string{"429", "500"}, drop: []string{"models"},
 		reader: func() agent.Reader { return new(Gemini) },
 	},
 	{
@@ -77,7 +77,7 @@ var programs = []program{
 		look: func(file string) agenttest.Turn {
 			return agenttest.Use("read", map[string]any{"filePath": file})
 		},
-		begun: "step_start", patient: []string{"400", "429"}, drop: []string{"id", "messageID", "snapshot",
+		started: "step_start", patient: []string{"400", "429"}, drop: []string{"id", "messageID", "snapshot",
 			"responseBody", "responseHeaders", "time"}, reader: func() agent.Reader { return new(OpenCode) },
 	},
 }
@@ -120,7 +120,7 @@ func (p program) prints() []agenttest.Print {
 			agenttest.Say("It said so."), agenttest.Say("Again.")),
 			Runs: [][]string{prompt(p.run, "do one"), prompt(p.again, "do two")}},
 		{Name: "interrupted", Script: agenttest.Sequence(p.shell("sleep 20")),
-			Runs: [][]string{prompt(p.run, "do one")}, Until: p.begun},
+			Runs: [][]string{prompt(p.run, "do one")}, Until: p.started},
 	}
 	for _, e := range []struct {
 		name string

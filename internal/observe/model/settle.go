@@ -186,7 +186,7 @@ func (s *subject) settleTask(e *entry, have team.Task, actor string) {
 	}
 	owner, status := e.Owner.V, team.TaskStatus(cmp.Or(e.Status.V, string(team.Pending)))
 	if have.Status == team.Deleted {
-		s.emit(&team.TaskReleased{Task: have.ID, Owner: owner, Reason: "it is back on the list"})
+		s.emit(&team.TaskReleased{Task: have.ID, Owner: owner, Reason: "it returned to the queue"})
 		have.Status, have.Owner = team.Pending, owner
 	}
 	change := team.TaskUpdated{Task: have.ID, Metadata: metadata(e, have.Metadata)}

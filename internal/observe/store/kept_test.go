@@ -131,7 +131,7 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 `)
 	after := []byte(`{"type":"user","session_id":"s","tool_use_result":{"task":{"id":"1","subject":"A"}},"message":{"content":[{"type":"tool_result","tool_use_id":"t2","content":""}]}}
 `)
-	const begun = team.Time(1795219500000)
+	const started = team.Time(1795219500000)
 	for _, c := range []struct {
 		name       string
 		kept, book bool
@@ -142,7 +142,7 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 		{"saved", false, false, 3_600_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h, now := layout.Home{Root: t.TempDir()}, begun
+			h, now := layout.Home{Root: t.TempDir()}, started
 			var saved []byte
 			show := func(lines []byte, late team.Time) int {
 				w, leave := &Watch{Saved: saved}, func() {}
@@ -182,7 +182,7 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 		})
 	}
 	t.Run("while somebody observes the time counts", func(t *testing.T) {
-		now := begun
+		now := started
 		w := &Watch{Now: func() team.Time { return now }}
 		begin(t, w, "fx")
 		for line := range bytes.Lines(before) {
@@ -344,13 +344,13 @@ func TestStreamsEnd(t *testing.T) {
 		}
 		w.End("stdin")
 		if m := member(t, w.observer.Team()); m.Status != team.Failed || m.Incarnation != 1 {
-			t.Errorf("begun again %d times, it is %+v", n+1, m)
+			t.Errorf("started again %d times, it is %+v", n+1, m)
 		}
 		leave()
 		history, _ := journaled(t, h, "lone")
 		if last := history[len(history)-1]; strings.Count(strings.Join(history, ""), "in the middle") != 1 ||
 			!strings.Contains(last, "in the middle") {
-			t.Errorf("begun again %d times, journaled is\n%s", n+1, strings.Join(history, "\n"))
+			t.Errorf("started again %d times, journaled is\n%s", n+1, strings.Join(history, "\n"))
 		}
 	}
 	w, leave = keeping(t, h, "lone")

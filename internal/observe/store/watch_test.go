@@ -240,14 +240,14 @@ func latencies(t testing.TB, rounds func(create func())) (took []time.Duration) 
 		}
 	}()
 	call := func(id, tool, input, result string) {
-		begun := time.Now()
+		started := time.Now()
 		appendTo(t, path,
 			fmt.Appendf(nil,
 				`{"type":"assistant","session_id":"s","message":{"id":"m%s","content":[{"type":"tool_use","id":"%s","name":"%s","input":%s}]}}`+"\n"+
 					`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"ok"}]},"tool_use_result":%s}`+"\n", id, id, tool, input, id, result))
 		select {
 		case at := <-seen:
-			took = append(took, at.Sub(begun))
+			took = append(took, at.Sub(started))
 		case <-time.After(patience):
 			t.Fatal("nothing was seen")
 		}
