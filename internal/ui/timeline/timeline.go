@@ -148,11 +148,15 @@ func (t *Timeline) Add(r *team.Record) {
 	t.settle()
 }
 
-// Tool says that a tool of the member began or ended to run, as its session log shows. A time before
-// the last one of the lane is ignored.
+// late is how much later than the records a session log may be read.
+const late = 2_000 // milliseconds
+
+// Tool says that a tool of the member began or ended to run, as its session log shows. Logs and
+// records are read separately, so a time shortly before the last record counts as that of the
+// record. An earlier beginning is ignored.
 func (t *Timeline) Tool(member string, at team.Time, runs bool) {
 	l := t.named[member]
-	if l == nil || at < t.last {
+	if l == nil || runs && at < t.last-late {
 		return
 	}
 	t.clock(at)

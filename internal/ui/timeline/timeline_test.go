@@ -277,6 +277,40 @@ func TestNothingYet(t *testing.T) {
 	}
 }
 
+// TestToolsFromALateLog checks tools whose log is read after records that are newer.
+func TestToolsFromALateLog(t *testing.T) {
+	var line Timeline
+	add := func(at team.Time, events ...team.Event) {
+		line.Add(&team.Record{Seq: line.Through() + 1, At: at, Events: events})
+	}
+	add(10_000, &team.TeamCreated{Lead: team.Member{Name: "lead", Agent: team.Claude, Status: team.Active}})
+	for i, step := range []struct {
+		at   team.Time
+		runs bool
+		want Kind
+	}{
+		{9_500, true, Tool},     // half a second before the last record
+		{9_000, false, Working}, // an end always counts
+		{1_000, true, Working},  // long ago
+		{11_000, true, Tool},
+		{11_500, true, Tool},
+		{12_000, false, Tool}, // one of two ended
+		{12_500, false, Working},
+		{13_000, false, Working}, // one too many
+	} {
+		line.Tool("lead", step.at, step.runs)
+		if got := line.named["lead"].kind(); got != step.want {
+			t.Errorf("step %d: %s, not %s", i, got, step.want)
+		}
+	}
+	line.Tool("lead", 14_000, true)
+	add(15_000, &team.MemberStatusChanged{Member: "lead", Status: team.Idle})
+	add(16_000, &team.MemberStatusChanged{Member: "lead", Status: team.Active})
+	if got := line.named["lead"].kind(); got != Working {
+		t.Errorf("a tool outlived its turn: %s", got)
+	}
+}
+
 func TestAxisAndLegend(t *testing.T) {
 	line, _ := story()
 	f := line.Frame(View{Columns: 30, Whole: true})

@@ -105,7 +105,11 @@ func (m *Model) wideTeam(width, height int) []string {
 	}
 	one := append([]string{heading(tabMembers, "1 Members")}, members.lines(left-2, top-1)...)
 	two := append([]string{heading(tabTasks, "2 Tasks")}, tasks.lines(width-left, top-1)...)
-	out := append(beside(one, two, left, top), "", heading(tabMessages, "3 Messages"))
+	messages := heading(tabMessages, "3 Messages")
+	for t := tabTimeline; int(t) < len(tabs); t++ {
+		messages += "  " + faint.on(fmt.Sprintf("%d %s", int(t)+1, tabs[t]))
+	}
+	out := append(beside(one, two, left, top), "", messages)
 	return append(out, m.feedLines(width, height-len(out))...)
 }
 
