@@ -21,7 +21,7 @@ type dailyGroup struct {
 // and 24 lines, with the prompts before and after them.
 var dailyCommands = []dailyGroup{
 	{"Start a team", []string{"init", "run", "resume"}},
-	{"See what it does, and steer it", []string{"ls", "status", "attention", "log", "send", "task"}},
+	{"See what it does, and steer it", []string{"watch", "ls", "status", "log", "send", "task"}},
 	{"Bring it to its end", []string{"consolidate", "cleanup"}},
 	{"Find out what is wrong", []string{"doctor"}},
 }

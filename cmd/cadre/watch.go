@@ -17,7 +17,7 @@ import (
 func (a *app) watchCommand() *cobra.Command {
 	var linear bool
 	c := &cobra.Command{
-		Use: "watch [TEAM]", Short: "Open the screen on which you see and steer teams", Args: atMost(1),
+		Use: "watch [TEAM]", Short: "See and steer teams on a screen", Args: atMost(1),
 		Long: "Open a screen on which you see all teams, or one: what waits for you, what each member does, the tasks, " +
 			"and the messages. View the session of a member, and write to it. Answer requests, plans and questions. " +
 			"Run any other command with the key :. The last line shows the keys that apply, and ? shows all. When you " +

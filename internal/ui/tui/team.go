@@ -207,7 +207,7 @@ func (m *Model) selectedMember() (memberRow, bool) {
 // atWork returns how many teammates are in a turn.
 func (v *teamView) atWork() (n int) {
 	for _, one := range v.members {
-		if one.turn && !one.lead {
+		if one.turn && !one.lead && one.agent != team.External {
 			n++
 		}
 	}
