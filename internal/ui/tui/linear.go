@@ -22,7 +22,7 @@ func Linear(ctx context.Context, o Options, print func(line string)) error {
 	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, send: l.take}
 	s.running.Go(s.teams)
 	if o.Team != "" {
-		s.OpenTeam(o.Team)
+		s.OpenTeam(1, o.Team)
 	}
 	<-inner.Done()
 	s.running.Wait()

@@ -162,7 +162,7 @@ func (x *screen) run(cmd tea.Cmd) {
 }
 
 // OpenTeam implements [outside].
-func (x *screen) OpenTeam(ref string) { x.asked = append(x.asked, "open "+ref) }
+func (x *screen) OpenTeam(_ int, ref string) { x.asked = append(x.asked, "open "+ref) }
 
 // Moment implements [outside].
 func (x *screen) Moment(ref string, seq int64) tea.Msg {
@@ -171,7 +171,7 @@ func (x *screen) Moment(ref string, seq int64) tea.Msg {
 }
 
 // OpenSession implements [outside].
-func (x *screen) OpenSession(ref, member string) {
+func (x *screen) OpenSession(_ int, ref, member string) {
 	x.asked = append(x.asked, strings.TrimSpace("session "+ref+" "+member))
 }
 

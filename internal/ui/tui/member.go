@@ -13,9 +13,10 @@ import (
 func (m *Model) openMember(name string) tea.Cmd {
 	m.chosen.member, m.member, m.session, m.typing = name, name, session{}, true
 	m.enter(atMember)
-	ref := m.ref
+	m.order++
+	out, order, ref := m.out, m.order, m.ref
 	return func() tea.Msg {
-		m.out.OpenSession(ref, name)
+		out.OpenSession(order, ref, name)
 		return nil
 	}
 }
@@ -23,8 +24,10 @@ func (m *Model) openMember(name string) tea.Cmd {
 // closeMember ends the look at a session.
 func (m *Model) closeMember() tea.Cmd {
 	m.member, m.session, m.typing = "", session{}, false
+	m.order++
+	out, order := m.out, m.order
 	return func() tea.Msg {
-		m.out.OpenSession("", "")
+		out.OpenSession(order, "", "")
 		return nil
 	}
 }
@@ -254,7 +257,7 @@ func memberKeys() []key {
 		{[]string{"N"}, inMember, "", "go to the next place, towards the end", nil,
 			func(m *Model) tea.Cmd { return m.again(true) }},
 		{[]string{"x"}, inMember, "interrupt", "interrupt the turn", noTurn, (*Model).interrupt},
-		{[]string{"esc"}, inLine, "", "with an empty line: ask whether to interrupt the turn, or go back; else leave the " +
+		{[]string{"esc"}, inLine, "leave", "with an empty line: ask whether to interrupt the turn, or go back; else leave the " +
 			"line", nil, (*Model).escape},
 		{[]string{"up"}, inLine, "", "scroll up", nil, scroll(func(*Model) int { return -1 })},
 		{[]string{"down"}, inLine, "", "scroll down", nil, scroll(func(*Model) int { return 1 })},

@@ -23,8 +23,11 @@ const (
 // outside is what the model asks for outside of itself. The model calls it only within commands, so
 // Update stays pure. Any goroutine may call it.
 type outside interface {
-	OpenTeam(ref string)            // "" closes the open one
-	OpenSession(ref, member string) // "" closes the open one
+	// OpenTeam and OpenSession follow that team and that session instead of the one before; "" for none.
+	// Commands run beside each other: one with a lower order than an earlier call comes late, and does
+	// nothing.
+	OpenTeam(order int, ref string)
+	OpenSession(order int, ref, member string)
 	// Reassign gives a task to another member, as the user.
 	Reassign(ref, task, to string) tea.Msg
 	// Answered says who answered the request.
@@ -55,6 +58,7 @@ type Model struct {
 	narrowTasks narrowing // of the open team
 	items       []itemRow
 
+	order   int    // counts what was asked to be opened
 	ref     string // the open team; "" for none
 	team    *teamView
 	feed    []feedLine
@@ -148,8 +152,10 @@ func (m *Model) open(ref string) tea.Cmd {
 		m.chosen.member, m.chosen.task, m.scroll, m.tab = "", "", 0, 0
 		m.past, m.travel, m.narrowTasks = nil, travel{}, narrowing{}
 	}
+	m.order++
+	out, order := m.out, m.order
 	return func() tea.Msg {
-		m.out.OpenTeam(ref)
+		out.OpenTeam(order, ref)
 		return nil
 	}
 }

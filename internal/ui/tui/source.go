@@ -29,6 +29,8 @@ type source struct {
 	end        context.CancelFunc
 	endSession context.CancelFunc
 	running    sync.WaitGroup
+	// the orders of the last calls
+	teamOrder, sessionOrder int
 }
 
 // Each source sends at most one message in this time, and is busy for at most a tenth of the time.
@@ -63,10 +65,13 @@ func (s *source) teams() {
 }
 
 // OpenTeam implements [outside].
-func (s *source) OpenTeam(ref string) {
+func (s *source) OpenTeam(order int, ref string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ref == ref || s.ctx.Err() != nil {
+	if order < s.teamOrder || s.ctx.Err() != nil {
+		return
+	}
+	if s.teamOrder = order; s.ref == ref {
 		return
 	}
 	if s.end != nil {

@@ -44,7 +44,7 @@ func TestSource(t *testing.T) {
 	defer s.running.Wait()
 	defer end()
 	s.running.Go(s.teams)
-	s.OpenTeam("demo")
+	s.OpenTeam(1, "demo")
 	until := func(what string, holds func(tea.Msg) bool) {
 		t.Helper()
 		late := time.After(30 * time.Second)
@@ -69,13 +69,18 @@ func TestSource(t *testing.T) {
 	if msg := s.Act("demo", &team.Interrupt{Member: "nobody"}, "done").(actedMsg); msg.err == "" {
 		t.Errorf("a wrong command: %+v", msg)
 	}
-	s.OpenTeam("other")
+	s.OpenTeam(3, "other")
+	s.OpenTeam(2, "demo") // it comes late
 	until("the other team", func(msg tea.Msg) bool { one, is := msg.(teamMsg); return is && one.ref == "other" })
-	s.OpenSession("other", "lead")
+	s.OpenSession(4, "other", "lead")
+	s.OpenSession(3, "", "")
 	until("why there is no session", func(msg tea.Msg) bool {
 		one, is := msg.(sessionMsg)
 		return is && strings.Contains(one.err, "runs its own session")
 	})
-	s.OpenTeam("nowhere")
+	if s.ref != "other" {
+		t.Errorf("a late call opened %s", s.ref)
+	}
+	s.OpenTeam(5, "nowhere")
 	until("why it cannot be read", func(msg tea.Msg) bool { one, is := msg.(teamMsg); return is && one.err != nil })
 }

@@ -18,9 +18,13 @@ import (
 )
 
 // OpenSession implements [outside].
-func (s *source) OpenSession(ref, member string) {
+func (s *source) OpenSession(order int, ref, member string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if order < s.sessionOrder {
+		return
+	}
+	s.sessionOrder = order
 	if s.endSession != nil {
 		s.endSession()
 		s.endSession = nil
