@@ -31,7 +31,7 @@ settings.json in the folder of the teams:
     "ntfy":    {"url": "https://ntfy.sh/TOPIC", "token": "TOKEN"}
   }}
 
-bell and desktop use the terminal in which cadre run works; desktop is auto, osc9, osc777 or osc99. The others also
+bell and desktop use the terminal in which cadre run or cadre watch works; desktop is auto, osc9, osc777 or osc99. The others also
 work without a terminal: any cadre run and any background host sends them. Where no such process is alive, cadre
 notify --watch does, for example as a service.
 
@@ -54,7 +54,7 @@ Exit status 0: shown; with --test, every notification was sent. 1: one was not. 
 					return usage{errors.New("there is nothing to notify by; set notify in " + settings.File(a.home.Root))}
 				}
 				stays()
-				return a.notifyUntil(c.Context(), terminal)
+				return a.notifyUntil(c.Context(), terminal, a.note, nil)
 			}
 			return a.showChannels(c.Context(), s.Notify, terminal, test)
 		},
@@ -133,8 +133,9 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 }
 
 // notifies notifies the person while a long command works, if the settings say so. The caller calls
-// end when the command is done; what is due then is still sent.
-func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
+// end when the command is done; what is due then is still sent. sees reports whether the person looks
+// at what a fact is about; nil for never.
+func (a *app) notifies(ctx context.Context, note func(string), sees func(notify.Fact) bool) (end func()) {
 	if !a.who.IsUser() {
 		return func() {}
 	}
@@ -152,7 +153,7 @@ func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
 		defer close(ended)
 		terminal := notify.OpenTerminal()
 		defer terminal.Close()
-		if err := a.notifyUntil(ctx, terminal); err != nil {
+		if err := a.notifyUntil(ctx, terminal, note, sees); err != nil {
 			note("Nobody is notified: " + err.Error())
 		}
 	}()
@@ -163,14 +164,15 @@ func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
 const notifyPace = 5 * time.Second
 
 // notifyUntil notifies the person until ctx ends.
-func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal) error {
+func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal, note func(string),
+	sees func(notify.Fact) bool) error {
 	s, written, err := a.settings()
 	if err != nil {
 		return err
 	}
 	follow := a.engine().Attention("")
-	follow.Pace = notifyPace
+	follow.Pace, follow.Log = notifyPace, note
 	return notify.Run(ctx, notify.Options{Folder: filepath.Join(a.home.Root, "notified"), Written: written,
 		Channels: notify.Channels(s.Notify, terminal), Follow: follow,
-		Do: func(h team.Hint) string { return command(h).line }, Log: a.note})
+		Do: func(h team.Hint) string { return command(h).line }, Log: note, Sees: sees})
 }

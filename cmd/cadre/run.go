@@ -296,7 +296,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		shown.saw(ctx, of)
 	}
 	o.Hurry, o.Kill = a.haste.hurry, a.haste.kill
-	defer a.notifies(context.WithoutCancel(ctx), p.note)()
+	defer a.notifies(context.WithoutCancel(ctx), p.note, nil)()
 	stop := a.announce(ctx, p.note, p.sessions)
 	r, err := run.Run(ctx, o)
 	stop()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
+	"cadre/internal/ui/notify"
 	"cadre/internal/ui/tui"
 )
 
@@ -51,6 +53,11 @@ func (a *app) watchCommand() *cobra.Command {
 					command(team.Hint{Action: team.ActFollowLog, Team: orPlaceholder(name)}).String())}
 			}
 			stays()
+			o.Presence = new(tui.Presence)
+			silent := func(string) {} // the screen stays as it is; cadre notify says what is wrong
+			defer a.notifies(c.Context(), silent, func(f notify.Fact) bool {
+				return o.Presence.Sees(time.Now(), f.Team, f.TeamID)
+			})()
 			return engine.InTermsOf(name, tui.Run(c.Context(), o))
 		},
 	}

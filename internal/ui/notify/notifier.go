@@ -45,8 +45,8 @@ type Options struct {
 	Follow   *attention.Follower // belongs to the notifier, which closes it
 	Do       func(team.Hint) string
 	Log      func(string)
-	// Watched returns the ids of the teams that the person looks at now. nil for none.
-	Watched func() []string
+	// Sees reports whether the person looks at the fact's team now; nil for never.
+	Sees func(Fact) bool
 }
 
 // farewell bounds what is sent after the notifier was told to end.
@@ -217,7 +217,7 @@ func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, er
 		return min(wait, pause), nil
 	}
 	for _, some := range grouped(due) {
-		if s.looksAt(some[0]) {
+		if s.Sees != nil && s.Sees(some[0]) {
 			s.mark(some)
 			continue
 		}
@@ -310,19 +310,6 @@ func (s *server) mark(facts []Fact) {
 	for _, f := range facts {
 		s.sent[f.ID] = true
 	}
-}
-
-// looksAt reports whether the person looks at the team of the fact.
-func (s *server) looksAt(f Fact) bool {
-	if s.Watched == nil || f.TeamID == "" {
-		return false
-	}
-	for _, id := range s.Watched() {
-		if id == f.TeamID {
-			return true
-		}
-	}
-	return false
 }
 
 // grouped returns the facts in the groups that are sent together: those of a team with many of them

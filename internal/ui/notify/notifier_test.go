@@ -68,7 +68,7 @@ type life struct {
 func begin(t *testing.T, folder string, c Channel, written time.Time, watched ...string) *life {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &life{board: newBoard()}
-	s := &server{Options: Options{Folder: folder, Written: written, Watched: func() []string { return watched },
+	s := &server{Options: Options{Folder: folder, Written: written, Sees: func(f Fact) bool { return slices.Contains(watched, f.TeamID) },
 		Log: func(line string) {
 			l.mu.Lock()
 			defer l.mu.Unlock()

@@ -61,7 +61,11 @@ func (m *Model) memberBody(width, height int) []string {
 	one := m.opened()
 	var out []string
 	if one.works != "" && height > 6 {
-		out = append(out, line(width, []cell{{" works on  ", faint}, {one.works, plain}}, nil))
+		label := " works on  "
+		if !one.running {
+			label = " ended: "
+		}
+		out = append(out, line(width, []cell{{label, faint}, {one.works, plain}}, nil))
 	}
 	if m.session.trouble != "" {
 		out = append(out, "")

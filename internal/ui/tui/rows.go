@@ -141,8 +141,8 @@ const mostTasks = 400
 func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 	t := s.Team()
 	v := &teamView{ref: ref, name: sanitize.Line(t.Name), goal: render.Clean(t.Goal), state: stateOf(s, outside),
-		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate, ended: t.Ended() || t.CleanedUp, done: s.Count(team.Completed),
-		usage: t.Usage, requests: map[string]string{}}
+		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate,
+		ended: t.Ended() || t.CleanedUp, done: s.Count(team.Completed), usage: t.Usage, requests: map[string]string{}}
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
 	works, taskOf := render.WorksOn(s), lastTasks(s)
 	for i, m := range s.Roster() {
@@ -151,6 +151,9 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 			state: string(s.Standing(m.Name, outside)), since: m.Since, works: render.Clean(works[m.Name]),
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
 			turn: m.Status == team.Active, color: colorOf(m.Color, i), task: taskOf[m.Name]})
+		if v.ended && m.Status.Running() { // only the lead is left, and has nothing to do
+			v.members[i].state, v.members[i].works, v.members[i].running = string(t.Status), "", false
+		}
 		if m.Plan.State == "submitted" {
 			v.requests[m.Plan.Request] = sanitize.Lines(m.Plan.Text)
 		}

@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Options configure the screen. All fields but Team must be set.
+// Options configure the screen. All fields but Team and Presence must be set.
 type Options struct {
 	Engine  *engine.Engine
 	Team    string                 // the team to open; "" for the list of teams
@@ -27,6 +27,8 @@ type Options struct {
 	Asks func(output string, status int) string
 	// Sync is false for a terminal that garbles synchronized output, as some versions of tmux do.
 	Sync bool
+	// Presence gets what the person looks at; nil if nobody asks.
+	Presence *Presence
 }
 
 // framesASecond is enough for text that people read. Each frame costs something even if nothing changes.
@@ -41,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, self: o.Self, teamVariable: o.TeamVariable,
 		env: o.Env, asks: o.Asks}
 	m := newModel(s, o.Command, o.Team, engine.Now())
-	p := tea.NewProgram(&program{Model: m, settled: !o.Sync}, tea.WithContext(ctx), tea.WithInput(o.In),
+	p := tea.NewProgram(&program{Model: m, settled: !o.Sync, presence: o.Presence}, tea.WithContext(ctx), tea.WithInput(o.In),
 		tea.WithOutput(output(o)), tea.WithEnvironment(o.Env), tea.WithFPS(framesASecond), tea.WithoutSignalHandler(),
 		tea.WithFilter(withSize))
 	s.send = p.Send
@@ -84,6 +86,7 @@ type program struct {
 	*Model
 	settled  bool // the terminal has answered what it was asked at the start, or had the time to
 	quitting bool
+	presence *Presence
 }
 
 // answerTime is how long a terminal may take to answer what the library asks it at the start. Answers
@@ -112,5 +115,6 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return p, nil
 	}
 	_, cmd := p.Model.Update(msg)
+	p.presence.note(msg, p.Model, time.Now())
 	return p, cmd
 }

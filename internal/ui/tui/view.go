@@ -12,7 +12,7 @@ import (
 // View draws the screen: a title, the body, a line for notices and input, and the keys that apply.
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.frame(), "\n"))
-	v.AltScreen, v.MouseMode = true, tea.MouseModeCellMotion
+	v.AltScreen, v.MouseMode, v.ReportFocus = true, tea.MouseModeCellMotion, true
 	v.WindowTitle = "cadre"
 	if _, at := m.inputLine(); at >= 0 && m.ask == nil && m.overlay == nil {
 		v.Cursor = tea.NewCursor(at, m.height-2)

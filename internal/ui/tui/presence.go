@@ -1,0 +1,50 @@
+package tui
+
+import (
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Presence says what the person looks at. Any goroutine may ask it. The zero Presence says nothing.
+type Presence struct {
+	mu      sync.Mutex
+	tells   bool // the terminal says when it has the focus
+	focused bool
+	pressed time.Time // the last key or turn of the wheel
+	every   bool      // the screen shows what waits in all teams
+	ref     string    // the open team; "" for none
+}
+
+// stays is how long somebody who pressed a key is taken to look at a terminal that does not say
+// whether it has the focus.
+const stays = time.Minute
+
+// Sees reports whether the person looks at the team, which has that name in the home, and that id.
+func (p *Presence) Sees(now time.Time, name, id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tells && !p.focused || !p.tells && now.Sub(p.pressed) > stays {
+		return false
+	}
+	return p.every || p.ref != "" && (p.ref == name || p.ref == id)
+}
+
+// note takes what the screen shows after the message.
+func (p *Presence) note(msg tea.Msg, m *Model, now time.Time) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch msg.(type) {
+	case tea.FocusMsg:
+		p.tells, p.focused = true, true
+	case tea.BlurMsg:
+		p.tells, p.focused = true, false
+	case tea.KeyPressMsg, tea.MouseWheelMsg:
+		p.pressed = now
+	}
+	p.every, p.ref = m.place == atTeams || m.place == atAttention, m.ref
+}
