@@ -32,7 +32,7 @@ settings.json in the folder of the teams:
   }}
 
 bell and desktop use the terminal in which cadre run or cadre watch works; desktop is auto, osc9, osc777 or osc99. The others also
-work without a terminal: any cadre run and any background host sends them. Where no such process is alive, cadre
+work without a terminal: any cadre run, cadre watch and background host sends them. Where no such process is alive, cadre
 notify --watch does, for example as a service.
 
 You are notified once of each thing that cadre attention lists for you, and once of the end of a team. Nothing is sent

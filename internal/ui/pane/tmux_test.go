@@ -41,7 +41,7 @@ func newTerminal(t *testing.T) *terminal {
 }
 
 func (w *terminal) begin() {
-	w.pane = w.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "cat")
+	w.pane = w.tmux("-f", "/dev/null", "new-session", "-d", "-n", "mine", "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "cat")
 }
 
 func (w *terminal) tmux(args ...string) string {
