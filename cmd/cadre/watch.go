@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,7 +55,7 @@ func (a *app) watchCommand() *cobra.Command {
 			o.Presence = new(tui.Presence)
 			silent := func(string) {} // the screen stays as it is; cadre notify says what is wrong
 			defer a.notifies(c.Context(), silent, func(f notify.Fact) bool {
-				return o.Presence.Sees(time.Now(), f.Team, f.TeamID)
+				return o.Presence.Sees(now(), f.Team, f.TeamID)
 			})()
 			return engine.InTermsOf(name, tui.Run(c.Context(), o))
 		},

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/team"
 )
 
 // Presence says what the person looks at. Any goroutine may ask it. The zero Presence says nothing.
@@ -12,7 +14,7 @@ type Presence struct {
 	mu      sync.Mutex
 	tells   bool // the terminal says when it has the focus
 	focused bool
-	pressed time.Time // the last key or turn of the wheel
+	pressed team.Time // the last key or turn of the wheel
 	every   bool      // the screen shows what waits in all teams
 	ref     string    // the open team; "" for none
 }
@@ -22,7 +24,7 @@ type Presence struct {
 const stays = time.Minute
 
 // Sees reports whether the person looks at the team, which has that name in the home, and that id.
-func (p *Presence) Sees(now time.Time, name, id string) bool {
+func (p *Presence) Sees(now team.Time, name, id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tells && !p.focused || !p.tells && now.Sub(p.pressed) > stays {
@@ -32,7 +34,7 @@ func (p *Presence) Sees(now time.Time, name, id string) bool {
 }
 
 // note takes what the screen shows after the message.
-func (p *Presence) note(msg tea.Msg, m *Model, now time.Time) {
+func (p *Presence) note(msg tea.Msg, m *Model, now team.Time) {
 	if p == nil {
 		return
 	}

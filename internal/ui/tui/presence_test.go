@@ -5,12 +5,14 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/team"
 )
 
 // TestPresence checks at which teams the person looks.
 func TestPresence(t *testing.T) {
 	var p Presence
-	now := time.Now()
+	now := team.Time(1e12)
 	m := &Model{place: atTeam, ref: "demo"}
 	sees := func(what string, demo, other bool) {
 		t.Helper()
@@ -21,10 +23,10 @@ func TestPresence(t *testing.T) {
 	sees("before anything is shown", false, false)
 	p.note(tea.KeyPressMsg{}, m, now)
 	sees("after a key", true, false)
-	now = now.Add(stays + time.Second)
+	now += team.Time((stays + time.Second).Milliseconds())
 	sees("a minute after it", false, false)
 	p.note(tea.FocusMsg{}, m, now)
-	now = now.Add(time.Hour)
+	now += team.Time(time.Hour.Milliseconds())
 	sees("with the focus", true, false)
 	p.note(nil, &Model{place: atTeams}, now)
 	sees("in the list of teams", true, true)

@@ -115,6 +115,6 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return p, nil
 	}
 	_, cmd := p.Model.Update(msg)
-	p.presence.note(msg, p.Model, time.Now())
+	p.presence.note(msg, p.Model, engine.Now())
 	return p, cmd
 }
