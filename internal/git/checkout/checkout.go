@@ -10,7 +10,8 @@
 //
 // A repository is the team's if it has the commit that HEAD named when the team was created, or a
 // checkpoint of this very team. A repository with neither is another one. If the team has neither
-// such a commit nor a checkpoint, this is unknown, and the repository counts as the team's.
+// such a commit nor a checkpoint, this is unknown, and the repository counts as the team's unless it
+// has a later checkpoint of another team of that name.
 //
 // # Guarantees
 //
@@ -157,7 +158,8 @@ func identify(ctx context.Context, procs *proc.Register, t team.Team, dir string
 		if c.Team == t.ID {
 			return true, nil
 		}
-		others = others || c.Name == t.Name && c.Team != ""
+		// An earlier team of that name, whose run was archived, leaves its checkpoint.
+		others = others || c.Name == t.Name && c.Team != "" && c.UpdatedAt >= t.CreatedAt
 	}
 	return t.Base.Commit == "" && !others, nil
 }

@@ -144,6 +144,11 @@ func TestAnotherRepository(t *testing.T) {
 		if err := p.check(); (err == nil) != its {
 			t.Errorf("with checkpoints of %s: %v", id, err)
 		}
+		p.team.CreatedAt = 1 // after the checkpoint
+		if err := p.check(); err != nil {
+			t.Errorf("with earlier checkpoints of %s: %v", id, err)
+		}
+		p.team.CreatedAt = 0
 	}
 }
 
