@@ -20,7 +20,7 @@ type Preview struct {
 	Members   []PreviewMember `json:"members"`
 	Tasks     []PreviewTask   `json:"tasks"` // in the order in which they would be added
 	Report    string          `json:"report"`
-	Completed int             `json:"completed"`         // completed tasks of the team that would be continued
+	Completed int             `json:"completed"`         // completed tasks that the run would not do again
 	Cannot    []string        `json:"cannot,omitempty"`  // why agents cannot work here
 	Refused   string          `json:"refused,omitempty"` // why a run would be refused
 	Checks    []string        `json:"checks,omitempty"`  // that run before anything is committed
@@ -45,7 +45,7 @@ type PreviewTask struct {
 	BlockedBy []string `json:"blockedBy,omitempty"`
 	When      string   `json:"when,omitempty"`
 	Run       string   `json:"run,omitempty"`
-	Status    string   `json:"status,omitempty"` // in the team that would be continued
+	Status    string   `json:"status,omitempty"` // with which the run would continue
 }
 
 // Look returns what [Run] would do, without doing it. An existing team that Run would not continue is
@@ -115,20 +115,38 @@ func (p *Preview) beside(ctx context.Context, a *attempt, there *engine.Team) er
 		return err
 	}
 	p.Does = "continue"
+	p.refuse(a.missing(ctx, t))
+	if p.Refusal == nil {
+		p.refuse(there.Runnable(ctx))
+	}
+	if p.Refusal == nil && t.Consolidation.Open() {
+		p.refuse(consolidating(t))
+	}
 	if !strings.HasPrefix(a.Path, team.GoalOrigin) {
 		changes, err := Differences(ctx, there, a.File, a.Redo)
 		if err != nil {
 			return err
 		}
 		p.Changes = changes.All
-		p.refuse(changes.Refused())
+		if p.Refusal == nil {
+			p.refuse(changes.Refused())
+		}
+	}
+	redone := map[string]bool{}
+	for _, c := range p.Changes {
+		if c.What == "task" && c.Does == ChangeRedo {
+			redone[c.Name] = true
+		}
 	}
 	there.View(func(s *team.State) {
-		p.Completed = s.Count(team.Completed)
+		p.Completed = s.Count(team.Completed) - len(redone)
 		for i := range p.Tasks {
 			if id, err := s.TaskID(team.ByName(p.Tasks[i].Name)); err == nil {
 				one, _ := s.Task(id)
 				p.Tasks[i].Status = string(one.Status)
+				if redone[one.Called()] {
+					p.Tasks[i].Status = string(team.Pending)
+				}
 			}
 		}
 	})

@@ -236,8 +236,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		return nil, &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s has ended meanwhile", name)}
 	case t.Consolidation.Open():
 		a.close()
-		return nil, team.Refuse(team.NotReady, "team %s is being consolidated", name).With(
-			team.Hint{Action: team.ActFinish, Team: name}, team.Hint{Action: team.ActRollBack, Team: name})
+		return nil, consolidating(t)
 	case o.Resume:
 		return a, nil
 	case over && len(o.Redo) > 0:
@@ -289,6 +288,12 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		}
 	}
 	return a, nil
+}
+
+// consolidating refuses a team with an unfinished consolidation.
+func consolidating(t team.Team) error {
+	return team.Refuse(team.NotReady, "team %s is being consolidated", t.Name).With(
+		team.Hint{Action: team.ActFinish, Team: t.Name}, team.Hint{Action: team.ActRollBack, Team: t.Name})
 }
 
 func nothingToRedo(name string) error {
