@@ -353,8 +353,12 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 	}
 	if len(s.strangers) > 0 && !w.advised {
 		w.advised = true
+		file := ""
+		if slices.Contains(s.strangers, w.aside(c).origin) {
+			file = ", or is the team file"
+		}
 		w.Advise(team.Note{Text: fmt.Sprintf("not committed, because it changed after the team "+
-			"finished or belongs to another team: %s", names(s.strangers)),
+			"finished or belongs to another team%s: %s", file, names(s.strangers)),
 			Hints: []team.Hint{{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.strangers}}})
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {

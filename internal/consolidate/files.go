@@ -97,6 +97,7 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 type aside struct {
 	folders []string // with everything below them
 	report  string   // path from the top; only while HEAD does not have it
+	origin  string   // path of the team file; what the user had not committed of it stays the user's
 }
 
 func (a aside) holds(r *repository, e entry) bool {
@@ -107,7 +108,8 @@ func (a aside) holds(r *repository, e entry) bool {
 // somebody names it, or if the last commit has one already. In that case the checks see it, and a
 // clone of a commit with an older report would differ from what passed.
 func (w *work) aside(c team.Consolidation) aside {
-	a := aside{folders: w.Except, report: worktree.From(w.repo.top, w.Replica.Team().Report)}
+	t := w.Replica.Team()
+	a := aside{folders: w.Except, report: worktree.From(w.repo.top, t.Report), origin: worktree.From(w.repo.top, t.Origin)}
 	for _, named := range slices.Concat(c.Include, c.Only) {
 		if named == a.report || strings.HasPrefix(a.report, named+"/") {
 			a.report = ""
@@ -235,7 +237,7 @@ func realPaths(dirs []string) []string {
 type selection struct {
 	ours      []string // the team's
 	both      []string // uncommitted when the team was created, and changed since
-	strangers []string // changed after the team finished, or another team's
+	strangers []string // changed after the team finished, or another team's, or the user's team file
 }
 
 // sort sorts the files that differ from HEAD.
@@ -292,9 +294,12 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		}
 		// The user has committed the former changes since, so the rest is the team's. A report is
 		// always written as a whole.
-		if committed == was || e.path == but.report {
+		switch {
+		case committed == was || e.path == but.report:
 			s.ours = append(s.ours, e.path)
-		} else {
+		case e.path == but.origin && !meant:
+			s.strangers = append(s.strangers, e.path)
+		default:
 			s.both = append(s.both, e.path)
 		}
 	}

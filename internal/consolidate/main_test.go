@@ -185,8 +185,9 @@ type lab struct {
 	procs   *proc.Register
 	replica *replica.Replica
 
-	isolated       bool // a member has a worktree of its own
-	clean, changes bool // see [team.Team]
+	origin         string // the team file
+	isolated       bool   // a member has a worktree of its own
+	clean, changes bool   // see [team.Team]
 }
 
 func newLab(t *testing.T) *lab {
@@ -217,7 +218,7 @@ func (l *lab) found(checks ...team.Check) {
 	for i, c := range []team.Command{
 		{Actor: team.User, Body: &team.CreateTeam{TeamID: "T1", Name: "demo",
 			Goal: "Port the parser\nto the new grammar", Dir: l.project, Checks: checks, Clean: l.clean,
-			Changes: l.changes, Base: Look(l.ctx, l.project)}},
+			Changes: l.changes, Origin: l.origin, Base: Look(l.ctx, l.project)}},
 		{Actor: "lead", Body: &team.SpawnMember{Name: "ann", Agent: team.External}},
 		{Actor: "lead", Body: &team.CreateTask{Subject: "port it"}},
 		{Actor: "ann", Body: &team.ClaimTask{Task: "1"}},

@@ -50,6 +50,35 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestTeamFileIsTheUsers checks that a team file that was not committed when the team was created,
+// and was changed since, is not the team's work, unless it is included.
+func TestTeamFileIsTheUsers(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.origin = filepath.Join(l.project, "demo.yaml")
+	l.write("demo.yaml", "name: demo\n")
+	l.found(team.Check{Name: "sees", Command: "test -f new.txt"})
+	l.write("new.txt", "the team's\n")
+	l.write("demo.yaml", "name: demo # mended\n")
+	p, err := LookPending(l.ctx, l.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.want(p.Files, "new.txt")
+	var notes []team.Note
+	o := l.options()
+	o.Advise = func(n team.Note) { notes = append(notes, n) }
+	l.finish()
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "A:new.txt")
+	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished or belongs to "+
+		"another team, or is the team file: demo.yaml" || !slices.Equal(notes[0].Hints[0].Paths, []string{"demo.yaml"}) {
+		t.Errorf("noted: %+v", notes)
+	}
+}
+
 // TestStrangersIncluded checks that a named file is committed whenever it changed.
 func TestStrangersIncluded(t *testing.T) {
 	t.Parallel()
