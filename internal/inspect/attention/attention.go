@@ -35,7 +35,7 @@ import (
 
 // Item is something that waits in a team.
 type Item struct {
-	Team string `json:"team"` // its name
+	Team string `json:"team"` // its name, or its id if another team has the name, too
 	team.Item
 }
 
@@ -80,13 +80,19 @@ type Found struct {
 // List returns what waits now, in the order of [Follower.Teams].
 func (f *Follower) List(ctx context.Context) ([]Item, error) {
 	found, err := f.Teams(ctx)
+	return waiting(found), err
+}
+
+// waiting returns what waits in the teams. The hint of an item names the team as the item does.
+func waiting(teams []Found) []Item {
 	items := []Item{}
-	for _, t := range found {
+	for _, t := range teams {
 		for _, i := range t.Items {
+			i.Hint.Team = t.Folder
 			items = append(items, Item{t.Folder, i})
 		}
 	}
-	return items, err
+	return items
 }
 
 // Teams returns the teams, sorted by name, each with what waits now. A damaged team has one item,
@@ -186,12 +192,7 @@ func (f *Follower) drop(name string, one *followed) {
 // be examined, and skips it.
 func (f *Follower) Wait(ctx context.Context) (items []Item, err error) {
 	return items, f.Watch(ctx, func(teams []Found) (done bool) {
-		items = nil
-		for _, t := range teams {
-			for _, i := range t.Items {
-				items = append(items, Item{t.Folder, i})
-			}
-		}
+		items = waiting(teams)
 		return ForUser(items)
 	})
 }
