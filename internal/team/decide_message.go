@@ -16,7 +16,8 @@ type SendMessage struct {
 	Metadata map[string]json.RawMessage
 }
 
-// Broadcast sends one message to all members but the sender.
+// Broadcast sends one message to all members but the sender. Where the user leads, a broadcast of the
+// user does not go to the lead.
 type Broadcast struct {
 	Intent   string
 	Priority string
@@ -72,6 +73,9 @@ func (b *Broadcast) decide(d *decision) error {
 		return err
 	}
 	to := d.others()
+	if d.Actor == User && d.lead().Agent == External && !d.ledBySession() { // the lead's inbox is the user's own
+		to = slices.DeleteFunc(to, func(n string) bool { return n == d.team.Lead })
+	}
 	if len(to) == 0 {
 		return refuse(NotReady, "there is nobody else in team %s yet", d.team.Name)
 	}
