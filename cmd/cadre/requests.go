@@ -142,7 +142,7 @@ func (a *app) planSubmit() *cobra.Command {
 				said("the plan of %s is submitted as %s", e.Member, e.Request))
 		})
 	})
-	actsAs(c)
+	c.Flags().String("as", "", "the member whose plan it is; a member's session may leave it out")
 	return c
 }
 
@@ -238,7 +238,7 @@ func (a *app) leaveCommand() *cobra.Command {
 	})
 	c.Flags().StringVar(&refuse, "refuse", "", "stay, for this reason")
 	c.Flags().StringVar(&reason, "reason", "", "a last word to the lead")
-	actsAs(c)
+	c.Flags().String("as", "", "the member that leaves; a member's session may leave it out")
 	return c
 }
 
