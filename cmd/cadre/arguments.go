@@ -83,8 +83,12 @@ func required(c *cobra.Command) string {
 }
 
 // flagMistake returns the error for a flag that cannot be read. It says what the flag takes, where
-// the library would show the error of a Go function.
+// the library would show the error of a Go function. If a word before the flag should be a command
+// and is none, that is the mistake: nobody knows the flags of such a command.
 func flagMistake(c *cobra.Command, err error) error {
+	if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() && c.Use == c.Name() {
+		return subcommand(c, words)
+	}
 	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
 		f := invalid.GetFlag()
 		takes := map[string]string{"int": wholeNumber, "int64": wholeNumber, "float64": "a number, such as 2.5",

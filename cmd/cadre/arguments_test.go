@@ -28,6 +28,11 @@ func TestArguments(t *testing.T) {
 		"foo":                       `"foo" is not a command; see: cadre help --all`,
 		"taks":                      `"taks" is not a command, did you mean task or wake?; see: cadre help --all`,
 		"task foo":                  `"task foo" is not a command; see: cadre task --help`,
+		"stauts --watch":            `"stauts" is not a command, did you mean status?; see: cadre help --all`,
+		"--json stauts demo -w":     `"stauts" is not a command, did you mean status?; see: cadre help --all`,
+		"task complete a --as ann":  `"task complete" is not a command, did you mean done?; see: cadre task --help`,
+		"--watch status":            "unknown flag: --watch; see: cadre --help",
+		"task --watch":              "unknown flag: --watch; see: cadre task --help",
 		"create x --dir /no/such":   "the directory /no/such does not exist. Create it, or name another one with --dir",
 		"create x --dir /dev/null":  "/dev/null is not a directory. Name one with --dir",
 	} {
