@@ -50,8 +50,15 @@ func (a *app) saying(c *cobra.Command, run func(c *cobra.Command, name string, t
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			if _, err := a.home.Folder(args[0]); err == nil {
-				return usage{fmt.Errorf("%s is a team, and the rest is missing: %s. To say just %s: %s", args[0],
-					syntax(c, args[0]), args[0], strings.Join(append(called(c), "TEAM", args[0]), " "))}
+				meant := "To say just"
+				switch c.Name() {
+				case "add":
+					meant = "For a task called"
+				case "spawn":
+					meant = "For a member called"
+				}
+				return usage{fmt.Errorf("%s is a team, and the rest is missing: %s. %s %s: %s", args[0],
+					syntax(c, args[0]), meant, args[0], strings.Join(append(called(c), "TEAM", args[0]), " "))}
 			}
 		}
 		name, args, err := a.split(c, args, 1)
