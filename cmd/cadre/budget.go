@@ -176,7 +176,7 @@ func (a *app) printBudget(of *engine.Team, member string) error {
 			return w.Printf("%s has no budget of its own, and spent nothing\n", member)
 		}
 		t := render.Table{Spare: []string{"LEFT"}, Numbers: []string{"LIMIT", "SPENT", "LEFT"}}
-		t.Row("WHOSE", "BUDGET", "LIMIT", "SPENT", "LEFT", "")
+		t.Row("WHOSE", "BUDGET", "LIMIT", "SPENT", "LEFT", "USED")
 		for _, l := range all {
 			whose, most, left, note := l.Member, "none", "", ""
 			if whose == "" {
