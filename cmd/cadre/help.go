@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -26,8 +30,8 @@ var dailyCommands = []dailyGroup{
 	{"Find out what is wrong", []string{"doctor"}},
 }
 
-// daily writes the help that fits one screen.
-func (a *app) daily() error {
+// daily writes the help that fits one screen. next is its line about what to try, or "" for a first run.
+func (a *app) daily(next string) error {
 	w := a.out.Writer
 	w.Printf("Teams of coding agents that survive crashes and restarts.\n\nUsage: cadre COMMAND\n")
 	for _, group := range dailyCommands {
@@ -37,8 +41,33 @@ func (a *app) daily() error {
 			w.Printf("  %-12s %s\n", name, sanitize.Hanging{Text: commands[i].build(a).Short, At: 15, Indent: 15})
 		}
 	}
-	return w.Printf("\nTry it, without a model: cadre run --template hello\n" +
-		"One command: cadre COMMAND --help. All: cadre help --all\n")
+	return w.Printf("\n%s\nOne command: cadre COMMAND --help. All: cadre help --all\n",
+		cmp.Or(next, "Try it, without a model: cadre run --template hello"))
+}
+
+// here returns a line about the unfinished teams of the directory, with the command that shows them. It
+// returns "" where there are none, or where they cannot be read: the help is of use without.
+func (a *app) here(ctx context.Context) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	teams, err := a.engine().Here(ctx, dir)
+	switch {
+	case err != nil || len(teams) == 0:
+		return ""
+	case len(teams) > 1:
+		return fmt.Sprintf("%d unfinished teams work here: cadre ls", len(teams))
+	}
+	of, err := a.engine().Look(ctx, teams[0].Name)
+	if err != nil {
+		return ""
+	}
+	defer of.Close()
+	if of.Hosted() {
+		return fmt.Sprintf("Team %s is running: cadre watch", teams[0].Name)
+	}
+	return fmt.Sprintf("Team %s is unfinished: cadre status", teams[0].Name)
 }
 
 // fitted makes help print the text of whole in the terminal's width.

@@ -50,3 +50,44 @@ func TestHelpFitsAScreen(t *testing.T) {
 		t.Errorf("cadre help --all does not contain the whole text:\n%s", all)
 	}
 }
+
+// TestTeamsHere checks that cadre alone names the unfinished team of the directory, on a terminal, in one
+// line instead of what to try first.
+func TestTeamsHere(t *testing.T) {
+	if !terminals {
+		t.Skip("needs a terminal")
+	}
+	home, dir := t.TempDir(), t.TempDir()
+	on := func(dir string, args ...string) string {
+		t.Helper()
+		r := call{args: args, dir: dir, env: []string{"HOME=" + home, "TERM=dumb"}, onTerm: true}.run(t)
+		if r.code != done {
+			t.Fatalf("%q: %d: %s", args, r.code, r.out)
+		}
+		return strings.ReplaceAll(string(r.out), "\r\n", "\n")
+	}
+	alone := on(dir)
+	const first = "Try it, without a model: cadre run --template hello"
+	says := func(want string) {
+		t.Helper()
+		if got := on(dir); got != strings.Replace(alone, first, want, 1) {
+			t.Errorf("want %q in:\n%s", want, got)
+		}
+	}
+	on(dir, "create", "one")
+	says("Team one is unfinished: cadre status")
+	if got := on(t.TempDir()); got != alone {
+		t.Errorf("elsewhere it shows:\n%s", got)
+	}
+	on(dir, "create", "two")
+	says("2 unfinished teams work here: cadre ls")
+	on(dir, "abort", "two", "--yes")
+	piped := call{dir: dir, env: []string{"HOME=" + home}}.run(t)
+	if strings.Contains(string(piped.out), "one") {
+		t.Errorf("in a pipe it names the team:\n%s", piped.out)
+	}
+	on(dir, "spawn", "one", "ann", "--agent", "shell", "--wait")
+	says("Team one is running: cadre watch")
+	on(dir, "abort", "one", "--yes")
+	says(first)
+}

@@ -117,7 +117,11 @@ func (a *app) root(args []string) *cobra.Command {
 			if asked {
 				return a.printVersion()
 			}
-			return a.daily()
+			next := ""
+			if a.out.terminal() {
+				next = a.here(c.Context())
+			}
+			return a.daily(next)
 		},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) (err error) {
 			if asked || c.Name() == "version" { // which needs no folders
@@ -142,7 +146,7 @@ func (a *app) root(args []string) *cobra.Command {
 	root.SetHelpCommand(helpCommand(usual))
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
 		if c == root {
-			a.daily()
+			a.daily("")
 			return
 		}
 		usual(c, args)

@@ -62,6 +62,9 @@ func (t *Team) EnsureHost(ctx context.Context, members ...string) error {
 	return l.Ensure(ctx, members...)
 }
 
+// Hosted reports whether a process runs the sessions of the team's members.
+func (t *Team) Hosted() bool { return host.Hosted(t.Hosts()) }
+
 // Ensure does the same as [Team.EnsureHost].
 func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 	if !host.Hosted(l.team.Hosts()) {

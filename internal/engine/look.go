@@ -101,6 +101,12 @@ func (e *Engine) Unfinished(ctx context.Context) (open []team.Team, err error) {
 	return open, nil
 }
 
+// Here returns the unfinished teams whose project is the directory, named as [Engine.Unfinished] does.
+func (e *Engine) Here(ctx context.Context, dir string) ([]team.Team, error) {
+	open, err := e.Unfinished(ctx)
+	return inProject(dir, open), err
+}
+
 // WhichError is returned where no team is named and it is not clear which one is meant.
 type WhichError struct {
 	Unfinished []team.Team // teams that have not ended
