@@ -289,8 +289,11 @@ func (h *Host) Run(ctx context.Context) error {
 	stop()
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack+h.StopGrace)
 	defer cancel()
-	why := "its host ended"
-	if errors.Is(context.Cause(ctx), ErrPaused) {
+	why := team.RunEndedReason
+	switch {
+	case failure != nil:
+		why = "its host ended"
+	case errors.Is(context.Cause(ctx), ErrPaused):
 		why = team.PausedReason
 	}
 	return errors.Join(failure, h.leave(out, why))
@@ -333,7 +336,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 		case !r.wanted[name]:
 			why := r.unrun
 			if m.Exhausted != "" {
-				why = "its budget was spent"
+				why = team.BudgetSpentReason
 			}
 			s.stop(stopDetach, why, h.StopGrace)
 		default:
@@ -541,11 +544,14 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 }
 
 // do sends a command as the host, from any goroutine. A refusal does not fail the host: the state
-// has changed, and the next look shows how.
+// has changed, and the next look shows how. A command that comes after the end of its member or
+// team is not worth a line.
 func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 	_, err := h.send(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: inWords(body)})
 	if code := team.CodeOf(err); code != "" {
-		h.Log(fmt.Sprintf("refused: %v", err))
+		if code != team.Finished {
+			h.Log(fmt.Sprintf("refused: %v", err))
+		}
 		return nil
 	}
 	return err

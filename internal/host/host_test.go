@@ -59,6 +59,20 @@ func TestTheEndOfAHost(t *testing.T) {
 	}
 }
 
+// TestEndOfRun: a host that ends in order while the team can continue records that its members'
+// run ended, and not that a host died.
+func TestEndOfRun(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, spawn("ann"))
+	h := s.start("h1", scripted(obedient))
+	s.untilStatus("ann", team.Idle)
+	h.wait()
+	s.untilStatus("ann", team.Spawning)
+	if m := s.member("ann"); m.Summary != team.RunEndedReason || m.Host != "" {
+		t.Errorf("ann is %+v", m)
+	}
+}
+
 // stubborn is an agent whose sessions take all the time that they get to end.
 type stubborn struct{ scripted }
 

@@ -179,8 +179,13 @@ func ofMember(e team.Event) (line string, is bool) {
 		}
 		return fmt.Sprintf("%s is %s", e.Member, e.Status), true
 	case *team.MemberDetached:
-		if e.Reason == team.PausedReason {
+		switch e.Reason {
+		case team.PausedReason:
 			return e.Member + " is paused", true
+		case team.RunEndedReason:
+			return e.Member + " is paused: the run ended", true
+		case team.BudgetSpentReason:
+			return e.Member + " is paused: its budget is spent; it starts again when the budget is raised", true
 		}
 		return e.Member + " will be started again" + tail(e.Reason), true
 	case *team.HandoverRequested:

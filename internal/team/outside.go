@@ -46,6 +46,12 @@ const Away Phase = "offline"
 // PausedReason is the reason for the end of a session whose team was stopped to be resumed later.
 const PausedReason = "the team was paused"
 
+// The other reasons for the end of a session that a host gives, and that a log explains.
+const (
+	RunEndedReason    = "the run ended"        // in order, while the team can continue
+	BudgetSpentReason = "its budget was spent" // its own budget; it continues when that is raised
+)
+
 // Standing returns the member's phase, from what was recorded and what was seen.
 func (s *State) Standing(member string, o *Outside) Phase {
 	m := s.member(member)
@@ -62,6 +68,8 @@ func (s *State) Standing(member string, o *Outside) Phase {
 	case m.Name == s.team.Lead && (s.team.LeadLost != 0 || s.leadGone(o)):
 		return Away
 	case life == LifePaused && !o.Hosted:
+		return Paused
+	case m.Status == Spawning && m.Exhausted != "": // a host starts it when its budget is raised
 		return Paused
 	}
 	return s.Phase(member)

@@ -105,6 +105,28 @@ func TestThePageDrawsTheStates(t *testing.T) {
 	}
 }
 
+// TestSpentBudgetPauses: a member whose own budget is spent is not shown as spawning while a host
+// runs its team, because no host starts it before its budget is raised.
+func TestSpentBudgetPauses(t *testing.T) {
+	s := &State{}
+	apply := func(events ...Event) { s.Apply(&Record{Seq: s.Seq() + 1, ID: "r", At: 1, Events: events}) }
+	apply(&TeamCreated{Team: Team{ID: "t", Name: "demo", Lead: "lead"}, Lead: Member{Name: "lead", Agent: External,
+		Status: Active}}, &MemberSpawned{Member: Member{Name: "ann", Agent: Shell, Status: Active, Incarnation: 1}})
+	hosted := &Outside{Hosted: true}
+	is := func(when string, want Phase) {
+		t.Helper()
+		if got := s.Standing("ann", hosted); got != want {
+			t.Errorf("%s ann is %s, not %s", when, got, want)
+		}
+	}
+	apply(&MemberBudgetExhausted{Member: "ann", What: "time"})
+	is("until its session ends", Phase(Active))
+	apply(&MemberDetached{Member: "ann", Reason: BudgetSpentReason})
+	is("after its budget was spent", Paused)
+	apply(&MemberBudgetChanged{Member: "ann"})
+	is("after its budget was raised", Phase(Spawning))
+}
+
 // TestMovesAreATable: no two moves are the same. Every status in the tables can be reached and,
 // except for the last ones, left.
 func TestMovesAreATable(t *testing.T) {
