@@ -73,7 +73,8 @@ func ofTeam(e team.Event) (line string, is bool) {
 	case *team.BudgetExhausted:
 		return "the budget is spent: " + e.What, true
 	case *team.BudgetAlerted:
-		return fmt.Sprintf("%d %% of the budget%s is spent: %s", e.Percent, prefixed(" of ", e.Member), e.What), true
+		return fmt.Sprintf("%d %% of the %s of %s is spent", e.Percent, team.BudgetWord(e.What),
+			cmp.Or(e.Member, "the team")), true
 	case *team.MemberBudgetChanged:
 		return e.Member + " has a new budget", true
 	case *team.MemberBudgetExhausted:

@@ -70,6 +70,8 @@ func TestLines(t *testing.T) {
 		&team.TaskClaimed{Task: "4"},
 		&team.TaskUpdated{Task: "5", Owner: new("bob"), Priority: new("high"), Description: new("all"),
 			AddBlockedBy: []string{"1", "2"}, RemoveBlocks: []string{"3"}, Was: &team.TaskWas{Priority: new("low")}},
+		&team.BudgetAlerted{Member: "bob", What: "time", Percent: 50},
+		&team.BudgetAlerted{What: "cost", Percent: 80},
 		&team.GapNoticed{Source: "the lead's stream", Reason: "the connection was lost"},
 	}}
 	want := []string{
@@ -100,6 +102,8 @@ func TestLines(t *testing.T) {
 		"bob is back",
 		"somebody took task 4",
 		"task 5 changed: description, owner bob, priority low → high, blocked by task 1, 2, no longer blocks task 3",
+		"50 % of the time budget of bob is spent",
+		"80 % of the cost budget of the team is spent",
 		"something of the lead's stream was missed: the connection was lost",
 	}
 	got := render.Lines(r, nil)

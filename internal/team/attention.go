@@ -426,9 +426,8 @@ func (a *attention) rest() {
 			if msg := s.messages[m.Late[0]]; msg != nil {
 				item.Since = max(msg.SentAt, msg.ResentAt)
 			}
-			a.add(item, "%s for %s for more than %s.", word(len(m.Late), "1 message waits",
-				strconv.Itoa(len(m.Late))+" messages wait"), m.Name,
-				span(a.t.Timing.OrDefaults().Undelivered))
+			a.add(item, "%s has not received %s for %s.", m.Name, word(len(m.Late), "1 message",
+				strconv.Itoa(len(m.Late))+" messages"), span(a.t.Timing.OrDefaults().Undelivered))
 		}
 	}
 	if a.o != nil && len(a.o.Stale) > 0 {

@@ -250,8 +250,8 @@ func TestAttention(t *testing.T) {
 			&SetBudget{Budget: Budget{Tokens: 1000, CostMicroUSD: 1e6, Time: 1000 * time.Second}}, shell("ann"), hosted,
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 499, CostMicroUSD: 800_000}}},
 			outside: alive(), now: 900,
-			want: "budget_low for user since 0 → raise_budget: 80 % of the cost budget is spent ($0.80 of " +
-				"$1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget is spent (14 min of " +
+			want: "budget_low for user since 0 → raise_budget: 80 % of the cost budget of the team is spent ($0.80 of " +
+				"$1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget of the team is spent (14 min of " +
 				"16 min).\n"},
 		{name: "budgets of members", history: history{&SpawnMember{Name: "ann", Agent: Shell,
 			Budget: Budget{Tokens: 10}},
@@ -275,7 +275,7 @@ func TestAttention(t *testing.T) {
 		{name: "late messages", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&SendMessage{To: "eve", Body: "x"}, &SendMessage{To: "eve", Body: "y"}, 400, &MarkLate{Member: "eve"}},
 			outside: alive(), now: 500,
-			want: "late for user since 3 → resend eve: 2 messages wait for eve for more than 5 min.\n"},
+			want: "late for user since 3 → resend eve: eve has not received 2 messages for 5 min.\n"},
 		{name: "facts that changed", history: history{shell("ann"), hosted}, outside: &Outside{Hosted: true,
 			Stale: []string{"go.mod", "schema"}},
 			want: "facts for user since 0 → record_facts: Facts changed since the team took note of them: go.mod, " +

@@ -161,7 +161,7 @@ func (d *decision) checkMemberBudget(m *Member, u Usage) {
 
 // memberSpent records that the member's own budget is spent.
 func (d *decision) memberSpent(m *Member, what string) {
-	budget := budgetWord(what)
+	budget := BudgetWord(what)
 	d.emit(&MemberBudgetExhausted{Member: m.Name, What: what})
 	held, after := d.holds(m.Name), ""
 	switch external := m.Agent == External; {
@@ -277,7 +277,7 @@ func (u Spent) reached(percent int64) bool {
 
 // said puts into words how much is spent of whose budget.
 func (u Spent) said(whose string, percent int64) string {
-	return fmt.Sprintf("%d %% of the %s of %s is spent (%s).", percent, budgetWord(u.What), whose, u)
+	return fmt.Sprintf("%d %% of the %s of %s is spent (%s).", percent, BudgetWord(u.What), whose, u)
 }
 
 // checkAt returns when the time of the budget must be checked next; 0 for never.
@@ -313,7 +313,7 @@ func (b Budget) spent(u Usage, since, now Time) string {
 // affordable refuses what would start new work on a spent budget of the team.
 func (d *decision) affordable() error {
 	if what := d.team.BudgetSpent(d.At); what != "" {
-		return Refuse(Exhausted, "the %s of team %s is spent", budgetWord(what), d.team.Name).
+		return Refuse(Exhausted, "the %s of team %s is spent", BudgetWord(what), d.team.Name).
 			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Budget: what})
 	}
 	return nil
@@ -322,12 +322,13 @@ func (d *decision) affordable() error {
 // affords refuses what would start new work of a member whose own budget is spent.
 func (d *decision) affords(m *Member) error {
 	if what := m.BudgetSpent(d.At); what != "" {
-		return Refuse(Exhausted, "the %s of %s is spent", budgetWord(what), m.Name).
+		return Refuse(Exhausted, "the %s of %s is spent", BudgetWord(what), m.Name).
 			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Member: m.Name, Budget: what})
 	}
 	return nil
 }
 
-func budgetWord(what string) string {
+// BudgetWord names one part of a budget: tokens, cost or time.
+func BudgetWord(what string) string {
 	return map[string]string{"tokens": "token budget", "cost": "cost budget", "time": "time budget"}[what]
 }

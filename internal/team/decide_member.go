@@ -116,7 +116,7 @@ func (d *decision) succeeds(m *Member, name string) error {
 	spending := m.Budget.spending(m.Inherited, m.BudgetFrom, d.At)
 	m.Alerted = stillTold(spending, old.Alerted, "")
 	if what := m.Budget.spent(m.Inherited, m.BudgetFrom, d.At); what != "" {
-		return Refuse(Exhausted, "the %s of %s is spent, and %s would inherit it", budgetWord(what), name, m.Name).
+		return Refuse(Exhausted, "the %s of %s is spent, and %s would inherit it", BudgetWord(what), name, m.Name).
 			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Member: name, Budget: what})
 	}
 	return nil

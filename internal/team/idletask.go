@@ -20,7 +20,7 @@ func (s *State) standing(t *Task) string {
 		return fmt.Sprintf("%s is assigned to %s, which was not spawned yet.", name, t.Owner)
 	case s.spent(t.Owner):
 		return fmt.Sprintf("%s is assigned to %s, and the %s of %s is spent.", name, owner.Name,
-			budgetWord(owner.Exhausted), owner.Name)
+			BudgetWord(owner.Exhausted), owner.Name)
 	case owner != nil:
 		return fmt.Sprintf("%s is assigned to %s, which is %s.", name, owner.Name, owner.Status)
 	case t.Role != "":
