@@ -77,7 +77,11 @@ func (v verdict) write(w *sanitize.Writer) error {
 			w.Printf("  set aside: %s\n", path)
 		}
 	case v.Healthy:
-		w.Printf("%s is whole: %d records in %d segments, the snapshot at %d\n", v.Team, v.Last, v.Segments, v.Snapshot)
+		snapshot := "no snapshot yet"
+		if v.Snapshot > 0 {
+			snapshot = fmt.Sprintf("the snapshot at record %d", v.Snapshot)
+		}
+		w.Printf("%s is whole: %s, %s\n", v.Team, plural(int(v.Last), "record"), snapshot)
 		if v.Rebuilt > 0 {
 			w.Printf("%s in Claude Code's folders did not match the team, and were written again\n",
 				plural(v.Rebuilt, "file"))

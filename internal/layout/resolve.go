@@ -129,8 +129,12 @@ func (e *ElsewhereError) Error() string {
 	for _, k := range e.Teams {
 		all = append(all, fmt.Sprintf("%s in %s", k.Team.ID, k.Team.Dir))
 	}
-	return fmt.Sprintf("the project of %s has no team %s. Another project has: %s. To name that team from here, give "+
-		"its id", e.Dir, e.Name, strings.Join(all, ", "))
+	others := "Another project has one"
+	if len(all) > 1 {
+		others = fmt.Sprintf("%d other projects have one", len(all))
+	}
+	return fmt.Sprintf("the project of %s has no team %s. %s. Give the id: %s", e.Dir, e.Name, others,
+		strings.Join(all, ", "))
 }
 
 func (e *ElsewhereError) Unwrap() error { return &team.Error{Code: team.NotFound, Text: e.Error()} }
