@@ -117,17 +117,16 @@ func (p *progress) await(r *team.Record, of *engine.Team) {
 	for _, one := range all {
 		h := team.Hint{Action: team.ActClaimTask, Team: of.Team().Name, Task: one.Task.ID, TaskName: one.Task.Name,
 			Member: one.Members[0]}
-		what := "waits for " + strings.Join(one.Members, " or ")
+		what := "waits for member " + strings.Join(one.Members, " or ") + ". To take it"
 		if one.Task.Status == team.InProgress {
-			h.Action, what = team.ActCompleteTask, "is in progress by "+one.Members[0]
+			h.Action, what = team.ActCompleteTask, "is in progress by member "+one.Members[0]+". To complete it"
 		}
 		types := command(h).line
 		if h.Action == team.ActCompleteTask {
 			types += " --as " + one.Members[0]
 		}
 		p.printf("%s  %s %s\n            %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
-			sanitize.Hanging{Text: fmt.Sprintf("Task %s %s, outside of this run. %s types:", one.Task.Called(), what,
-				one.Members[0]), At: textColumn + 2, Indent: textColumn}, types)
+			sanitize.Hanging{Text: fmt.Sprintf("Task %s %s:", one.Task.Called(), what), At: textColumn + 2, Indent: textColumn}, types)
 	}
 }
 

@@ -176,7 +176,7 @@ func (a *app) planList() *cobra.Command {
 				if p := m.Plan; p.Required || p.State != "" {
 					one := planned{m.Name, cmp.Or(p.State, "missing"), p.Request, p.Text, p.Feedback, p.AskedAt}
 					plans = append(plans, one)
-					rows = append(rows, history.Plan{Member: one.Member, State: one.State, Request: one.Request,
+					rows = append(rows, history.Plan{Member: one.Member, State: cmp.Or(p.State, "no plan yet"), Request: one.Request,
 						Plan: one.Plan, Feedback: one.Feedback, AskedAt: one.AskedAt})
 				}
 			}
