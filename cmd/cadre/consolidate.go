@@ -275,8 +275,15 @@ func writeSealed(w *sanitize.Writer, r *consolidate.Record) error {
 	if len(checks) > 0 {
 		passed = "; checks: " + strings.Join(checks, ", ")
 	}
-	return w.Printf("team %s is complete: %s; %s by %s%s\n", r.Name, what, plural(len(r.Tasks), "task"),
-		plural(len(r.Members), "member"), passed)
+	who := map[string]bool{}
+	for _, t := range r.Tasks {
+		who[t.By] = true
+	}
+	by := ""
+	if delete(who, ""); len(who) > 0 {
+		by = " by " + plural(len(who), "member")
+	}
+	return w.Printf("team %s is complete: %s; %s%s%s\n", r.Name, what, plural(len(r.Tasks), "task"), by, passed)
 }
 
 // reached describes the state of an unfinished consolidation.

@@ -161,11 +161,11 @@ func TestReached(t *testing.T) {
 // checked.
 func TestSealedText(t *testing.T) {
 	for want, r := range map[string]*consolidate.Record{
-		"team demo is complete: nothing was committed; 0 tasks by 1 member\n": {Name: "demo",
+		"team demo is complete: nothing was committed; 0 tasks\n": {Name: "demo",
 			Members: make([]consolidate.Member, 1)},
-		"team demo is complete: commit 0123456789ab, 1 file; 2 tasks by 2 members; checks: vet, test\n": {Name: "demo",
-			Commit: "0123456789abcdef", Files: 1, Tasks: make([]consolidate.Task, 2),
-			Members: make([]consolidate.Member, 2),
+		"team demo is complete: commit 0123456789ab, 1 file; 2 tasks by 1 member; checks: vet, test\n": {Name: "demo",
+			Commit: "0123456789abcdef", Files: 1, Tasks: []consolidate.Task{{By: "ann"}, {By: "ann"}},
+			Members: make([]consolidate.Member, 2), // the lead did none of the tasks
 			Checks:  []consolidate.Checked{{Name: "vet"}, {Name: "test"}}},
 	} {
 		if got := printing(t, func(w *sanitize.Writer) error { return writeSealed(w, r) }); got != want {
