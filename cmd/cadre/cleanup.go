@@ -27,9 +27,10 @@ func (a *app) cleanupCommand() *cobra.Command {
 	c := a.onTeam(0, &cobra.Command{
 		Use: "cleanup [TEAM]", Short: "Remove a team and its files",
 		Long: `Remove a team: its folder with its history, and its files in Claude Code's folders. It is refused while
-a teammate runs. With --force the sessions are ended first. It is safe to repeat.
+a teammate runs or can be resumed; --force ends the sessions first, and removes the team. It is safe to repeat.
 
-On a terminal you are asked first; --yes skips the question. A script needs --yes or --force.
+On a terminal you are asked first; --yes skips the question, and still refuses a team whose teammates can be resumed. A
+script needs --yes or --force.
 
 The team's branches stay in the repository, and are listed: cadre/TEAM with its checkpoints, and the branches of
 members with worktrees. --branches removes them, and prints the commit of each. Branches that are checked out stay. So
@@ -46,8 +47,8 @@ A team whose project directory is missing is removed only with --force. Its work
 Example:
   cadre cleanup demo --branches
 
-Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2:
-will not work.`,
+Exit status 0: the team is removed. 1: not now: a teammate runs or can be resumed, or branches stay because
+commits would be lost. 2: will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		if !how.Branches { // branches of a removed team are found by its name
 			sure, err := a.sure(name, yes)
