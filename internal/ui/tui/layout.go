@@ -2,6 +2,7 @@ package tui
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
@@ -19,6 +20,7 @@ type column struct {
 	right bool // numbers are aligned to the right
 	most  int  // columns of the terminal; 0 for any number
 	flex  bool // it gets what the others leave; one column of a table is
+	tail  bool // a long cell is cut in the middle: names often differ at their ends
 	spare int  // a narrow table leaves out the columns with the highest number first; 0 for never
 }
 
@@ -128,6 +130,9 @@ func (t *table) row(cells []cell, widths []int, selected bool) string {
 			continue
 		}
 		text := render.Cut(cells[i].text, w)
+		if t.columns[i].tail {
+			text = cutMiddle(cells[i].text, w)
+		}
 		space := max(0, w-render.Width(text))
 		look := cells[i].look
 		if selected {
@@ -143,6 +148,38 @@ func (t *table) row(cells []cell, widths []int, selected bool) string {
 		}
 	}
 	return b.String()
+}
+
+// cutMiddle shortens a text to that many columns and keeps its beginning and its end.
+func cutMiddle(text string, width int) string {
+	if render.Cut(text, width) == text || width < 5 {
+		return render.Cut(text, width)
+	}
+	end := len(text)
+	for used := 0; end > 0; {
+		r, size := utf8.DecodeLastRuneInString(text[:end])
+		if used += sanitize.Columns(r); used > (width-1)/2 {
+			break
+		}
+		end -= size
+	}
+	for end < len(text) { // a mark stays with its letter
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if sanitize.Columns(r) > 0 && r != '\u200d' {
+			break
+		}
+		end += size
+	}
+	rest := text[end:]
+	return render.Cut(text, width-widest(rest)) + rest
+}
+
+// widest returns the most columns that a terminal may give to the text.
+func widest(text string) (columns int) {
+	for _, r := range text {
+		columns += sanitize.Columns(r)
+	}
+	return columns
 }
 
 // line is one line of two parts, of which the right one ends at the right edge. The left part is cut

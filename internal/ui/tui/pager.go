@@ -45,7 +45,16 @@ func (m *Model) help() tea.Cmd {
 		}
 		t.rows = append(t.rows, []cell{{shown(k.names[0]), strong}, {strings.Join(others, ", "), faint}, does})
 	}
-	text = append(text, t.lines(m.width, len(t.rows)+1)...)
+	widths := t.widths(m.width - len("  "))
+	text = append(text, t.lines(m.width, 2)[0])
+	for _, row := range t.rows {
+		does := row[2]
+		for _, part := range wrap(does.text, widths[2]) {
+			row[2] = cell{part, does.look}
+			text = append(text, "  "+t.row(row, widths, false))
+			row = []cell{{}, {}, {}}
+		}
+	}
 	m.overlay = &pager{title: "Keys", text: text}
 	return nil
 }

@@ -114,7 +114,7 @@ func (m *Model) wideTeam(width, height int) []string {
 }
 
 func (m *Model) memberTable() table {
-	t := table{columns: []column{{head: "MEMBER", most: 20}, {head: "STATUS", most: 13}, {head: "FOR", right: true},
+	t := table{columns: []column{{head: "MEMBER", most: 20, tail: true}, {head: "STATUS", most: 13}, {head: "FOR", right: true},
 		{head: "WORKS ON", flex: true}, {head: "MODEL", most: 18, spare: 6}, {head: "TOKENS", right: true, spare: 4},
 		{head: "COST", right: true, spare: 3}, {head: "CTX", right: true, spare: 2},
 		{head: "MAIL", right: true, spare: 1}}, selected: m.memberIndex()}
@@ -145,7 +145,7 @@ func (m *Model) memberTable() table {
 }
 
 func (m *Model) taskTable() table {
-	t := table{columns: []column{{head: "TASK", most: 16}, {head: "STATUS", most: 22}, {head: "OWNER", most: 12, spare: 1},
+	t := table{columns: []column{{head: "TASK", most: 16, tail: true}, {head: "STATUS", most: 22}, {head: "OWNER", most: 12, spare: 1},
 		{head: "TRY", right: true, spare: 2}, {head: "SUBJECT", flex: true}}, selected: m.taskIndex()}
 	for _, one := range m.team.tasks {
 		try, look, subject := "", plain, one.subject

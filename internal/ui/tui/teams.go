@@ -11,13 +11,22 @@ import (
 
 // teamsBody shows the list of teams in its three sections, which are always there.
 func (m *Model) teamsBody(width, height int) []string {
-	t := table{columns: []column{{head: "TEAM", most: 24}, {head: "STATE", most: 24}, {head: "TASKS", right: true},
+	t := table{columns: []column{{head: "TEAM", most: 24, tail: true},
+		{head: "PROJECT", most: 24, tail: true}, {head: "STATE", most: 24}, {head: "TASKS", right: true},
 		{head: "MEMBERS", right: true, spare: 5}, {head: "NEEDS", right: true}, {head: "TOKENS", right: true, spare: 4},
 		{head: "COST", right: true, spare: 3}, {head: "CHANGED", right: true, spare: 2}, {head: "GOAL", flex: true,
 			spare: 1}},
 		selected: m.teamIndex(), headless: true}
+	named := map[string]int{}
 	for _, one := range m.teams {
-		t.rows = append(t.rows, m.teamCells(one))
+		named[one.name]++
+	}
+	for _, one := range m.teams {
+		project := "" // the column is left out where no name stands twice
+		if named[one.name] > 1 {
+			project = one.project
+		}
+		t.rows = append(t.rows, m.teamCells(one, project))
 	}
 	rows := t.lines(width, len(t.rows)+1)
 	head := t
@@ -74,7 +83,7 @@ func (m *Model) emptySection(s section) string {
 	return "No team has ended."
 }
 
-func (m *Model) teamCells(one teamRow) []cell {
+func (m *Model) teamCells(one teamRow, project string) []cell {
 	needs := cell{}
 	if one.needs > 0 {
 		needs = cell{strconv.Itoa(one.needs), waits}
@@ -83,7 +92,7 @@ func (m *Model) teamCells(one teamRow) []cell {
 	if one.updated > 0 {
 		changed = age(m.now.Sub(one.updated))
 	}
-	return []cell{{one.name, strong}, {one.state, stateStyle(one.state)},
+	return []cell{{one.name, strong}, {project, faint}, {one.state, stateStyle(one.state)},
 		{fmt.Sprintf("%d/%d", one.done, one.tasks), plain}, {nonzero(one.members), plain}, needs,
 		{tokens(one.usage), faint}, {cost(one.usage), faint}, {changed, faint}, {one.goal, faint}}
 }

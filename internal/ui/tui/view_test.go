@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/inspect/attention"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
@@ -68,12 +70,68 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// widest returns the most columns that a terminal may give to the line.
-func widest(line string) (columns int) {
-	for _, r := range line {
-		columns += sanitize.Columns(r)
+// TestTwins: rows of which the names are alike can be told apart at the usual size: teams of one name
+// by their projects, and tasks by the ends of their names.
+func TestTwins(t *testing.T) {
+	s := newStory(t)
+	for i := range 12 {
+		s.do(team.User, &team.CreateTask{Name: fmt.Sprintf("lint-module-number-%02d", i), Subject: "lint"})
 	}
-	return columns
+	x := newScreen(s, 80, 24)
+	var teams []teamRow
+	for _, dir := range []string{"/home/kim/work/first/parser", "/home/kim/work/second/parser"} {
+		o := catalog.Overview{ID: dir, Name: "release", Project: dir, Status: team.TeamActive, Tasks: map[string]int{}}
+		teams = append(teams, rowOf(attention.Found{Folder: dir, Overview: o}))
+	}
+	x.send(teamsMsg{teams: append(teams, rowOf(s.listed()))})
+	frame := stripped(strings.Join(x.frame(), "\n"))
+	for _, want := range []string{"/home/kim/wo…irst/parser", "/home/kim/wo…cond/parser"} {
+		if !strings.Contains(frame, want) {
+			t.Errorf("the teams do not show %s:\n%s", want, frame)
+		}
+	}
+	x.send(teamsMsg{teams: []teamRow{rowOf(s.listed())}})
+	x.open(s)
+	x.keys("2")
+	frame = stripped(strings.Join(x.frame(), "\n"))
+	for i := range 12 {
+		if want := fmt.Sprintf("lint-mod…mber-%02d ", i); !strings.Contains(frame, want) {
+			t.Errorf("the tasks do not show %s:\n%s", want, frame)
+		}
+	}
+}
+
+// TestHelpIsWhole: the help shows every text to its end, whatever the width.
+func TestHelpIsWhole(t *testing.T) {
+	for _, size := range sizes {
+		for _, ended := range []bool{false, true} {
+			s := newStory(t)
+			x := newScreen(s, size[0], size[1])
+			x.open(s)
+			x.team.ended = ended
+			x.keys("?")
+			text := stripped(strings.Join(x.overlay.text, " "))
+			if strings.Contains(text, "…") {
+				t.Errorf("at %v the help is cut:\n%s", size, strings.Join(x.overlay.text, "\n"))
+			}
+			if want := "only coordinates"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) && size[0] > 40 {
+				t.Errorf("at %v the help lacks %q", size, want)
+			}
+		}
+	}
+}
+
+func TestCutMiddle(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{{"short", 5, "short"}, {"lint-module-01", 9, "lint…e-01"}, {"lint-module-01", 10, "lint-…e-01"},
+		{"文書を更新する", 9, "文書…する"}, {"lint-module-01", 4, "lin…"}, {"aaaaaaaaae\u0301", 5, "aa…ae\u0301"}} {
+		if got := cutMiddle(c.text, c.width); got != c.want || widest(got) > c.width {
+			t.Errorf("%q in %d columns is %q, not %q", c.text, c.width, got, c.want)
+		}
+	}
 }
 
 func compare(t *testing.T, name, got string) {
