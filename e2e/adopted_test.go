@@ -109,7 +109,7 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 			}
 			p.next()
 			over := w.cadre("observe", "--claude-team", p.name)
-			if over.code != 0 || !strings.Contains(over.err, "is over") {
+			if over.code != 0 || !strings.Contains(over.err, "has ended") {
 				t.Errorf("when the team is gone, the observer ends with %d: %s%s", over.code, over.out, over.err)
 			}
 			w.must("fsck", p.name)

@@ -7,30 +7,65 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
+
+// notified writes settings that notify the person by the command.
+func (w *world) notified(command string) {
+	w.t.Helper()
+	if err := os.MkdirAll(w.home, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	settings := fmt.Sprintf(`{"notify": {"command": %q}}`, command)
+	if err := os.WriteFile(filepath.Join(w.home, "settings.json"), []byte(settings), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// fail lets ann fail a new task of team demo, which is its task number n.
+func (w *world) fail(n int) {
+	w.t.Helper()
+	w.must("task", "add", "demo", "the work", "--retries", "0")
+	w.must("task", "claim", "demo", fmt.Sprint(n), "--as", "ann")
+	w.must("task", "fail", "demo", fmt.Sprint(n), "--as", "ann", "--reason", "no")
+}
+
+// TestSettingsChange checks that a process that notifies follows a change of the settings, and that a
+// run whose notification is slow waits for it.
+func TestSettingsChange(t *testing.T) {
+	w := newWorld(t)
+	w.notified("echo $CADRE_NOTIFY_TASK >> " + filepath.Join(w.dir, "old"))
+	w.must("create", "demo")
+	w.must("spawn", "demo", "ann", "--agent", "external")
+	p := w.start("notify", "--watch")
+	w.fail(1)
+	eventually(t, "the failure is sent", func() bool { return has(w.dir, "old") })
+	w.notified("sleep 4; echo $CADRE_NOTIFY_TASK $CADRE_NOTIFY_KIND >> " + filepath.Join(w.dir, "new"))
+	time.Sleep(3 * time.Second) // it looks at the settings every 2 s
+	w.fail(2)
+	eventually(t, "the failure is sent in the new way", func() bool { return has(w.dir, "new") })
+	p.kill()
+	w.write("team.yaml", "name: quick\nmembers: [{name: w, agent: shell}]\n"+
+		"tasks: [{id: a, subject: a, run: 'true', owner: w}]\n")
+	w.must("run", "team.yaml")
+	if got := w.lines("new"); !slices.Equal(got, []string{"2", "task_failed", "complete"}) {
+		t.Errorf("sent %q", got)
+	}
+	if got := w.lines("old"); len(got) != 1 {
+		t.Errorf("sent in the old way: %q", got)
+	}
+}
 
 // TestNotifierKilled checks that the next process continues when the one that notifies is killed:
 // every fact is sent, and none that was recorded as sent is sent again.
 func TestNotifierKilled(t *testing.T) {
 	w := newWorld(t)
-	sent := filepath.Join(w.dir, "sent")
-	if err := os.MkdirAll(w.home, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	settings := fmt.Sprintf(`{"notify": {"command": "echo $CADRE_NOTIFY_TASK >> %s"}}`, sent)
-	if err := os.WriteFile(filepath.Join(w.home, "settings.json"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w.notified(fmt.Sprintf("echo $CADRE_NOTIFY_TASK >> %s", filepath.Join(w.dir, "sent")))
 	w.must("create", "demo")
 	w.must("spawn", "demo", "ann", "--agent", "external")
-	fail := func(task int) {
-		w.must("task", "add", "demo", "the work", "--retries", "0")
-		w.must("task", "claim", "demo", fmt.Sprint(task), "--as", "ann")
-		w.must("task", "fail", "demo", fmt.Sprint(task), "--as", "ann", "--reason", "no")
-	}
 	for round := range 3 {
 		one, two := w.start("notify", "--watch"), w.start("notify", "--watch")
-		fail(round + 1)
+		w.fail(round + 1)
 		eventually(t, "the failure is recorded as sent", func() bool {
 			data, _ := os.ReadFile(filepath.Join(w.home, "notified", "command.json"))
 			return strings.Contains(string(data), fmt.Sprintf("/task_failed//%d/", round+1))

@@ -185,7 +185,7 @@ func TestWatchSize(t *testing.T) {
 	if err := p.ends(cmd); err == nil {
 		t.Error("a screen whose terminal was lost ended well")
 	}
-	if out := p.written(); !bytes.Contains([]byte(out), []byte("\x1b[?1049l")) {
-		t.Errorf("the terminal was not restored: %q", out[max(0, len(out)-200):])
-	}
+	eventually(t, "the terminal is restored", func() bool {
+		return bytes.Contains([]byte(p.written()), []byte("\x1b[?1049l"))
+	})
 }

@@ -67,13 +67,11 @@ Exit status 0: shown; with --test, every notification was sent. 1: one was not. 
 // settings returns the settings of the home, and when they were written.
 func (a *app) settings() (s settings.Settings, written time.Time, err error) {
 	path := settings.File(a.home.Root)
-	if s, err = settings.Load(path); err != nil {
-		return s, written, err
-	}
-	if info, err := os.Stat(path); err == nil {
+	if info, err := os.Stat(path); err == nil { // before it is read, so that no later change is missed
 		written = info.ModTime()
 	}
-	return s, written, nil
+	s, err = settings.Load(path)
+	return s, written, err
 }
 
 // channel is one way to notify a person.
@@ -132,19 +130,11 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 	return err
 }
 
-// notifies notifies the person while a long command works, if the settings say so. The caller calls
+// notifies notifies the person while a long command works, as the settings say. The caller calls
 // end when the command is done; what is due then is still sent. sees reports whether the person looks
 // at what a fact is about; nil for never.
 func (a *app) notifies(ctx context.Context, note func(string), sees func(notify.Fact) bool) (end func()) {
 	if !a.who.IsUser() {
-		return func() {}
-	}
-	s, _, err := a.settings()
-	if err != nil {
-		note("Nobody is notified: " + err.Error())
-		return func() {}
-	}
-	if len(notify.Channels(s.Notify, &notify.Terminal{})) == 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -160,19 +150,62 @@ func (a *app) notifies(ctx context.Context, note func(string), sees func(notify.
 	return func() { cancel(); <-ended }
 }
 
-// notifyPace is the longest time between two looks at the processes of teams.
-const notifyPace = 5 * time.Second
+const (
+	// notifyPace is the longest time between two looks at the processes of teams.
+	notifyPace = 5 * time.Second
+	// settingsPace is the time between two looks at the settings.
+	settingsPace = 2 * time.Second
+)
 
-// notifyUntil notifies the person until ctx ends.
+// notifyUntil notifies the person until ctx ends, by the settings as they are at each moment.
 func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal, note func(string),
 	sees func(notify.Fact) bool) error {
-	s, written, err := a.settings()
-	if err != nil {
-		return err
+	for first := true; first || ctx.Err() == nil; first = false { // also where the command has ended already
+		s, written, err := a.settings()
+		if err != nil {
+			note("Nobody is notified: " + err.Error())
+		}
+		during, changed := context.WithCancelCause(ctx)
+		go a.settingsChange(during, written, changed)
+		channels := notify.Channels(s.Notify, terminal)
+		if len(channels) == 0 {
+			<-during.Done()
+		} else if err := a.notifyBy(during, channels, written, note, sees); err != nil {
+			changed(nil)
+			return err
+		}
+		changed(nil)
 	}
+	return nil
+}
+
+// settingsChange calls changed when the settings were written at another time, or until ctx ends.
+func (a *app) settingsChange(ctx context.Context, written time.Time, changed context.CancelCauseFunc) {
+	every := time.NewTicker(settingsPace)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		now := time.Time{}
+		if info, err := os.Stat(settings.File(a.home.Root)); err == nil {
+			now = info.ModTime()
+		}
+		if !now.Equal(written) {
+			changed(notify.ErrChanged)
+			return
+		}
+	}
+}
+
+// notifyBy notifies the person through the channels until ctx ends.
+func (a *app) notifyBy(ctx context.Context, channels []notify.Channel, written time.Time, note func(string),
+	sees func(notify.Fact) bool) error {
 	follow := a.engine().Attention("")
 	follow.Pace, follow.Log = notifyPace, note
 	return notify.Run(ctx, notify.Options{Folder: filepath.Join(a.home.Root, "notified"), Written: written,
-		Channels: notify.Channels(s.Notify, terminal), Follow: follow,
+		Channels: channels, Follow: follow,
 		Do: func(h team.Hint) string { return command(h).line }, Log: note, Sees: sees})
 }

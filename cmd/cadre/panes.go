@@ -26,7 +26,8 @@ func (a *app) paneFlag(c *cobra.Command) {
 func (a *app) choosePanes(dir string) (pane.Choice, error) {
 	terminal := a.out.terminal() && !a.json && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb"
 	choice, err := pane.Choose(a.panes, a.engine().TeammateMode(dir),
-		pane.Place{Terminal: terminal, Getenv: os.Getenv, Find: pane.Find})
+		pane.Place{Terminal: terminal, Getenv: os.Getenv, Find: pane.Find,
+			Answers: pane.Answers})
 	if err != nil {
 		err = usage{fmt.Errorf("--teammate-mode %w", err)}
 	}

@@ -22,6 +22,10 @@ func (t *Team) RecordPanes(ctx context.Context, backend string, panes map[string
 	if err := projection.WritePanes(t.Dir, shown); err != nil {
 		return err
 	}
+	// another process may have projected a newer state, without the panes
+	if err := t.Refresh(ctx); err != nil {
+		return err
+	}
 	t.Project(ctx)
 	return nil
 }

@@ -30,7 +30,7 @@ func (m *Manager) display(ctx context.Context, of *engine.Team) (*pane.Shown, er
 		return nil, nil
 	}
 	choice, err := pane.Choose(string(m.opts.DisplayMode), "", pane.Place{Getenv: os.Getenv, Find: pane.Find,
-		Terminal: pane.Attached()})
+		Terminal: pane.Attached(), Answers: pane.Answers})
 	if err != nil {
 		return nil, refuse(ErrInvalid, "DisplayMode "+err.Error())
 	}

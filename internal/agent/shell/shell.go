@@ -412,8 +412,12 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 	case err == nil && exit.Code != 0:
 		failure = exit.String()
 	}
-	s.say(ctx, agent.ToolFinished{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Failed: failure != "",
-		Output: output})
+	shown := output
+	if ctx.Err() != nil { // a command that was ended did not do its work
+		shown = strings.TrimSpace(output + "\nThe command was ended.")
+	}
+	s.say(ctx, agent.ToolFinished{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10),
+		Failed: failure != "" || ctx.Err() != nil, Output: shown})
 	return output, failure, err
 }
 

@@ -49,11 +49,14 @@ type Options struct {
 	Sees func(Fact) bool
 }
 
-// farewell bounds what is sent after the notifier was told to end.
-const farewell = 3 * time.Second
+// farewell bounds what is sent after the notifier was told to end: one notification that hangs, and
+// what follows it.
+const farewell = Deadline + 2*time.Second
 
-// Run notifies until ctx ends. Then it looks once more, sends what is due within a few seconds, and
-// returns nil.
+// ErrChanged is the cause that ends a notifier whose settings have changed: nothing is sent any more.
+var ErrChanged = errors.New("the settings have changed")
+
+// Run notifies until ctx ends. Then it looks once more, sends what is due, and returns nil.
 func Run(ctx context.Context, o Options) error {
 	defer o.Follow.Close()
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
@@ -74,6 +77,10 @@ func Run(ctx context.Context, o Options) error {
 	if ctx.Err() == nil {
 		cancel()
 		return err
+	}
+	if errors.Is(context.Cause(ctx), ErrChanged) {
+		cancel()
+		return nil
 	}
 	last, end := context.WithTimeout(sending, farewell)
 	context.AfterFunc(last, cancel)

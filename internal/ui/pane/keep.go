@@ -47,7 +47,11 @@ const callTime = 10 * time.Second
 func Keep(ctx context.Context, o Options) error {
 	k := keeper{Options: o, opened: map[string]bool{}, titles: map[string]Member{}}
 	for {
-		if err := k.step(ctx); err != nil && ctx.Err() == nil {
+		err := k.step(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("panes: %w", err)
 		}
 		if o.Wait(ctx) != nil {

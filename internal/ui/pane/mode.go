@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -29,6 +30,7 @@ type Place struct {
 	Terminal bool // standard output is a terminal
 	Getenv   func(string) string
 	Find     func(program string) error // nil if the program is in PATH
+	Answers  func() error               // nil if the tmux of this window answers; nil to believe it
 }
 
 // Attached reports whether this process has a terminal.
@@ -38,6 +40,15 @@ func Attached() bool {
 		f.Close()
 	}
 	return err == nil
+}
+
+// Answers asks the tmux of this window whether it is there.
+func Answers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+	defer cancel()
+	socket, _, _ := strings.Cut(os.Getenv("TMUX"), ",")
+	_, err := call(ctx, socket, []string{"display-message", "-p", "-t", os.Getenv("TMUX_PANE"), "#{pane_id}"})
+	return err
 }
 
 // Find looks a program up in PATH.
@@ -123,7 +134,10 @@ func (p Place) refuses(mode Mode) string {
 	switch mode {
 	case Tmux:
 		if p.Getenv("TMUX") != "" {
-			return missing(p.Find("tmux"), "tmux is not in PATH")
+			if why := missing(p.Find("tmux"), "tmux is not in PATH"); why != "" || p.Answers == nil {
+				return why
+			}
+			return missing(p.Answers(), "the tmux that $TMUX names does not answer")
 		}
 		if name := p.without(); name != "" {
 			return name + " has no panes that cadre can open; run cadre inside tmux: tmux new-session"

@@ -49,12 +49,15 @@ func show(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, vie
 	var backend Backend
 	if mode == ITerm2 {
 		backend = NewITerm2(os.Getenv, env)
-		note("members are shown in panes of iTerm2")
 	} else {
 		backend = NewTmux(os.Getenv, t.ID, t.Name, env)
-		note("members are shown in windows of tmux that are called cadre " + t.Name)
 	}
+	said := false
 	record := func(panes map[string]string) {
+		if len(panes) > 0 && !said {
+			said = true
+			note(where(mode, t.Name))
+		}
 		if err := of.RecordPanes(ctx, string(mode), panes); err != nil {
 			note(err.Error())
 		}
@@ -73,6 +76,14 @@ func show(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, vie
 	}
 }
 
+// where says where the members of the team are shown.
+func where(mode Mode, name string) string {
+	if mode == ITerm2 {
+		return "members are shown in panes of iTerm2"
+	}
+	return "members are shown in windows of tmux that are called cadre " + name
+}
+
 // withSessions returns the members that have a session of ours.
 func withSessions(s *team.State) (members []Member) {
 	for i, m := range s.Members() {
@@ -80,7 +91,7 @@ func withSessions(s *team.State) (members []Member) {
 			continue
 		}
 		one := Member{Name: m.Name, State: string(s.Phase(m.Name))}
-		if i > 0 {
+		if one.Color = m.Color; one.Color == "" && i > 0 {
 			one.Color = engine.Color(i)
 		}
 		members = append(members, one)

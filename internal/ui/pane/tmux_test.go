@@ -2,6 +2,7 @@ package pane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -205,6 +206,31 @@ func TestViewer(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Error("the pane does not show the viewer")
+}
+
+// hanging is a terminal program that answers when nobody waits any more.
+type hanging struct{ Backend }
+
+func (hanging) Panes(ctx context.Context) (map[string]string, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestStopWhileItHangs checks that Keep ends while the terminal program hangs.
+func TestStopWhileItHangs(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	waits := 0
+	err := Keep(ctx, Options{Backend: hanging{}, Members: func() []Member { return nil },
+		Wait: func(context.Context) error {
+			if waits++; waits > 3 {
+				return errors.New("it does not end")
+			}
+			return nil
+		}})
+	if err != nil || waits > 0 {
+		t.Errorf("Keep ended with %v after %d waits", err, waits)
+	}
 }
 
 // TestServerKilled checks that Keep ends when the server is killed, and that no pane of a new server

@@ -148,6 +148,9 @@ func (m *Model) say(urgent bool) tea.Cmd {
 	}
 	if urgent {
 		body.Priority, said = "urgent", "Sent to "+m.member+" as urgent. It interrupts the turn."
+		if one := m.opened(); one.agent == team.Shell || !one.turn {
+			said = "Sent to " + m.member + " as urgent."
+		}
 	}
 	out, ref, member, typed := m.out, m.ref, m.member, draft.String()
 	draft.set("")

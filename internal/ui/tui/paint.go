@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cadre/internal/engine"
 	"cadre/internal/render"
 )
 
@@ -58,8 +59,12 @@ func (s style) on(text string) string {
 // green are left to what went wrong, waits and is done.
 var memberColors = [...]int{94, 95, 96, 92, 93, 91}
 
-// colorOf returns the color of a member: the one that its agent names, or one by its place.
+// colorOf returns the color of the member that joined as number place after the lead: the one that its
+// agent names, or the one that it has in panes and in Claude Code's files.
 func colorOf(name string, place int) int {
+	if name == "" && place > 0 {
+		name = engine.Color(place)
+	}
 	switch strings.ToLower(name) {
 	case "red":
 		return 91

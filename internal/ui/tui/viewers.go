@@ -3,6 +3,8 @@ package tui
 import (
 	"cmp"
 	"context"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -152,11 +154,49 @@ const (
 	mostOutput  = 1 << 20
 )
 
+// staying are the commands that run sessions. They must not end with the screen.
+var staying = []string{"host", "resume", "run"}
+
+// firstWords is how long the screen waits for what a command that stays says first.
+const firstWords = 3 * time.Second
+
+// behind starts a command that continues when the screen ends, and returns what it says first.
+func (s *source) behind(args, env []string) (string, error) {
+	f, err := os.CreateTemp("", "cadre-screen-*.log")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	defer os.Remove(f.Name()) // the command keeps it open
+	if err := proc.Detach(args, env, f); err != nil {
+		return "", err
+	}
+	select {
+	case <-time.After(firstWords):
+	case <-s.ctx.Done():
+	}
+	said := make([]byte, mostOutput)
+	n, _ := f.ReadAt(said, 0)
+	return sanitize.Strip(string(said[:n])) + "\nIt continues in the background, also when you quit.", nil
+}
+
 // Command implements [outside]. The command has no terminal and no input.
 func (s *source) Command(ref string, args []string) tea.Msg {
 	msg := outputMsg{args: args}
 	fail := func(err error) tea.Msg {
 		msg.text, msg.code = sanitize.Lines(err.Error()), cmp.Or(msg.code, 1)
+		return msg
+	}
+	env := append(append([]string(nil), s.env...), "NO_COLOR=1")
+	if ref != "" {
+		env = append(env, s.teamVariable+"="+ref)
+	}
+	if slices.Contains(staying, args[0]) {
+		text, err := s.behind(append([]string{s.self}, args...), env)
+		if err != nil {
+			return fail(err)
+		}
+		msg.text = text
 		return msg
 	}
 	procs, err := proc.Open("")
@@ -167,10 +207,6 @@ func (s *source) Command(ref string, args []string) tea.Msg {
 	ctx, cancel := context.WithTimeout(s.ctx, commandTime)
 	defer cancel()
 	output := &proc.Capture{Head: mostOutput, Tail: mostOutput}
-	env := append(append([]string(nil), s.env...), "NO_COLOR=1")
-	if ref != "" {
-		env = append(env, s.teamVariable+"="+ref)
-	}
 	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{s.self}, args...), Env: env, Stdout: output, Stderr: output,
 		Trusted: true}, proc.Ladder{})
 	msg.code, msg.text = exit.Code, sanitize.Strip(output.String())
