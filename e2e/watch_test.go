@@ -81,9 +81,10 @@ func TestWatch(t *testing.T) {
 	p.keys("Enter")
 	p.shows("The plan of ann is rejected.")
 	do("ann", &team.SubmitPlan{Plan: "1. Look at the tests.\n2. Port it."})
-	p.shows("needs you 1")
-	p.keys("Down")
-	p.shows("1. Look at the tests.")
+	p.wait("the screen does not show the new plan", func() bool {
+		p.keys("Down") // nothing is selected by itself where an item was settled
+		return strings.Contains(p.screen(), "1. Look at the tests.")
+	})
 	p.shows("y yes")
 	p.keys("y")
 	p.shows("The plan of ann is approved.")
