@@ -44,6 +44,9 @@ func (s *session) add(msg sessionMsg) {
 	if over := len(s.lines) - mostSession; over > mostSession/10 {
 		s.lines = append([]sessionview.Line(nil), s.lines[over:]...)
 	}
+	if s.pos.back >= len(s.lines) && len(s.lines) > 0 { // what was read is not kept any more
+		s.pos = position{back: len(s.lines) - 1}
+	}
 	s.writing, s.ended = msg.writing, msg.ended
 	if msg.err != "" {
 		s.trouble = msg.err
