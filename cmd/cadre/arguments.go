@@ -83,8 +83,8 @@ func required(c *cobra.Command) string {
 }
 
 // flagMistake returns the error for a flag that cannot be read. It says what the flag takes, where
-// the library would show the error of a Go function. If a word before the flag should be a command
-// and is none, that is the mistake: nobody knows the flags of such a command.
+// the library would show the error of a Go function. If the word before the flag is not
+// a command, flagMistake returns the error for that word instead.
 func flagMistake(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() && c.Use == c.Name() {
 		return subcommand(c, words)

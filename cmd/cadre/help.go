@@ -46,7 +46,7 @@ func (a *app) daily(next string) error {
 }
 
 // here returns a line about the unfinished teams of the directory, with the command that shows them. It
-// returns "" where there are none, or where they cannot be read: the help is of use without.
+// returns "" if no team works there, or if the teams cannot be read: the help is shown without it.
 func (a *app) here(ctx context.Context) string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -160,7 +160,8 @@ const reportKilledTime = 5 * time.Minute
 // excuseTime bounds the wait for the lead's inbox.
 const excuseTime = 10 * time.Second
 
-// behind returns the agent for the teammate: the named one, else that of the user's configuration.
+// behind returns the agent that runs the teammate. If the flags name no agent, it is the one in the
+// user's configuration.
 func (a *app) behind(s guestMember) (choice guest.Choice, driver agent.Agent, err error) {
 	choice.Agent = s.agent
 	if s.agent == "" {

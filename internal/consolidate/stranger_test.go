@@ -21,6 +21,24 @@ func (l *lab) finish() {
 	}
 }
 
+// commitsOnlyNew checks that new.txt alone is the team's pending work, and that the consolidation
+// commits it alone. It returns what the consolidation noted.
+func (l *lab) commitsOnlyNew() (notes []team.Note) {
+	l.Helper()
+	p, err := LookPending(l.ctx, l.options())
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.want(p.Files, "new.txt")
+	o := l.options()
+	o.Advise = func(n team.Note) { notes = append(notes, n) }
+	if _, err := Run(l.ctx, o); err != nil {
+		l.Fatal(err)
+	}
+	l.want(l.committed(), "A:new.txt")
+	return notes
+}
+
 // TestStrangers checks that a file that appeared or changed after the team finished is named and
 // not committed, unless it is included or a task of the team had changed it.
 func TestStrangers(t *testing.T) {
@@ -31,18 +49,7 @@ func TestStrangers(t *testing.T) {
 	l.finish()
 	l.write("later.txt", "a person's\n")
 	l.write("b.txt", "a person's change\n")
-	p, err := LookPending(l.ctx, l.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.want(p.Files, "new.txt")
-	var notes []team.Note
-	o := l.options()
-	o.Advise = func(n team.Note) { notes = append(notes, n) }
-	if _, err := Run(l.ctx, o); err != nil {
-		t.Fatal(err)
-	}
-	l.want(l.committed(), "A:new.txt")
+	notes := l.commitsOnlyNew()
 	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished or belongs to "+
 		"another team: b.txt, later.txt" ||
 		!slices.Equal(notes[0].Hints[0].Paths, []string{"b.txt", "later.txt"}) {
@@ -60,19 +67,8 @@ func TestTeamFileIsTheUsers(t *testing.T) {
 	l.found(team.Check{Name: "sees", Command: "test -f new.txt"})
 	l.write("new.txt", "the team's\n")
 	l.write("demo.yaml", "name: demo # mended\n")
-	p, err := LookPending(l.ctx, l.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.want(p.Files, "new.txt")
-	var notes []team.Note
-	o := l.options()
-	o.Advise = func(n team.Note) { notes = append(notes, n) }
 	l.finish()
-	if _, err := Run(l.ctx, o); err != nil {
-		t.Fatal(err)
-	}
-	l.want(l.committed(), "A:new.txt")
+	notes := l.commitsOnlyNew()
 	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished or belongs to "+
 		"another team, or is the team file: demo.yaml" || !slices.Equal(notes[0].Hints[0].Paths, []string{"demo.yaml"}) {
 		t.Errorf("noted: %+v", notes)

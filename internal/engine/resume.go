@@ -128,8 +128,9 @@ func (t *Team) byHand() bool {
 	return of.Origin == "" && t.Lead().Agent == team.External
 }
 
-// rehost makes sure that all members with sessions of ours have a running host, in the background
-// if there is none, and are tried at once. A member whose own budget is spent gets no session.
+// rehost makes sure that a running host has every member with a session of ours. It starts one in the
+// background if necessary. Members in trouble are tried at once. A member whose own budget is spent
+// gets no session.
 func (t *Team) rehost(ctx context.Context) error {
 	if err := upkeep.RetryMembers(ctx, t.Upkeep(team.User)); err != nil {
 		return err

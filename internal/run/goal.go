@@ -63,7 +63,7 @@ func (g Goal) File(ctx context.Context, e *engine.Engine) (*teamfile.File, error
 	return f, nil
 }
 
-// leads returns the agent that leads the existing team, or "" if there is no such team.
+// leads returns the agent that leads the existing team, or "" if the team does not exist.
 func (g Goal) leads(ctx context.Context, e *engine.Engine) (string, error) {
 	e = e.In(g.Dir)
 	if _, err := e.Home.Own(g.Name); err != nil {

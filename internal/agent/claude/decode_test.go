@@ -56,8 +56,8 @@ func TestLoginThatRenews(t *testing.T) {
 	}
 }
 
-// Whatever a stream has, the decoder continues: what is none of its lines means nothing, and the
-// end of a turn is understood.
+// FuzzDecode checks that the decoder continues after any line. It ignores lines that it does not
+// know, and still recognizes the end of a turn.
 func FuzzDecode(f *testing.F) {
 	agenttest.Seeds(f,
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":7,"input":{}},{"type":"text","text":"x"}],"usage":{"input_tokens":9e18}}}`,

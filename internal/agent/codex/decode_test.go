@@ -133,8 +133,8 @@ func scenes(r func() *relay) []agenttest.Scene {
 	}
 }
 
-// Whatever a stream has, the decoder continues: what is none of its messages means nothing, and the
-// end of a turn is understood, once.
+// FuzzDecode checks that the decoder continues after any message. It ignores messages that it does
+// not know, and still reports the end of a turn once.
 func FuzzDecode(f *testing.F) {
 	agenttest.Seeds(f, `{"method":"turn/completed","params":{"turn":{"id":"t","status":"failed","error":{}}}}`,
 		`{"method":"error","params":{"willRetry":true}}`,

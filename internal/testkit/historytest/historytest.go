@@ -61,9 +61,9 @@ func (t *Team) Encoded() [][]byte {
 
 var members = []string{"ann", "bob", "cy", "dan"}
 
-// Choices generates choices for [Play], at most that many and at least a
-// third of it. All histories begin with tasks and with members
-// of three agents, one of whom must submit a plan.
+// Choices generates choices for [Play]: at most that many, and at least a third as many. All
+// histories begin with tasks, and with members that run three different agents. One member must
+// submit a plan.
 func Choices(most int) *rapid.Generator[[]uint32] {
 	// Rapid prefers small numbers, which would choose the same few commands.
 	choice := rapid.Custom(func(t *rapid.T) uint32 {

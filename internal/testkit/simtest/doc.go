@@ -60,7 +60,8 @@
 //     of session.react.
 //   - judge.go, judge_lead.go, rest.go: the promises. A method of judge checks each, called from
 //     judge.record, judge.reads, judge.edits, judge.loses, judge.takes, judge.punctual or
-//     judge.atRest.
+//     judge.atRest. judge.go is longer than other files, because its promises share what the judge
+//     remembers of one history.
 //   - mutants.go, mutants_lead.go, and bugs_test.go, mutants_test.go: bugs that the simulation must
 //     find. Each is a row in mutants. A bug in the core is a function that decides in its place. A
 //     bug in the disk or in a seam asks by name whether it is active. A bug in other real code is a

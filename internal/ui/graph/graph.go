@@ -52,8 +52,8 @@ const Least = 16
 // Graph is a drawn graph.
 type Graph struct {
 	Lines []Line
-	// Left says what is not shown, in a sentence; "" for nothing.
-	Left string
+	// Omitted is a sentence that lists what the graph does not show; "" if it shows everything.
+	Omitted string
 }
 
 // Line is the line of one task.
@@ -119,12 +119,12 @@ func (p Picked) Draw(o Options) Graph {
 		line.Label = render.Cut(signs.label(n.task, line.Waits), width-render.Width(line.Lanes))
 		g.Lines = append(g.Lines, line)
 	}
-	g.Left = left(p.missing, unseen, undrawn, edges)
+	g.Omitted = omitted(p.missing, unseen, undrawn, edges)
 	return g
 }
 
-// left says what is not shown.
-func left(missing map[string]int, unseen, undrawn, edges int) string {
+// omitted returns the sentence for [Graph].Omitted.
+func omitted(missing map[string]int, unseen, undrawn, edges int) string {
 	var parts []string
 	total := 0
 	for _, state := range states {

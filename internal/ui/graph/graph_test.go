@@ -21,8 +21,8 @@ func text(g Graph) string {
 	for _, l := range g.Lines {
 		b.WriteString("\n" + l.Text())
 	}
-	if g.Left != "" {
-		b.WriteString("\n" + g.Left)
+	if g.Omitted != "" {
+		b.WriteString("\n" + g.Omitted)
 	}
 	return b.String()
 }
@@ -147,13 +147,13 @@ func TestEdges(t *testing.T) {
 				there++
 			}
 		}
-		if len(g.Lines) != min(there, Most) || (there > Most) != strings.Contains(g.Left, "not shown") {
-			t.Fatalf("%d lines for %d tasks, %q", len(g.Lines), there, g.Left)
+		if len(g.Lines) != min(there, Most) || (there > Most) != strings.Contains(g.Omitted, "not shown") {
+			t.Fatalf("%d lines for %d tasks, %q", len(g.Lines), there, g.Omitted)
 		}
 		shown := map[string]bool{}
 		for _, l := range g.Lines {
 			if shown[l.Task] || byID[l.Task].ID == "" {
-				t.Fatalf("task %s is shown twice, or is none", l.Task)
+				t.Fatalf("line %q is not a task, or its task is shown twice", l.Task)
 			}
 			shown[l.Task] = true
 		}
@@ -210,8 +210,8 @@ func TestEdges(t *testing.T) {
 				}
 			}
 		}
-		if (undrawn > 0) != strings.Contains(g.Left, "for want of room") {
-			t.Fatalf("%d edges are not drawn: %q", undrawn, g.Left)
+		if (undrawn > 0) != strings.Contains(g.Omitted, "for want of room") {
+			t.Fatalf("%d edges are not drawn: %q", undrawn, g.Omitted)
 		}
 		if o.Plain {
 			return

@@ -22,7 +22,7 @@
 //   - A fact is sent once through each channel. Only a process that is killed between sending it and
 //     recording that leaves it to be sent again. It has the same id then.
 //   - What stood before the settings were written is not sent.
-//   - The end of a team is one fact. A team that a person paused is none.
+//   - The end of a team is one fact. A pause by a person is not a fact.
 //   - A channel that hangs is ended after [Deadline], delays no other channel, and is reported once.
 //     It is tried again later, with growing pauses.
 //   - Nothing is sent to an address that the settings do not name; redirects are not followed. Likely

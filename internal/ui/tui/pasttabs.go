@@ -127,9 +127,9 @@ func (m *Model) graphLines(width, height int) []string {
 		return []string{"  " + faint.on("The team has no tasks.")}
 	}
 	var tail []string
-	if g.Left != "" {
+	if g.Omitted != "" {
 		tail = append(tail, "")
-		for _, part := range wrap(g.Left, width-2) {
+		for _, part := range wrap(g.Omitted, width-2) {
 			tail = append(tail, "  "+faint.on(part))
 		}
 	}

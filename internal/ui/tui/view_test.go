@@ -79,13 +79,13 @@ func TestTwins(t *testing.T) {
 	}
 	x := newScreen(s, 80, 24)
 	var teams []teamRow
-	for _, dir := range []string{"/home/kim/work/first/parser", "/home/kim/work/second/parser"} {
+	for _, dir := range []string{"/home/kim/code/first/parser", "/home/kim/code/second/parser"} {
 		o := catalog.Overview{ID: dir, Name: "release", Project: dir, Status: team.TeamActive, Tasks: map[string]int{}}
 		teams = append(teams, rowOf(attention.Found{Folder: dir, Overview: o}))
 	}
 	x.send(teamsMsg{teams: append(teams, rowOf(s.listed()))})
 	frame := stripped(strings.Join(x.frame(), "\n"))
-	for _, want := range []string{"/home/kim/wo…irst/parser", "/home/kim/wo…cond/parser"} {
+	for _, want := range []string{"/home/kim/co…irst/parser", "/home/kim/co…cond/parser"} {
 		if !strings.Contains(frame, want) {
 			t.Errorf("the teams do not show %s:\n%s", want, frame)
 		}
