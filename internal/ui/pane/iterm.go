@@ -2,11 +2,8 @@ package pane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-
-	"cadre/internal/sys/proc"
 )
 
 // iterm shows panes of iTerm2 through its command line it2. It calls what Claude Code 2.1.329 calls.
@@ -28,21 +25,11 @@ func NewITerm2(getenv func(string) string, env []string) Backend {
 
 // it2 runs one command of it2.
 func it2(ctx context.Context, args ...string) (string, error) {
-	procs, err := proc.Open("")
+	out, err := output(ctx, append([]string{"it2"}, args...)...)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("it2 %s: %w", strings.Join(args[:min(2, len(args))], " "), err)
 	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	out, said := &proc.Capture{Head: keepOutput}, &proc.Capture{Head: 400}
-	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{"it2"}, args...), Stdout: out, Stderr: said},
-		proc.Ladder{Term: -1})
-	switch {
-	case err != nil && !errors.Is(err, proc.ErrLeft):
-		return "", err
-	case exit.Code != 0:
-		return "", fmt.Errorf("it2 %s: %s", strings.Join(args[:min(2, len(args))], " "), strings.TrimSpace(said.String()))
-	}
-	return out.String(), nil
+	return out, nil
 }
 
 // Panes returns the panes that iTerm2 still has.

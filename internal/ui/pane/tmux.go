@@ -33,26 +33,37 @@ func NewTmux(getenv func(string) string, teamID, teamName string, env []string) 
 // keepOutput bounds what is read of an answer.
 const keepOutput = 256 << 10
 
-// call runs one tmux command.
-func call(ctx context.Context, socket string, args []string) (string, error) {
+// output runs a terminal program once. It returns its standard output and, if it failed, its error
+// output as an error.
+func output(ctx context.Context, args ...string) (string, error) {
 	procs, err := proc.Open("")
 	if err != nil {
 		return "", err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	out, said := &proc.Capture{Head: keepOutput}, &proc.Capture{Head: 400}
-	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{"tmux", "-S", socket}, args...), Stdout: out, Stderr: said},
-		proc.Ladder{Term: -1})
-	switch why := strings.TrimSpace(said.String()); {
-	case err != nil && !errors.Is(err, proc.ErrLeft):
+	exit, err := procs.Run(ctx, proc.Cmd{Args: args, Stdout: out, Stderr: said}, proc.Ladder{Term: -1})
+	if err != nil && !errors.Is(err, proc.ErrLeft) {
 		return "", err
-	case exit.Code != 0 && (strings.Contains(why, "no server running") || strings.Contains(why, "error connecting") ||
-		strings.Contains(why, "server exited")):
-		return "", errGone
-	case exit.Code != 0:
-		return "", fmt.Errorf("tmux %s: %s", args[0], why)
+	}
+	if exit.Code != 0 {
+		return "", errors.New(strings.TrimSpace(said.String()))
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+// call runs one command of the tmux at the socket.
+func call(ctx context.Context, socket string, args []string) (string, error) {
+	out, err := output(ctx, append([]string{"tmux", "-S", socket}, args...)...)
+	for _, gone := range []string{"no server running", "error connecting", "server exited"} {
+		if err != nil && strings.Contains(err.Error(), gone) {
+			return "", errGone
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("tmux %s: %w", args[0], err)
+	}
+	return out, nil
 }
 
 func (t *tmux) mark(member string) string { return t.id + " " + member }
