@@ -8,20 +8,18 @@
 //
 // # Callers
 //
-// \ta process ──below a running host of this home?
-// \t              │ yes: the host's records tell (proc.Ancestry)
-// \t              │   ├─ child of a member's session or task    that member, in that team
-// \t              │   ├─ trusted child: hook, check             the user
-// \t              │   ├─ of the host's own program              as its environment says
-// \t              │   └─ left behind by some session            unknown: it may read that team, and
-// has no actor
-// \t              │ not known: a host is running that this process cannot see, from another
-// namespace
-// \t              │   └─ unknown, as if left behind
-// \t              │ no
-// \t              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name
-// together, in the home that
-// \t                  CADRE_SESSION_HOME names, else the user
+//	a process ──below a running host of this home?
+//	              │ yes: the host's records tell (proc.Ancestry)
+//	              │   ├─ child of a member's session or task    that member, in that team
+//	              │   ├─ trusted child: hook, check             the user
+//	              │   ├─ of the host's own program              as its environment says
+//	              │   └─ left behind by some session            unknown: it may read that team,
+//	              │                                             and has no actor
+//	              │ not known: a host is running that this process cannot see, from another
+//	              │   └─ unknown, as if left behind             namespace
+//	              │ no
+//	              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name
+//	                  together, in the home that CADRE_SESSION_HOME names, else the user
 //
 // If the host has records, they decide, and the environment cannot contradict them. If no host is
 // found, the environment restricts a process that keeps it: a process that exports both variables

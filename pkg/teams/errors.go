@@ -14,7 +14,7 @@ import (
 
 // Code classifies a refusal. It is an error itself, so that [errors.Is] can ask for it:
 //
-// \tif errors.Is(err, teams.ErrConflict) { … }
+//	if errors.Is(err, teams.ErrConflict) { … }
 type Code string
 
 // Error returns the code as a word.

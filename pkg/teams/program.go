@@ -62,10 +62,10 @@ const helperWord = "cadre-helper"
 // agent wants, and ends the process instead of returning. Call it first in main, before the program
 // reads its arguments:
 //
-// \tfunc main() {
-// \t\thelper := teams.Helper()
-// \t\t…
-// \t\tm, err := teams.New(teams.Options{Helper: helper})
+//	func main() {
+//		helper := teams.Helper()
+//		…
+//		m, err := teams.New(teams.Options{Helper: helper})
 func Helper() []string {
 	if len(os.Args) > 1 && os.Args[1] == helperWord {
 		if err := drivers.Serve(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {

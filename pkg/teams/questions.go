@@ -25,17 +25,17 @@ type Question struct {
 // with an error, as the last pair, when ctx or the manager ends, and with ErrDenied for the manager
 // of a teammate.
 //
-// \tfor q, err := range team.Questions(ctx) {
-// \t\tif err != nil {
-// \t\t\treturn err
-// \t\t}
-// \t\tif ask(q) {
-// \t\t\terr = team.Approve(ctx, q, "")
-// \t\t} else {
-// \t\t\terr = team.Decline(ctx, q, "because …")
-// \t\t}
-// \t\t…
-// \t}
+//	for q, err := range team.Questions(ctx) {
+//		if err != nil {
+//			return err
+//		}
+//		if ask(q) {
+//			err = team.Approve(ctx, q, "")
+//		} else {
+//			err = team.Decline(ctx, q, "because …")
+//		}
+//		…
+//	}
 func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 	return func(yield func(Question, error) bool) {
 		_, err := t.asUser("Team.Questions", "answer what the user is asked")

@@ -53,13 +53,13 @@ type Resumed struct {
 // The command cadre resume goes one step further. That step needs options that only the caller has,
 // and Resumed says which one it is:
 //
-// \tteam, found, err := m.ResumeTeam(ctx, "docs", teams.ResumeOptions{})
-// \tswitch found.Continues {
-// \tcase teams.ContinueByRun:
-// \t\tresult, err := team.Run(ctx, teams.RunOptions{})
-// \tcase teams.ContinueByConsolidation:
-// \t\trecord, err := team.Consolidate(ctx, teams.ConsolidateOptions{})
-// \t}
+//	team, found, err := m.ResumeTeam(ctx, "docs", teams.ResumeOptions{})
+//	switch found.Continues {
+//	case teams.ContinueByRun:
+//		result, err := team.Run(ctx, teams.RunOptions{})
+//	case teams.ContinueByConsolidation:
+//		record, err := team.Consolidate(ctx, teams.ConsolidateOptions{})
+//	}
 //
 // [Manager.OpenTeam] opens a team that needs none of that. ResumeTeam returns ErrNotFound if the
 // team does not exist, and ErrFinished if it has ended. It returns ErrNotReady if another session

@@ -97,6 +97,7 @@ func TestRulesBite(t *testing.T) {
 		{"one assembly", &pkg{path: "cmd/cadre", parts: map[string]string{"host.New": "team.go"}}, "drift"},
 		{"doc comments", &pkg{path: "internal/host", links: []link{{"", "Gone", "file.go"}}}, "[Gone]"},
 		{"doc comments", &pkg{path: "internal/host", misnamed: []string{"file.go: Old"}}, "Old"},
+		{"doc comments", &pkg{path: "internal/host", escaped: []string{"file.go:7"}}, "file.go:7"},
 		{"command line", uses(at("cmd/cadre"), "cadre/internal/host"), "next front end"},
 		{"command line", &pkg{path: "cmd/cadre", imports: map[string]string{"cadre/internal/consolidate": "f.go"},
 			names: map[string]string{"internal/consolidate.Run": "f.go"}}, "next front end"},

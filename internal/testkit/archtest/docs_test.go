@@ -173,6 +173,9 @@ func checkDocs(packages []*pkg) (breaches []string) {
 			breaches = append(breaches, fmt.Sprintf("%s/%s: a doc comment begins with the name that it documents",
 				p.path, wrong))
 		}
+		for _, place := range p.escaped {
+			breaches = append(breaches, fmt.Sprintf("%s/%s: a comment has \\t where a tab indents", p.path, place))
+		}
 		for _, l := range p.links {
 			in := ours[l.in]
 			if l.in == "" {

@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"bufio"
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/parser"
@@ -30,6 +31,7 @@ type pkg struct {
 	embedded map[string][]string // types embedded in types
 	links    []link              // links in doc comments
 	misnamed []string            // doc comments that begin with another name
+	escaped  []string            // comments that begin a line with the characters \t in place of a tab
 }
 
 // use is a name that a file uses.
@@ -143,6 +145,13 @@ func (p *pkg) add(t *testing.T, path string) {
 	p.findParts(base, f)
 	p.findNames(base, f)
 	p.findDocs(base, f)
+	for _, group := range f.Comments {
+		for _, line := range group.List {
+			if strings.HasPrefix(line.Text, `// \t`) {
+				p.escaped = append(p.escaped, fmt.Sprintf("%s:%d", base, files.Position(line.Pos()).Line))
+			}
+		}
+	}
 }
 
 // findNames records what the file uses of other packages of this module.
