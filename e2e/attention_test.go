@@ -181,18 +181,18 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		if got := kinds(w.items("demo")); got != "lead_lost" {
 			t.Errorf("right after its end the items are %s", got)
 		}
-		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "Nobody leads") {
+		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "No session leads") {
 			t.Errorf("the waiting command ended with status %d: %s", code, waits.said())
 		}
 		w.lost()
-		order(t, w.must("status", "demo"), "lead ", "offline", "ann ", "zombie", "Nobody leads",
+		order(t, w.must("status", "demo"), "lead ", "offline", "ann ", "zombie", "No session leads",
 			"next: cadre resume demo")
 		if text := w.must("ls"); !strings.Contains(text, "1, 1 without a lead") {
 			t.Errorf("ls shows no zombie:\n%s", text)
 		}
 		w.must("spawn", "demo", "eve", "--agent", "external")
 		order(t, w.must("send", "demo", "--from", "eve", "--to", "ann", "are you there?"),
-			"is held: nobody leads team demo", "cadre resume demo")
+			"is held: no session leads team demo", "cadre resume demo")
 		order(t, w.must("broadcast", "demo", "--from", "eve", "anybody?"), "is held")
 		if r := read[struct{ Held bool }](w, "send", "demo", "--from", "eve", "--to", "ann", "once more"); !r.Held {
 			t.Error("the JSON does not mark the member as a zombie")

@@ -38,7 +38,7 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	if life, status := w.lives("bob"); life != "online" || status != "zombie" {
 		t.Errorf("bob is %s, %s", life, status)
 	}
-	if text, _ := bob.call("TeamStatus", nil); !strings.Contains(text, "Nobody leads it for") {
+	if text, _ := bob.call("TeamStatus", nil); !strings.Contains(text, "No session has led it for") {
 		t.Errorf("bob is told:\n%s", text)
 	}
 	w.must("resume", "demo")
@@ -93,7 +93,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		if life, _ := w.lives("bob"); life != "offline" {
 			t.Errorf("bob is %s", life)
 		}
-		told(t, lead, "bob is offline: its session is gone. It holds task 1: give it to somebody else", 1)
+		told(t, lead, "bob is offline: its session has ended. It holds task 1: give that to another member", 1)
 		told(t, lead, "[active] (external) at #1 slow; offline for", 1)
 		told(t, lead, "bob is offline:", 0)
 		again := w.mcp("mcp", "--team", "demo", "--as", "bob")
@@ -119,7 +119,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 			t.Fatal(err)
 		}
 		offline(w, "bob", true)
-		told(t, lead, "bob is offline: it gave no sign of life for", 1)
+		told(t, lead, "bob is offline: it sent no heartbeat for", 1)
 		if err := syscall.Kill(b.Pid, syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 			t.Fatal(err)
 		}
 		offline(w, "ann", true)
-		told(t, lead, "ann is offline: the host that ran its session is gone. It holds task 1", 1)
+		told(t, lead, "ann is offline: the host that ran its session has ended. It holds task 1", 1)
 		w.must("resume", "demo")
 		offline(w, "ann", false)
 		w.untilCompleted(1)

@@ -460,7 +460,7 @@ func TestReassign(t *testing.T) {
 	w.refused(w.cadre("reassign", "demo", "1", "s1"), 1, "s0 works on task 1 and is online", "--force")
 	w.refused(w.cadre("reassign", "demo", "7", "s1"), 2, `no task "7"`)
 	host.everybody(mark)
-	order(t, w.must("probe", "demo"), "s0", "offline", "the host that ran its session is gone", "1 s0: task number 1")
+	order(t, w.must("probe", "demo"), "s0", "offline", "the host that ran its session has ended", "1 s0: task number 1")
 	w.must("reassign", "demo", "1", "s1")
 	if task := w.task("1"); task.Owner != "s1" {
 		t.Errorf("the task is %s's", task.Owner)

@@ -221,7 +221,7 @@ func TestPartition(t *testing.T) {
 		}
 		return note != ""
 	})
-	order(t, note, "Not delivered to s0 for 1 s: #", "from lead", "Send them again", "give its tasks to somebody else",
+	order(t, note, "Not delivered to s0 for 1 s: #", "from lead", "Send them again", "give its tasks to another member",
 		"or wait")
 	eventually(t, "it is offline", func() bool { life, _ := w.lives("s0"); return life == "offline" })
 	order(t, w.must("probe", "demo"), "s0", "offline", "silent for", "1 late: cadre resend")

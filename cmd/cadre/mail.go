@@ -44,8 +44,8 @@ func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
 		held, resting := waits(of, e.Message)
 		switch name := of.Team().Name; {
 		case held:
-			return a.print(sentMessage{e.Message, true}, said("message #%d to %s is held: nobody leads team %s. It is "+
-				"delivered when somebody does: cadre resume %s", e.Message.Seq, what, name, name))
+			return a.print(sentMessage{e.Message, true}, said("message #%d to %s is held: no session leads team %s. "+
+				"It is delivered when one does: cadre resume %s", e.Message.Seq, what, name, name))
 		case len(resting) > 0:
 			return a.print(sentMessage{Message: e.Message}, said("message #%d sent to %s; %s %s no session "+
 				"until somebody leads team %s: cadre resume %s", e.Message.Seq, what,

@@ -109,7 +109,7 @@ var entries = []Row{
 		"themselves"},
 	{Name: "Team.RecordFacts", Rule: User, Because: "the user says which files everybody relies on"},
 	{Name: "Team.Reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task " +
-		"to somebody else with TaskList.Update"},
+		"to another member with TaskList.Update"},
 	{Name: "Team.Resend", Rule: Acts},
 	{Name: "Team.Complete", Rule: User, Because: "it ends the team"},
 	{Name: "Team.Abort", Rule: User, Because: "it ends everybody's session"},

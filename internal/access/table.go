@@ -84,7 +84,7 @@ var commands = []Row{
 	{Name: "handover", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "interrupt", Rule: User, Because: "it ends a turn; a lead sends an urgent message"},
 	{Name: "reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task " +
-		"to somebody else with cadre task update --owner"},
+		"to another member with cadre task update --owner"},
 
 	{Name: "task", Rule: Anyone}, // the help
 	{Name: "task add", Rule: Acts, Flags: []Flag{

@@ -288,14 +288,14 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 	case w.repo.top == "":
 		return false, nil
 	case t.Base.Unknown != "":
-		return false, notReady("the work of team %s cannot be told from what was there before: %s. Commit it yourself "+
+		return false, notReady("the work of team %s cannot be told from earlier changes: %s. Commit it yourself "+
 			"first", t.Name, t.Base.Unknown).With(w.hint(team.ActSkipCommit))
 	case t.Base.Top != w.repo.top:
 		was := "outside any repository, or nobody checked"
 		if t.Base.Top != "" {
 			was = "in " + t.Base.Top
 		}
-		return false, notReady("the work of team %s cannot be told from what was there before: when it was created it "+
+		return false, notReady("the work of team %s cannot be told from earlier changes: when it was created it "+
 			"worked %s, and now in the repository %s. Commit it yourself first", t.Name, was, w.repo.top).
 			With(w.hint(team.ActSkipCommit))
 	}
@@ -462,7 +462,7 @@ func (w *work) endMember(ctx context.Context, m team.Member) error {
 				return nil
 			}
 			_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportStopped{Member: m.Name,
-				Reason: team.WorkIsHome}})
+				Reason: team.WorkMerged}})
 			if team.CodeOf(err) == team.Finished {
 				return nil
 			}

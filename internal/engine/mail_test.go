@@ -49,7 +49,7 @@ func TestFollowedMailThatWasHeld(t *testing.T) {
 	next("newer")
 	l.do(of, team.User, &team.AttachLead{Session: "L1", Machine: "here"})
 	next("held")
-	next("The lead is back. Go on with your task.")
+	next("The lead is back. Continue your task.")
 	until(t, of, func(s *team.State) bool {
 		m, _ := s.Member("ann")
 		return m.ReadSeq == m.DeliveredSeq && len(m.Inbox) == 0

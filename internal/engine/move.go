@@ -102,7 +102,7 @@ func (e *Engine) damaged(ctx context.Context, home layout.Home, name string) (bo
 	if err := transfer.Here(ctx, t.Replica, folder, false); err != nil {
 		return false, lasting(err)
 	}
-	return false, team.Refuse(team.Taken, "team %s exists in %s, and is newer than any checkpoint", name, folder).
+	return false, team.Refuse(team.Taken, "team %s exists in %s, and its history is newer than any checkpoint", name, folder).
 		With(team.Hint{Action: team.ActResume, Team: name})
 }
 

@@ -262,7 +262,7 @@ func (m *member) run(ctx context.Context) error {
 			}
 			m.typed(ctx, line)
 		case id := <-m.expired:
-			m.answer(id, false, fmt.Sprintf("nobody answered within %s", m.o.Patience))
+			m.answer(id, false, fmt.Sprintf("no answer came within %s", m.o.Patience))
 		case approved := <-m.answers:
 			if approved {
 				return errShutdown

@@ -181,7 +181,7 @@ func TestQuestionsEnd(t *testing.T) {
 			Answer: func(allow bool, reason string) { answers <- answer{allow, reason} }}
 	}), func(o *Options) { o.Input, o.Patience = input, 700*time.Millisecond })
 	s.say(teamfiles.Lead, "one")
-	if got := <-answers; got.allow || !strings.Contains(got.reason, "nobody answered") {
+	if got := <-answers; got.allow || !strings.Contains(got.reason, "no answer came") {
 		t.Errorf("the answer is %+v", got)
 	}
 	for line, allow := range map[string]bool{"y": true, "n": false} {

@@ -506,7 +506,7 @@ func (h *Host) session(ctx context.Context, m team.Member) error {
 		return nil
 	case m.Host == h.ID:
 		// Its slot has ended, and the report of that was refused or is on its way.
-		return h.detach(ctx, m, team.SessionGone)
+		return h.detach(ctx, m, team.SessionOver)
 	}
 	return h.takeOver(ctx, m)
 }

@@ -294,9 +294,9 @@ func TestLives(t *testing.T) {
 		"fresh":  {inspect.Online, "its host runs; it has sent no heartbeat yet"},
 		"moved":  {inspect.Online, "its host runs; it has sent no heartbeat yet"},
 		"silent": {inspect.Offline, "silent for 10m0s"},
-		"orphan": {inspect.Offline, "the host that ran its session is gone"}, "forgotten": {inspect.Offline,
-			"the host that ran its session is gone"},
-		"lost":    {inspect.Offline, "the host that ran its session is gone"},
+		"orphan": {inspect.Offline, "the host that ran its session has ended"}, "forgotten": {inspect.Offline,
+			"the host that ran its session has ended"},
+		"lost":    {inspect.Offline, "the host that ran its session has ended"},
 		"skewed":  {inspect.Unknown, "its last heartbeat lies in the future: a clock is wrong"},
 		"damaged": {inspect.Unknown, "its last heartbeat cannot be read"},
 	}

@@ -208,5 +208,5 @@ func (f *finding) gone(dir string, m team.Member, b heartbeat.Beat, there bool) 
 	if alive {
 		return ""
 	}
-	return team.HostGone
+	return team.HostOver
 }

@@ -442,7 +442,7 @@ func (h Home) vacant(t team.Team) (string, error) {
 
 // taken refuses a name that is in use.
 func (h Home) taken(name, why string) error {
-	return team.Refuse(team.Taken, "there is a team named %s already%s; a free name: %s", name, why, h.free(name)).
+	return team.Refuse(team.Taken, "a team named %s exists already%s; a free name: %s", name, why, h.free(name)).
 		With(team.Hint{Action: team.ActCleanUp, Team: name})
 }
 

@@ -103,7 +103,7 @@ func TestNamesAreTaken(t *testing.T) {
 		"the project's own":  {"release", newID("release"), one, "a free name: release-2"},
 		"the same id":        {"release", first, two, "in this home already, and works in " + one},
 		"a lost directory":   {"moved", newID("moved"), two, "Its directory, " + below + ", does not exist"},
-		"no id of ours":      {"release", "release-x", two, "there is a team named release already"},
+		"no id of ours":      {"release", "release-x", two, "a team named release exists already"},
 		"an id for its name": {moved, newID(moved), two, "looks like the id of one"},
 	} {
 		if err := createAs(h, c.name, c.id, c.dir); err == nil || !strings.Contains(err.Error(), c.says) {

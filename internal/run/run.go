@@ -310,7 +310,7 @@ func (a *attempt) unlike(t team.Team) error {
 		if t.Origin != "" {
 			from = "made from " + t.Origin
 		}
-		return team.Refuse(team.Taken, "there is a team named %s already, %s; give this one another name", t.Name,
+		return team.Refuse(team.Taken, "a team named %s exists already, %s; give this one another name", t.Name,
 			from).
 			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 	case t.OriginDigest != a.File.Digest() && strings.HasPrefix(a.Path, team.GoalOrigin):

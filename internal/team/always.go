@@ -15,25 +15,25 @@ func (b *CreateTask) checkPlace() error {
 	command := strings.TrimSpace(b.Run) != ""
 	switch {
 	case b.When != "" && b.When != Always:
-		return refuse(Invalid, "%q is not a time for a task; it is %s, or left out", brief(b.When), Always)
+		return refuse(Invalid, "%q is not a value of a task's when; use %s, or leave it out", brief(b.When), Always)
 	case !command && len(b.Env) > 0:
-		return refuse(Invalid, "the environment of a task is that of its command, and this one has none")
+		return refuse(Invalid, "a task without a command has no environment; add a command, or leave the environment out")
 	case !command && b.Dir != "":
-		return refuse(Invalid, "the directory of a task is that of its command, and this one has none")
+		return refuse(Invalid, "a task without a command has no directory; add a command, or leave the directory out")
 	case path.IsAbs(b.Dir) || b.place() == ".." || strings.HasPrefix(b.place(), "../"):
 		return refuse(Invalid,
-			"%q is not a directory below that of the member: write it relative, such as services/api",
+			"%q is not a directory below the member's directory; write a relative path, such as services/api",
 			brief(b.Dir))
 	}
 	for _, one := range b.Env {
 		if name, _, ok := strings.Cut(one, "="); !ok || name == "" || strings.ContainsAny(one, "\x00") {
-			return refuse(Invalid, "%q is not a variable; it is like NAME=value", brief(one))
+			return refuse(Invalid, "%q is not an environment variable; write NAME=value", brief(one))
 		}
 	}
 	return limit(text{"directory", b.Dir, MaxSubject}, text{"environment", strings.Join(b.Env, ""), MaxText})
 }
 
-// place returns the directory of the task in its shortest form; "" for that of the member.
+// place returns the directory of the task in its shortest form; "" for the member's directory.
 func (b *CreateTask) place() string {
 	if dir := path.Clean(b.Dir); dir != "." {
 		return dir
@@ -42,8 +42,8 @@ func (b *CreateTask) place() string {
 }
 
 // runAgain returns to the queue the tasks with When always that ran because these tasks were stuck,
-// now that they are not, and all tasks that build on those. Their results told of a failure that
-// may not stand.
+// now that they are not, and all tasks that build on those. Their results describe a failure that
+// may be obsolete.
 func (d *decision) runAgain(unstuck []*Task, why string) {
 	var again []*Task
 	seen := map[*Task]bool{}

@@ -182,7 +182,7 @@ func TestWaitsNoMore(t *testing.T) {
 	}
 	b.do("ann", &ClaimTask{Task: "2"})
 	b.do("ann", &FailTask{Task: "2"})
-	if mail := b.Inbox("bob"); len(mail) != 1 || mail[0].Body != `Task 3 (t), which is yours, waits no more: `+
+	if mail := b.Inbox("bob"); len(mail) != 1 || mail[0].Body != `Task 3 (t), which is yours, is no longer blocked: `+
 		`task 2 has failed (out of retries).` {
 		t.Errorf("bob reads %+v", mail)
 	}

@@ -10,7 +10,7 @@ import (
 type Answer struct {
 	Request string
 	Outcome string // allowed, denied, timed_out, approved or rejected
-	// By is "" where nobody answered in time, where the team's rules answered, or where an older
+	// By is "" where the request timed out, where the team's rules answered, or where an older
 	// version recorded the answer.
 	By string
 	At Time

@@ -171,8 +171,7 @@ func (e *MemberDetached) apply(s *State, r *Record) {
 func (e *MemberStopped) apply(s *State, r *Record) { s.end(e.Member, Stopped, e.Reason, r.At) }
 func (e *MemberFailed) apply(s *State, r *Record)  { s.end(e.Member, Failed, e.Reason, r.At) }
 
-// alive returns the member of that name, nil if it has ended. Nothing that is recorded later undoes
-// an end.
+// alive returns the member of that name, nil if it has ended. No later record undoes an end.
 func (s *State) alive(name string) *Member {
 	if m := s.member(name); m != nil && m.Status.Running() {
 		return m

@@ -38,8 +38,8 @@ const (
 	ItemConsolidate ItemKind = "consolidate" // the team winds down or is done, and waits to be consolidated
 	ItemBudgetLow   ItemKind = "budget_low"  // half of a budget is spent, or more
 	ItemLate        ItemKind = "late"        // messages have waited too long
-	ItemFacts       ItemKind = "facts"       // files that everybody relies on changed
-	ItemUntrusted   ItemKind = "untrusted"   // hooks of the project do not run, because nobody trusts them
+	ItemFacts       ItemKind = "facts"       // files that all members rely on changed
+	ItemUntrusted   ItemKind = "untrusted"   // hooks of the project do not run, because the user does not trust them
 )
 
 // ForUser is the value of [Item].WaitsFor where a person must act.
@@ -53,8 +53,8 @@ type Item struct {
 	Task     string   `json:"task,omitempty"`
 	Request  string   `json:"request,omitempty"`
 	About    string   `json:"about,omitempty"`    // the budget, check or hook that it is about
-	Since    Time     `json:"since,omitempty"`    // 0 where nobody knows when it began
-	Deadline Time     `json:"deadline,omitempty"` // when it is denied because nobody answered; 0 for never
+	Since    Time     `json:"since,omitempty"`    // 0 where it is unknown when it began
+	Deadline Time     `json:"deadline,omitempty"` // when it is denied for want of an answer; 0 for never
 	Text     string   `json:"text"`               // a sentence; it may quote what agents wrote
 	Hint     Hint     `json:"hint"`
 }
@@ -68,11 +68,11 @@ func (i Item) Key() string {
 const mostAlike = 20
 
 // Attention returns what waits for a person, always in the same order. One cause makes one item:
-// members that are offline because the only host died are named by the item about the host. Items
-// that an agent which leads is told of and can handle wait for that agent, not for the user. A team
-// that is only observed has no items, because its agents are answered in their own program. Neither
-// has a team that this machine released. The cost does not grow with the tasks that are done or in
-// progress.
+// members that are offline because the only host died are named by the item about the host. An item
+// waits for the lead, not for the user, if the lead is an agent that is notified of it and can
+// handle it. A team that is only observed has no items, because its agents are answered in their
+// own program. Neither has a team that this machine released. The cost does not grow with the tasks
+// that are done or in progress.
 func (s *State) Attention(now Time, o *Outside) []Item {
 	a := &attention{s: s, t: &s.team, o: o, now: now, lead: ForUser}
 	// a released team needs attention on the machine that continues it
@@ -164,7 +164,8 @@ func (a *attention) whole() {
 		return
 	}
 	if o != nil && o.Directory != "" {
-		a.add(Item{Kind: ItemDirectory, Hint: Hint{Action: ActMove}}, "Nobody can work in %s: %s.", t.Dir, o.Directory)
+		a.add(Item{Kind: ItemDirectory, Hint: Hint{Action: ActMove}},
+			"The directory %s cannot be used: %s.", t.Dir, o.Directory)
 	}
 	if o != nil && o.Elsewhere != "" && !o.Led && t.LeadLost == 0 {
 		a.add(Item{Kind: ItemElsewhere, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActTakeOver}},
@@ -187,10 +188,10 @@ func (a *attention) whole() {
 	case a.s.Dormant(o):
 	case t.LeadLost != 0:
 		a.add(Item{Kind: ItemLeadLost, Since: t.LeadLost, Hint: a.resume()},
-			"Nobody leads: session %s is lost%s%s.", t.LeadSession, a.zombies(), a.held())
+			"No session leads: session %s is lost%s%s.", t.LeadSession, a.zombies(), a.held())
 	case gone:
 		a.add(Item{Kind: ItemLeadLost, Since: o.Sights[t.Lead].Seen, Hint: a.resume()},
-			"Nobody leads: the process of session %s has ended.", t.LeadSession)
+			"No session leads: the process of session %s has ended.", t.LeadSession)
 	case lead.Setbacks >= MaxSetbacks:
 		a.add(Item{Kind: ItemLeadFailed, Member: lead.Name, Since: lead.Since, Hint: Hint{Action: ActResume}},
 			"The lead cannot continue: %s", clipTo(lead.Summary, 200))
@@ -237,7 +238,7 @@ func (a *attention) held() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s until somebody leads", word(n, "1 message waits", strconv.Itoa(n)+" messages wait"))
+	return fmt.Sprintf("; %s until a session leads", word(n, "1 message waits", strconv.Itoa(n)+" messages wait"))
 }
 
 // people adds members that failed or are offline.
@@ -245,7 +246,7 @@ func (a *attention) people() {
 	s := a.s
 	open := s.Count(Pending)+s.Count(InProgress) > 0
 	for i := range s.members {
-		// whoever added a member that never started is waiting for it
+		// the sender of the command that added a member waits for it to start
 		if m := &s.members[i]; m.Status == Failed && (open || m.Session == "" && m.Agent != External) &&
 			!a.replaced(m) {
 			a.add(Item{Kind: ItemFailed, WaitsFor: a.lead, Member: m.Name, Since: m.Since,
@@ -273,7 +274,7 @@ func (a *attention) people() {
 		}
 		why := seen.Why
 		if why == "" {
-			why = "nothing is heard of it"
+			why = "its heartbeats stopped"
 		}
 		item := Item{Kind: ItemOffline, WaitsFor: a.lead, Member: m.Name, Since: seen.Seen,
 			Hint: Hint{Action: ActShowLog}}
@@ -312,8 +313,7 @@ func (a *attention) interrupted() {
 	}
 }
 
-// replaced reports whether a member joined after this one failed: whoever added it has handled the
-// failure.
+// replaced reports whether a member joined after this one failed: its spawn handled the failure.
 func (a *attention) replaced(m *Member) bool {
 	return slices.ContainsFunc(a.s.members, func(other Member) bool {
 		return other.JoinedAt > m.Since &&
@@ -361,7 +361,7 @@ func (a *attention) work() {
 			Hint: t.hint(a.t, ActRetryTask)},
 			"Task %s failed%s: %s", t.briefly(), times, clipTo(t.Failure, 200))
 	}
-	yours, nobodys := a.s.untaken()
+	yours, others := a.s.untaken()
 	for n, t := range yours {
 		if a.lead != ForUser { // an agent does this work
 			break
@@ -374,13 +374,13 @@ func (a *attention) work() {
 		}
 		a.add(item, "Task %s waits for you: %s", t.Called(), brief(t.Subject))
 	}
-	if len(nobodys) > 0 && a.t.Status != TeamConsolidating {
-		t := nobodys[0]
+	if len(others) > 0 && a.t.Status != TeamConsolidating {
+		t := others[0]
 		item := Item{Kind: ItemUnassigned, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: a.taker(t)}
-		if len(nobodys) == 1 {
+		if len(others) == 1 {
 			a.add(item, "%s: %s", strings.TrimSuffix(a.s.standing(t), "."), brief(t.Subject))
 		} else {
-			a.add(item, "Task %s and %d more are open, and no member takes them.", t.Called(), len(nobodys)-1)
+			a.add(item, "Task %s and %d more are open, and no member takes them.", t.Called(), len(others)-1)
 		}
 	}
 }
@@ -416,7 +416,7 @@ func (a *attention) rest() {
 			"committed%s.", a.branches())
 	}
 	if a.unattended() {
-		a.add(Item{Kind: ItemConsolidate, Hint: a.consolidate()}, "All tasks are done, and nobody runs "+
+		a.add(Item{Kind: ItemConsolidate, Hint: a.consolidate()}, "All tasks are done, and no process runs "+
 			"the team; its work waits to be checked and committed%s.", a.branches())
 	}
 	for i := range s.members {
@@ -438,7 +438,7 @@ func (a *attention) rest() {
 	}
 }
 
-// untrusted adds the hooks of the project that nobody trusts.
+// untrusted adds the hooks of the project that the user does not trust.
 func (a *attention) untrusted() {
 	if a.o != nil && len(a.o.Untrusted) > 0 {
 		a.add(Item{Kind: ItemUntrusted, About: strings.Join(a.o.Untrusted, ","), Hint: Hint{Action: ActTrust,
@@ -486,16 +486,16 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// untaken returns the tasks that could be claimed and that no running teammate takes: those for the
-// lead itself, and those for nobody. The most urgent come first.
-func (s *State) untaken() (yours, nobodys []*Task) {
+// untaken returns the tasks that could be claimed and that no running teammate takes: yours are for
+// the lead itself. The most urgent come first.
+func (s *State) untaken() (yours, others []*Task) {
 	lead := s.lead()
 	type class struct {
 		owner, role string
 		runs        bool
 	}
 	taken := map[class]bool{}
-	somebody := func(t *Task) bool {
+	anyTakes := func(t *Task) bool {
 		for i := range s.members {
 			if m := &s.members[i]; m.Status.Running() && (i > 0 || m.Agent != External) && s.takes(m, t) {
 				return true
@@ -505,12 +505,12 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 	}
 	takes := func(t *Task) bool {
 		if s.bound(t) {
-			return somebody(t)
+			return anyTakes(t)
 		}
 		c := class{t.Owner, t.Role, t.Run != ""}
 		known, ok := taken[c]
 		if !ok {
-			known = somebody(t)
+			known = anyTakes(t)
 			taken[c] = known
 		}
 		return known
@@ -527,7 +527,7 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 				if plain[0] || plain[1] && t.Run != "" {
 					continue
 				}
-				nobodys = append(nobodys, t)
+				others = append(others, t)
 			case t.Owner == lead.Name && lead.Agent == External:
 				if s.asks(t.ID) != nil { // the item about the branch covers it
 					continue
@@ -535,11 +535,11 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 				yours = append(yours, t)
 			case s.spent(t.Owner): // the item about the budget covers it
 			case !takes(t):
-				nobodys = append(nobodys, t)
+				others = append(others, t)
 			}
 		}
 	}
-	return yours, nobodys
+	return yours, others
 }
 
 func word(n int, one, many string) string {

@@ -25,7 +25,7 @@ type Left struct {
 func BranchOf(teamName, member string) string { return "cadre/" + teamName + "@" + member }
 
 // Unmerged returns the members with recorded work on a branch that is not merged and not left out.
-// Git may know better: somebody may have merged the branch since.
+// Git may know better: the branch may have been merged since.
 func (s *State) Unmerged() []Member {
 	var all []Member
 	for i := range s.members {
@@ -49,7 +49,7 @@ func (s *State) asks(task string) *Member {
 const mergeSubject = "Merge the branch "
 
 // ThisTask stands in [LeaveBranch.Why] for the id of the task that asks, because that id is known
-// only when the task is created. Texts of users and agents never contain it.
+// only when the task is created. No text of a user or an agent contains it.
 const ThisTask = "\x00"
 
 // LeaveBranch records that a branch has work of a member that HEAD does not have. With Why the lead
@@ -162,7 +162,7 @@ func (l *Left) fields(c *coder) {
 }
 
 // leftOut records that the lead or the user deleted the task that asked to merge a branch. A
-// deletion by anybody else does not leave the branch out.
+// deletion by another member does not leave the branch out.
 func (s *State) leftOut(task string, r *Record) {
 	if m := s.asks(task); m != nil && (r.Actor == User || r.Actor == s.team.Lead) {
 		m.Left.Out = true

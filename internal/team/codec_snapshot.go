@@ -71,7 +71,7 @@ func (s *State) fields(c *coder) {
 }
 
 // reserve writes the length of a list before the list, so that reading allocates once. Reading
-// ignores a count that cannot be true.
+// ignores an impossible count.
 func reserve[T any](c *coder, key string, list *[]T) {
 	n := int64(len(*list))
 	c.int(key, &n)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file reads and writes JSON texts and numbers, and skips values that nobody asked for.
+// This file reads and writes JSON texts and numbers, and skips values of unknown fields.
 
 func (c *coder) space() {
 	for c.pos < len(c.in) && (c.in[c.pos] == ' ' || c.in[c.pos] == '\n' || c.in[c.pos] == '\t' || c.in[c.pos] == '\r') {

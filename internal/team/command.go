@@ -127,7 +127,7 @@ func (d *decision) enter() error {
 	}
 	if d.actor = d.member(d.Actor); d.actor == nil {
 		return refuse(NotFound, "no member named %q in team %s; its members: %s", brief(d.Actor), d.team.Name,
-			names(d.everybody()))
+			names(d.memberNames()))
 	}
 	if !d.actor.Status.Running() {
 		return refuse(Finished, "%s has %s and acts no more; team %s has: %s", d.actor.Name, ended(d.actor.Status),
@@ -203,7 +203,7 @@ func (d *decision) hosted(name string) (*Member, error) {
 		return nil, refuse(Denied, "%s cannot act for %s; only %s itself, its host and the user can",
 			d.Actor, name, name)
 	case m.Host == "":
-		return nil, refuse(Conflict, "%s does not hold the lease of %s; nobody does", brief(d.Actor), name)
+		return nil, refuse(Conflict, "%s does not hold the lease of %s; no host does", brief(d.Actor), name)
 	case d.Actor != Host(m.Host) || d.Lease != 0 && d.Lease != m.Lease:
 		return nil, refuse(Conflict, "%s does not hold the lease of %s: another host took it", brief(d.Actor), name)
 	}
@@ -341,7 +341,7 @@ func oneOf(what, value string, valid []string) error {
 	if slices.Contains(valid, value) {
 		return nil
 	}
-	return refuse(Invalid, "%q is no %s; it is one of: %s", brief(value), what, strings.Join(valid, ", "))
+	return refuse(Invalid, "%q is not a %s; use one of: %s", brief(value), what, strings.Join(valid, ", "))
 }
 
 // brief shortens a text of a command to as much as identifies it in an error.

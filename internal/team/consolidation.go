@@ -31,7 +31,7 @@ const ByChecks = "checks"
 // Base is the state of the project when the team was created. It separates the team's work from
 // what was there before.
 type Base struct {
-	Top     string // of the work tree; "" where there was no repository, or nobody looked
+	Top     string // of the work tree; "" where there was no repository, or none was looked for
 	Commit  string // that HEAD pointed at; "" before the first commit
 	Dirty   []Fact // files that differed from it, by their paths from Top
 	Unknown string // why it is unknown which files differed
@@ -39,9 +39,9 @@ type Base struct {
 
 func (b *Base) none() bool { return b.Top == "" && b.Unknown == "" }
 
-// FinishedAt returns when the work of the team ended: it winds down or is complete, and nobody but
-// the lead of a person runs. It is 0 while the team can still change files, and where that is not
-// known. A file that changed later is not the team's.
+// FinishedAt returns when the work of the team ended: it winds down or is complete, and no member
+// runs but a lead that is a person. It is 0 while the team can still change files, and where that
+// is not known. A file that changed later is not the team's.
 func (s *State) FinishedAt() Time {
 	at := s.team.EndingAt
 	if at == 0 {
@@ -65,7 +65,7 @@ func (s *State) Consolidatable() error {
 	return (&Consolidate{NoCommit: true}).decide(d)
 }
 
-// ReadyToConsolidate reports whether the team winds down, nobody consolidates it, and it can be
+// ReadyToConsolidate reports whether the team winds down, no consolidation is open, and it can be
 // consolidated.
 func (s *State) ReadyToConsolidate() bool {
 	return s.team.Status == TeamConsolidating && !s.team.Consolidation.Open() && s.Consolidatable() == nil
@@ -153,7 +153,7 @@ func (b *Base) check() error {
 	}
 	for _, f := range b.Dirty {
 		if !below(f.Path) {
-			return refuse(Invalid, "%q is no path in the work tree", brief(f.Path))
+			return refuse(Invalid, "%q is not a path in the work tree", brief(f.Path))
 		}
 	}
 	return limit(text{"top of the work tree", b.Top, MaxSubject}, text{"commit", b.Commit, MaxSubject},

@@ -202,8 +202,8 @@ func (d *decision) returnTasks(m *Member, reason string) (back []string) {
 		case t.Status == InProgress:
 			d.releaseTo("", t, reason)
 		case t.Status == Pending:
-			nobody := ""
-			d.updated(t, &TaskUpdated{Task: t.ID, Owner: &nobody})
+			none := ""
+			d.updated(t, &TaskUpdated{Task: t.ID, Owner: &none})
 		default:
 			continue
 		}

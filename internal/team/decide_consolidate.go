@@ -8,7 +8,7 @@ import (
 )
 
 // Consolidate begins the team's last step. Nothing new starts, the work is checked and committed,
-// and then the team is complete. It is refused while anybody works or waits. It is accepted for a
+// and then the team is complete. It is refused while a member works or waits. It is accepted for a
 // complete team that was never consolidated, which is complete again whatever the outcome.
 type Consolidate struct {
 	Message  string   // commit message; "" for one that is made from the tasks
@@ -43,7 +43,7 @@ func (b *Consolidate) decide(d *decision) error {
 		return Refuse(NotReady, "team %s is %s and has nothing to consolidate", t.Name, t.Status).
 			With(t.hint(ActSpawn))
 	case t.Base.Unknown != "" && !b.NoCommit:
-		return Refuse(NotReady, "what team %s did cannot be told from what was there before: %s. Commit it yourself first",
+		return Refuse(NotReady, "the work of team %s cannot be told from earlier changes: %s. Commit it yourself first",
 			t.Name, t.Base.Unknown).With(t.hint(ActSkipCommit))
 	}
 	if err := d.green(); err != nil {
@@ -98,7 +98,7 @@ func (d *decision) green() error {
 			say("the plan of %s waits for an answer (%s)", m.Name, m.Plan.Request)
 		case m.Handover != "":
 			say("a fresh session is about to continue the work of %s", m.Name)
-		case own: // its tasks say what it does
+		case own: // its tasks show what it does
 		case m.Status == Blocked:
 			say("%s is blocked: %s", m.Name, clipTo(m.Summary, 200))
 		case m.Status == Active:
@@ -192,7 +192,7 @@ func (b *ReportStaged) decide(d *decision) error {
 			return refuse(Invalid, "the work is staged on %s already; only the tree may change", brief(c.Parent))
 		}
 	}
-	if err := d.green(); err != nil { // somebody may have started something since
+	if err := d.green(); err != nil { // work may have started since
 		return err
 	}
 	if err := limit(text{"id of the commit", b.Parent, MaxSubject}, text{"id of the tree", b.Tree, MaxSubject},
@@ -330,7 +330,7 @@ func (b *ReportConsolidated) decide(d *decision) error {
 		return err
 	}
 	d.emit(&TeamConsolidated{Attempt: b.Attempt}, &TeamStatusChanged{Status: TeamComplete})
-	d.stopEverybody("the team is complete")
+	d.stopMembers("the team is complete")
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 // late returns the messages that have waited too long for the member and that the lead was not
 // notified of. It also returns when the next message becomes late.
 func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
-	if m.Name == s.team.Lead || s.team.LeadLost != 0 { // nobody can be notified
+	if m.Name == s.team.Lead || s.team.LeadLost != 0 { // no lead can be notified
 		return nil, 0
 	}
 	patience := s.team.Timing.OrDefaults().Undelivered
@@ -40,8 +40,8 @@ func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
 }
 
 // MarkLate notifies the lead of messages that have waited too long for a member. The lead can send
-// them again, give the work to somebody else, or wait. The member's host sends it, or any process
-// that finds late messages.
+// them again, reassign the work, or wait. The member's host sends it, or any process that finds
+// late messages.
 type MarkLate struct{ Member string }
 
 func (b *MarkLate) decide(d *decision) error {
@@ -69,7 +69,7 @@ func (b *MarkLate) decide(d *decision) error {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
 	d.tell(d.team.Lead, "", "Not delivered to %s for %s: %s. Send them again, give its tasks "+
-		"to somebody else, or wait: they stay in its inbox.",
+		"to another member, or wait: they stay in its inbox.",
 		m.Name, span(d.team.Timing.OrDefaults().Undelivered), strings.Join(list, ", "))
 	return nil
 }

@@ -44,7 +44,7 @@ func (t Timing) check() error {
 	full := t.OrDefaults() // rounded to the units that are recorded
 	beat := wholeUnits(full.Beat, time.Millisecond)
 	if silence := wholeUnits(min(full.LeadLost, full.Offline), time.Millisecond); silence <= beat {
-		return refuse(Invalid, "a member that gives a sign of life each %d ms cannot be taken for gone after %d ms; "+
+		return refuse(Invalid, "a member that sends a heartbeat every %d ms cannot count as lost after %d ms; "+
 			"the periods of silence must be longer", beat, silence)
 	}
 	return nil
@@ -145,9 +145,9 @@ func (b *AttachLead) decide(d *decision) error {
 	default:
 		silent := d.At.Sub(b.Seen)
 		if b.From == "" {
-			silent = 0 // nobody looked
+			silent = 0 // the heartbeat is unknown
 		} else if b.Since != d.team.LeadSince {
-			return refuse(Conflict, "session %s has given a sign of life since", brief(now))
+			return refuse(Conflict, "session %s has sent a heartbeat since", brief(now))
 		}
 		if stale := d.team.Timing.OrDefaults().Stale; silent < stale {
 			return Refuse(Conflict, "another session has the lead: session %s leads team %s "+
@@ -160,7 +160,7 @@ func (b *AttachLead) decide(d *decision) error {
 	d.emit(e)
 	if back {
 		for i := range d.members[1:] {
-			d.hint(d.members[i+1].Name, "The lead is back. Go on with your task.")
+			d.hint(d.members[i+1].Name, "The lead is back. Continue your task.")
 		}
 	}
 	return nil
@@ -199,7 +199,7 @@ func (b *LoseLead) decide(d *decision) error {
 	case t.LeadSession != b.Session:
 		return refuse(Conflict, "session %s leads, not %s", brief(t.LeadSession), brief(b.Session))
 	case t.LeadSince != b.Since: // the heartbeat is from before it came back
-		return refuse(Conflict, "session %s has given a sign of life since", brief(t.LeadSession))
+		return refuse(Conflict, "session %s has sent a heartbeat since", brief(t.LeadSession))
 	case d.At.Sub(b.Seen) < t.Timing.OrDefaults().LeadLost:
 		return refuse(NotReady, "the lead was seen %s ago", span(d.At.Sub(b.Seen)))
 	}

@@ -72,7 +72,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	}
 	if owner, t := d.awaitedAs(b.Name); owner != "" {
 		return refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; spawn %s, "+
-			"or give the task to somebody else first", t, owner, b.Name, owner)
+			"or give the task to another member first", t, owner, b.Name, owner)
 	}
 	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env,
 		Role: b.Role, Prompt: b.Prompt,
@@ -129,7 +129,7 @@ func (b *SpawnMember) checkAgent() error {
 		return refuse(Invalid, "a shell runs commands and submits no plan, so its plan cannot be asked for; leave "+
 			"the task that needs one to another agent")
 	case Boundless(b.Agent) && b.PlanApproval:
-		return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from writing "+
+		return refuse(Invalid, "%s may act without asking for permission, so nothing keeps it from writing "+
 			"before its plan is approved; take another agent, or do without planApproval", brief(b.Agent))
 	case b.Agent == "":
 		return refuse(Invalid, "say which agent %s is, for example shell or external", b.Name)
@@ -251,7 +251,7 @@ func (b *AttachMember) decide(d *decision) error {
 
 func holder(m *Member) string {
 	if m.Host == "" {
-		return "nobody"
+		return "no host"
 	}
 	return "host " + m.Host
 }
@@ -483,8 +483,8 @@ func (d *decision) leaves(m *Member) {
 // lead is notified.
 func (d *decision) end(m *Member, how Event, tell bool) {
 	d.leaves(m)
-	back := d.returnTasks(m, m.Name+" is gone")
-	d.denyAll(m, m.Name+" is gone")
+	back := d.returnTasks(m, m.Name+" has ended")
+	d.denyAll(m, m.Name+" has ended")
 	d.emit(how)
 	why, reason := "stopped", ""
 	switch e := how.(type) {
@@ -496,7 +496,7 @@ func (d *decision) end(m *Member, how Event, tell bool) {
 	if tell {
 		note := m.Name + " has " + why + because(reason)
 		if len(back) > 0 {
-			note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
+			note += "\nReturned to the queue: task " + strings.Join(back, ", ") + "."
 		}
 		if why == "stopped" && len(back) == 0 { // it stopped on request, and nothing is left to do about it
 			d.hint(d.team.Lead, note)

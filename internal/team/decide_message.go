@@ -77,7 +77,7 @@ func (b *Broadcast) decide(d *decision) error {
 		to = slices.DeleteFunc(to, func(n string) bool { return n == d.team.Lead })
 	}
 	if len(to) == 0 {
-		return refuse(NotReady, "there is nobody else in team %s yet", d.team.Name)
+		return refuse(NotReady, "team %s has no other member yet", d.team.Name)
 	}
 	meta, err := metadata(nil, b.Metadata)
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *ReceiveMessages) decide(d *decision) error {
 		return err
 	}
 	if b.Max < 0 {
-		return refuse(Invalid, "it cannot be %d messages at most; 0 is for all", b.Max)
+		return refuse(Invalid, "the limit of messages cannot be %d; 0 is for all", b.Max)
 	}
 	seqs := d.ripe(m)
 	if b.Seqs != nil {

@@ -10,7 +10,7 @@ import (
 const GoalOrigin = "goal:"
 
 // MoveTeam records the new directory of a project that was moved as a whole. The sender has checked
-// that it is the same project and that nobody works in it.
+// that it is the same project and that no member works in it.
 type MoveTeam struct {
 	Dir string // absolute
 	Top string // of Dir's work tree; "" where the team never had a repository

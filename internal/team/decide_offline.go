@@ -26,7 +26,7 @@ func (b *ReportOffline) decide(d *decision) error {
 	case b.Incarnation != m.Incarnation:
 		return refuse(Conflict, "this is session %d of %s, whose present session is %d", b.Incarnation, m.Name,
 			m.Incarnation)
-	case m.Offline != 0 || d.team.LeadLost != 0: // nobody can be notified; once somebody can, it is found again
+	case m.Offline != 0 || d.team.LeadLost != 0: // no lead can be notified; once one can, it is found again
 		return nil
 	case reason == "" && silent < d.team.Timing.OrDefaults().Offline:
 		return refuse(NotReady, "%s was seen %s ago", m.Name, span(silent))
@@ -34,7 +34,7 @@ func (b *ReportOffline) decide(d *decision) error {
 	why := reason
 	switch {
 	case reason == "":
-		reason = "it gave no sign of life for " + span(silent)
+		reason = "it sent no heartbeat for " + span(silent)
 		why = reason
 	case !isOwn(reason):
 		why = Quoted(reason)
@@ -46,14 +46,14 @@ func (b *ReportOffline) decide(d *decision) error {
 		for _, t := range held {
 			ids = append(ids, t.Called())
 		}
-		note += fmt.Sprintf(" It holds task %s: give it to somebody else, or wait: it continues with it when it "+
+		note += fmt.Sprintf(" It holds task %s: give that to another member, or wait: it continues with it when it "+
 			"is back.", strings.Join(ids, ", "))
 	}
 	d.tell(d.team.Lead, "", "%s", note)
 	return nil
 }
 
-// ReportOnline ends that: the member sent a heartbeat again.
+// ReportOnline says that an offline member sent a heartbeat again.
 type ReportOnline struct {
 	Member      string
 	Incarnation int64

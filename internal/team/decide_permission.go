@@ -87,7 +87,7 @@ func (d *decision) planned(m *Member, what string) error {
 type SubmitPlan struct {
 	Member   string // "" for the actor
 	Plan     string
-	Deadline Time // when it is rejected because nobody answered; 0 for never
+	Deadline Time // when it is rejected for want of an answer; 0 for never
 }
 
 func (b *SubmitPlan) decide(d *decision) error {
@@ -154,8 +154,8 @@ func (b *AnswerPlan) decide(d *decision) error {
 	return nil
 }
 
-// ExpirePlan rejects a plan that nobody answered in time. The member's host sends it, or any
-// process that finds it overdue.
+// ExpirePlan rejects a plan that got no answer in time. The member's host sends it, or any process
+// that finds it overdue.
 type ExpirePlan struct{ Request string }
 
 func (b *ExpirePlan) decide(d *decision) error {
@@ -168,7 +168,7 @@ func (b *ExpirePlan) decide(d *decision) error {
 	case d.At < d.members[i].Plan.Deadline:
 		return refuse(NotReady, "the plan %s has %d ms left", b.Request, d.members[i].Plan.Deadline-d.At)
 	}
-	d.planAnswered(&d.members[i], "", false, "Nobody answered in time.")
+	d.planAnswered(&d.members[i], "", false, "It got no answer in time.")
 	return nil
 }
 
@@ -262,7 +262,7 @@ func (b *AnswerPermission) decide(d *decision) error {
 	return nil
 }
 
-// ExpirePermission ends a request that nobody answered in time. The member's host sends it, or any
+// ExpirePermission ends a request that got no answer in time. The member's host sends it, or any
 // process that finds it overdue.
 type ExpirePermission struct{ Request string }
 
@@ -274,7 +274,7 @@ func (b *ExpirePermission) decide(d *decision) error {
 	if d.At < p.Deadline {
 		return refuse(NotReady, "the request %s has %d ms left", b.Request, p.Deadline-d.At)
 	}
-	d.answered(p, "timed_out", "", "nobody answered in time")
+	d.answered(p, "timed_out", "", "it got no answer in time")
 	return nil
 }
 

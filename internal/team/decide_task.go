@@ -156,7 +156,7 @@ func (b *ClaimTask) decide(d *decision) error {
 	case m.Status == ShuttingDown:
 		return refuse(NotReady, "%s is shutting down and takes no more tasks", m.Name)
 	case d.orphaned(m):
-		return Refuse(NotReady, "nobody leads team %s: %s may end what it is at, and takes nothing new before a lead "+
+		return Refuse(NotReady, "team %s has no lead now: %s finishes its task and takes no other before the lead "+
 			"is back", d.team.Name, m.Name).With(d.team.hint(ActResume))
 	case d.team.Status == TeamConsolidating:
 		return refuse(NotReady, "team %s winds down, and no new work starts", d.team.Name)
@@ -190,7 +190,7 @@ func (b *ClaimTask) decide(d *decision) error {
 	}
 	d.emit(&TaskClaimed{Task: t.ID, Member: m.Name, Fence: t.Fence + 1})
 	d.retried(t)
-	// record the new status now: nobody must think until the member's turn that nothing moves
+	// record the new status now, not with the member's turn, so that the team does not look stalled
 	if d.isHost() && (m.Status == Idle || m.Status == Blocked) {
 		d.emit(&MemberStatusChanged{Member: m.Name, Status: Active,
 			Summary: clipTo("task "+t.Called()+": "+t.Subject, MaxSubject)})
@@ -335,8 +335,8 @@ func (d *decision) complete(t *Task, by, result string) error {
 	if t.OutOfRetries() {
 		d.runAgain(d.turning(t, false), "task "+t.Called()+", which had failed, is completed")
 	}
-	// A person who leads hears from our session that did the task that it has ended. Nobody else
-	// reports for an external member.
+	// A person who leads is notified by the session of ours that did the task. For an external
+	// member only this message reports.
 	outside := d.member(by) != nil && d.member(by).Agent == External
 	if by != d.team.Lead && (d.ledByAgent() || outside) {
 		note := fmt.Sprintf("Task %s is completed by %s.", t.titled(), strings.TrimPrefix(by, "@"))
@@ -353,7 +353,7 @@ func (d *decision) complete(t *Task, by, result string) error {
 }
 
 // continues reports whether the end of t leaves nothing for the lead to do. Teammates work, and
-// more tasks are queued; or somebody takes the next task; or nothing is left, and the lead's
+// more tasks are queued; or a member takes the next task; or nothing is left, and the lead's
 // session asks for the report. A lead is notified when the queue is empty while others work: it may
 // have more work for free members.
 func (d *decision) continues(t *Task, by string, free []string) bool {
@@ -395,9 +395,9 @@ func (d *decision) reportFollows() bool {
 		d.team.LeadLost == 0 && !d.team.ReportAsked
 }
 
-// worked reports whether a teammate of ours works on another task than t, so that the lead hears of
-// that end too. Tasks of the lead do not count, nor those of idle or external members: nobody can
-// tell whether they will end.
+// worked reports whether a teammate of ours works on another task than t, so that the lead is
+// notified of that end too. Tasks of the lead do not count, nor those of idle or external members:
+// it is unknown whether they will end.
 func (d *decision) worked(t *Task) bool {
 	for i := range d.under.all() {
 		other := &d.tasks[i]
@@ -412,13 +412,13 @@ func (d *decision) worked(t *Task) bool {
 func (d *decision) wakeOwners(free []string, why string) {
 	for _, id := range free {
 		if w := d.task(id); w.Owner != "" && w.Owner != d.Actor {
-			d.assigned(w.Owner, id, "Task %s, which is yours, waits no more: %s.", w.titled(), why)
+			d.assigned(w.Owner, id, "Task %s, which is yours, is no longer blocked: %s.", w.titled(), why)
 		}
 	}
 }
 
 // FailTask ends an attempt without success. The task returns to the queue while it has retries
-// left. Otherwise it has failed, until somebody claims it by its id.
+// left. Otherwise it has failed, until a member claims it by its id.
 type FailTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -446,15 +446,15 @@ func (b *FailTask) decide(d *decision) error {
 	failed := &TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result}
 	d.emit(failed)
 	if t.Assigned && d.meantFor(t) == "" { // its owner cannot try again
-		nobody := ""
-		d.updated(t, &TaskUpdated{Task: t.ID, Owner: &nobody})
+		none := ""
+		d.updated(t, &TaskUpdated{Task: t.ID, Owner: &none})
 	}
 	if t.Failures < t.Retries {
 		return nil
 	}
 	if m.Name != d.team.Lead {
 		d.tell(d.team.Lead, t.ID, "Task %s is out of retries after failure %d:%s\nIt is tried again when you "+
-			"release it, or when somebody claims it by its id.",
+			"release it, or when a member claims it by its id.",
 			t.titled(), t.Failures+1, cited(clipTo(reason, MaxSubject)))
 	}
 	failed.Unblocked = d.freedByFailure(t)
@@ -505,9 +505,9 @@ func (b *ReleaseTask) decide(d *decision) error {
 // release returns a task to the queue. It keeps the owner that it was meant for.
 func (d *decision) release(t *Task, reason string) { d.releaseTo(d.meantFor(t), t, reason) }
 
-// meantFor returns who does the task again when it returns to the queue: the member that somebody
-// else named, unless that member has ended. A member whose budget is spent keeps the task until the
-// budget is raised. "" is for anybody.
+// meantFor returns who does the task again when it returns to the queue: the member that another
+// actor assigned it to, unless that member has ended. A member whose budget is spent keeps the task
+// until the budget is raised. "" is for any member.
 func (d *decision) meantFor(t *Task) string {
 	m := d.member(t.Owner)
 	if !t.Assigned || m != nil && !m.Status.Running() {

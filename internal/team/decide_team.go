@@ -87,7 +87,7 @@ func (b *CreateTeam) allowed(d *decision, lead string) error {
 		return refuse(Finished, "team %s was cleaned up; a new team of that name needs an id and a journal of its own",
 			d.team.Name)
 	case d.team.ID != "":
-		return Refuse(Taken, "there is a team named %s already; take another name, such as %s", d.team.Name,
+		return Refuse(Taken, "a team named %s exists already; choose another name, such as %s", d.team.Name,
 			Numbered(d.team.Name, 2)).With(d.team.hint(ActCleanUp))
 	}
 	return nil
@@ -189,7 +189,7 @@ func (b *SetStatus) decide(d *decision) error {
 	}
 	d.emit(&TeamStatusChanged{Status: b.Status, Reason: b.Reason, Report: b.Report})
 	if b.Status == TeamComplete || b.Status == TeamAborted {
-		d.stopEverybody("the team is " + string(b.Status))
+		d.stopMembers("the team is " + string(b.Status))
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (d *decision) anyRunning() (name, agent string) {
 	return name, agent
 }
 
-func (d *decision) stopEverybody(reason string) {
+func (d *decision) stopMembers(reason string) {
 	for i := range d.members[1:] {
 		d.leaves(&d.members[i+1])
 	}
@@ -230,7 +230,7 @@ func (b *CleanUp) decide(d *decision) error {
 		return Refuse(NotReady, "%s still runs", name).With(
 			Hint{Action: ActShutDown, Team: d.team.Name, Member: name}, d.team.hint(ActForceCleanUp))
 	}
-	d.stopEverybody("the team is cleaned up")
+	d.stopMembers("the team is cleaned up")
 	d.emit(&TeamCleanedUp{Forced: b.Force})
 	return nil
 }
@@ -257,7 +257,7 @@ func (b *SetDelegate) decide(d *decision) error {
 }
 
 func undelegated(agent string) error {
-	return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from doing the work "+
+	return refuse(Invalid, "%s may act without asking for permission, so nothing keeps it from doing the work "+
 		"itself in delegate mode; let another agent lead, or do without", brief(agent))
 }
 
@@ -344,7 +344,7 @@ func (b *RejectByHook) decide(d *decision) error {
 	if err := oneOf("hook", b.Hook, hookEvents); err != nil {
 		return err
 	}
-	if b.Member != d.Actor && d.leads("") != nil { // otherwise anybody could make the team say something
+	if b.Member != d.Actor && d.leads("") != nil { // otherwise any member could put words into the team's messages
 		if _, err := d.hosted(b.Member); err != nil {
 			return err
 		}

@@ -94,7 +94,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 		note += fmt.Sprintf("\nA fresh session continues for it in %d s.", int64(wait.Seconds()))
 	default:
 		if len(back) > 0 {
-			note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
+			note += "\nReturned to the queue: task " + strings.Join(back, ", ") + "."
 		}
 		note += fmt.Sprintf("\nIt is tried again in %d s.", int64(wait.Seconds()))
 	}
@@ -200,7 +200,7 @@ type AskReport struct {
 
 func (b *AskReport) decide(d *decision) error {
 	if d.Actor != User && !d.isHost() {
-		return refuse(Denied, "the report is asked for by who runs the team")
+		return refuse(Denied, "only the user and hosts ask for the report")
 	}
 	if d.lead().Agent == External {
 		return refuse(Invalid, "%s is not an agent, so it cannot be asked", d.team.Lead)
@@ -235,14 +235,14 @@ func (d *decision) reportQuestion() string {
 		}
 	}
 	if len(open) == 0 {
-		return "All tasks are done and everybody is idle. Answer with the final report on the goal: what was done, " +
+		return "All tasks are done and all members are idle. Answer with the final report on the goal: what was done, " +
 			"what was found, what is left. " +
 			"Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
 	}
 	if more > 0 {
 		open = append(open, fmt.Sprintf("%s open.", word(more, "1 more task is", strconv.Itoa(more)+" more tasks are")))
 	}
-	return "Everybody is idle, and work is left. " + strings.Join(open, " ") + " Either change that (assign, release " +
+	return "All members are idle, and work is left. " + strings.Join(open, " ") + " Either change that (assign, release " +
 		"or delete tasks, spawn a teammate), " +
 		"or answer with the final report on the goal: what was done, what was found, what is left and why. Your answer is the report, as it is."
 }

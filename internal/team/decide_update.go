@@ -35,7 +35,8 @@ func (b *UpdateTask) decide(d *decision) error {
 			return err
 		}
 		if t.Status != Pending {
-			return refuse(NotReady, "%s is %s; its command can be changed while nobody runs it", t.label(), t.Status)
+			return refuse(NotReady, "%s is %s; its command can be changed only while no member runs it",
+				t.label(), t.Status)
 		}
 	}
 	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm,
@@ -199,7 +200,7 @@ func (d *decision) relink(t *Task, b *UpdateTask) (added, removed edges, err err
 		return nil, removed, nil
 	}
 	if cycle := d.cycle(t.ID, added, removed); cycle != nil {
-		return nil, nil, refuse(Invalid, "that would be a cycle of tasks which wait for each other: %s",
+		return nil, nil, refuse(Invalid, "these tasks would wait for each other in a cycle: %s",
 			spell(d.CalledAll(cycle)))
 	}
 	return added, removed, nil

@@ -15,7 +15,7 @@ const (
 	NotFound  Code = "not_found" // the team does not have the member, task, message or request that the command names
 	Taken     Code = "taken"     // the new name is in use
 	Denied    Code = "denied"    // this actor may not do this, now or later
-	Conflict  Code = "conflict"  // somebody else was faster: the actor no longer has the claim, lease or request
+	Conflict  Code = "conflict"  // another actor was faster: this one no longer has the claim, lease or request
 	NotReady  Code = "not_ready" // refused in the present state, possible later
 	Nothing   Code = "nothing"   // there is no task to claim
 	TooLarge  Code = "too_large" // over a limit

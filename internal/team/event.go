@@ -181,7 +181,7 @@ type (
 		Member, Request string
 		Approved        bool
 		Feedback        string
-		By              string // "" where nobody answered in time
+		By              string // "" where it got no answer in time
 	}
 	// PermissionRequested waits for an answer until its deadline.
 	PermissionRequested struct{ Permission Permission }
@@ -205,8 +205,8 @@ type (
 type (
 	// TaskCreated adds a task.
 	TaskCreated struct{ Task Task }
-	// TasksSkipped says that ids up to Through belong to tasks that nobody here has seen. Such a
-	// task may be created later.
+	// TasksSkipped says that ids up to Through belong to tasks that this journal does not have.
+	// Such a task may be created later.
 	TasksSkipped struct{ Through int64 }
 	// TaskUpdated changes the fields that are not nil. An owner "" removes the owner; a null in the
 	// metadata deletes its key.

@@ -50,7 +50,7 @@ const (
 
 	ActClaimTask    Action = "claim_task"    // Task, by Member
 	ActClaimNext    Action = "claim_next"    // give Task to another member
-	ActReassign     Action = "reassign"      // give Task to somebody else
+	ActReassign     Action = "reassign"      // give Task to another member
 	ActRetryTask    Action = "retry_task"    // return Task to the queue
 	ActCompleteTask Action = "complete_task" // do Task, and complete it
 	ActAssignTask   Action = "assign_task"   // name a member to do Task
@@ -114,10 +114,10 @@ var purposes = [...]struct {
 	{ActTakeOver, "take the lead"},
 	{ActTakeBack, "take the team back, where it runs nowhere else"},
 	{ActRelease, "release the team"},
-	{ActPull, "see what became of it"},
+	{ActPull, "see where the team is now"},
 	{ActCleanUp, "remove the team"},
 	{ActForceCleanUp, "end and remove the whole team"},
-	{ActMend, "look at it and mend it"},
+	{ActMend, "look at it and repair it"},
 	{ActConsolidate, "check and commit its work"},
 	{ActFinish, "finish the consolidation"},
 	{ActRollBack, "abandon the consolidation and continue the team"},
@@ -165,7 +165,7 @@ func (h Hint) Purpose() string {
 	case ActReadMail:
 		return "read the mail of " + h.Member
 	case ActReassign:
-		return "give task " + h.called() + " to somebody else"
+		return "give task " + h.called() + " to another member"
 	case ActRetryTask:
 		return "return task " + h.called() + " to the queue"
 	case ActCompleteTask:

@@ -67,13 +67,13 @@ func (d *decision) nextOwner(name string) (*Member, error) {
 	}
 	m, err := d.running(name)
 	if err == nil {
-		err = d.affords(m) // nobody else would do the task
+		err = d.affords(m) // no other member would do the task
 	}
 	return m, err
 }
 
-// taker returns the hint for a task that no member takes. Where no teammate runs, there is nobody
-// to name as its owner.
+// taker returns the hint for a task that no member takes. Where no teammate runs, no member can be
+// named as its owner.
 func (a *attention) taker(t *Task) Hint {
 	assign := t.hint(a.t, ActAssignTask)
 	if a.lead != ForUser { // an agent that leads adds teammates itself

@@ -29,12 +29,12 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// claim is a name that claims an authority which no member has. from says whose messages a reader
-// would take its messages for.
+// claim is a name that claims an authority which no member has. A reader would take its messages
+// for messages from from.
 type claim struct{ name, from string }
 
-// A reader of the mail of a member with such a name, above all a model, would take it for somebody
-// else's mail. Names of agents, such as claude or codex, claim nothing.
+// A reader, above all a model, would take the mail of a member with such a name for mail of another
+// sender. Names of agents, such as claude or codex, claim nothing.
 var (
 	// outsiders are the person, the programs around a team, and the makers of models.
 	outsiders = []claim{{"user", "the user"}, {"human", "a human"}, {"person", "a person"}, {"system", "the system"},
@@ -63,7 +63,7 @@ func CheckNewMember(name, lead string) error {
 		}
 	}
 	if claims(name, lead) && !strings.EqualFold(name, lead) {
-		return refuse(Invalid, "%q cannot be the name of a member: it looks like that of the lead, %s; "+
+		return refuse(Invalid, "%q cannot be the name of a member: it looks like the lead's name, %s; "+
 			"choose a name that says what it does, such as reviewer", name, lead)
 	}
 	return nil
@@ -139,10 +139,10 @@ func (s *State) Named(name string) (Member, error) {
 
 func (s *State) unknown(name string) error {
 	return refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), s.team.Name,
-		names(s.everybody()))
+		names(s.memberNames()))
 }
 
-func (s *State) everybody() []string {
+func (s *State) memberNames() []string {
 	var all []string
 	for i := range s.members {
 		all = append(all, s.members[i].Name)

@@ -32,14 +32,14 @@ func TestNamesOfAuthority(t *testing.T) {
 	}
 	for _, name := range []string{"b0ss", "bo55", "BO-SS", "the-boss"} {
 		if err := CheckNewMember(name, "boss"); CodeOf(err) != Invalid || !strings.Contains(err.Error(),
-			"the lead, boss") {
+			"the lead's name, boss") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, lead := range []string{"the-boss", "The_B0ss", "a-boss", "an-the-boss"} {
 		for _, name := range []string{"boss", "b0ss", "the-boss-", "a_boss", "theboss", "theBoss"} {
 			if err := CheckNewMember(name, lead); CodeOf(err) != Invalid || !strings.Contains(err.Error(),
-				"the lead, "+lead) {
+				"the lead's name, "+lead) {
 				t.Errorf("%s beside the lead %s: %v", name, lead, err)
 			}
 		}

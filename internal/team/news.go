@@ -44,7 +44,7 @@ func (m *Message) NewsFor(member string) string {
 // mostNews limits how many tasks or members one line of news names.
 const mostNews = 20
 
-// latest returns what somebody was told who knows everything.
+// latest returns the [Told] of a member that was told everything.
 func (s *State) latest() Told {
 	n := Told{Tasks: int64(len(s.tasks))}
 	for i := range s.members {
@@ -89,7 +89,7 @@ func (s *State) news(m *Member, about string) string {
 // enumerated lists the names, or the first of them.
 func enumerated(names []string) string {
 	more := len(names) - mostNews
-	if more <= 1 { // its name takes no more than the words that it is one more
+	if more <= 1 { // one more name takes no more space than "and 1 more"
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNews], ", "), more)

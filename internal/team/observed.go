@@ -71,7 +71,7 @@ func (e *MemberDescribed) apply(s *State, _ *Record) {
 // and no reason to reserve places for millions.
 const MaxSkipped = 1 << 14
 
-// skipped reports whether t only reserves the place of a task that nobody here has seen.
+// skipped reports whether t only reserves the place of a task that this journal does not have.
 func (t *Task) skipped() bool { return t.Status == Deleted && t.CreatedAt == 0 }
 
 func (e *TasksSkipped) apply(s *State, _ *Record) {

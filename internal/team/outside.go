@@ -1,8 +1,8 @@
 package team
 
 // Outside is what a look found outside the journal of a team: which processes are alive, and
-// whether the files that the team works on exist. A nil *Outside says that nobody looked; then only
-// what was recorded counts.
+// whether the files that the team works on exist. A nil *Outside says that no look was taken; then
+// only what was recorded counts.
 type Outside struct {
 	At            Time             // when the look was
 	Hosted        bool             // a process of this machine runs its sessions
@@ -11,9 +11,9 @@ type Outside struct {
 	Elsewhere     string           // another machine on which the session that leads may be running; "" for none
 	Consolidating bool             // a process of this machine consolidates it
 	Sealed        bool             // the record of its consolidation is written
-	Directory     string           // why nobody can work in the team's directory; "" where it is usable
+	Directory     string           // why the team's directory is unusable; "" where it is usable
 	Stale         []string         // names of the facts whose files changed
-	Untrusted     []string         // events whose hooks of the project do not run, because nobody trusts them
+	Untrusted     []string         // events whose hooks of the project do not run, because the user does not trust them
 	Sights        map[string]Sight // of the members, by name
 }
 
@@ -25,7 +25,7 @@ const (
 	LifeOnline  Life = "online"
 	LifeOffline Life = "offline"
 	LifePaused  Life = "paused" // it has no session at the moment, and will get one
-	// an external member whose session nobody can see: it does not use cadre mcp, or has left
+	// an external member whose session cadre cannot see: it does not use cadre mcp, or has left
 	LifeOutside Life = "outside"
 	LifeEnded   Life = "ended"
 	LifeUnknown Life = "unknown" // a clock is wrong, or the heartbeat is damaged

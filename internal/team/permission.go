@@ -28,9 +28,10 @@ var editors = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
 // plans and delegate mode, are refused for it.
 func Boundless(agent string) bool { return strings.HasPrefix(agent, ACP) || agent == ClaudeTmux }
 
-// Gate says whether the team's rules forbid the member a tool, whoever allows it: delegate mode, or
-// a plan that is not approved. Tools have Claude Code's names, and the team's tools their own.
-// reads says that this call was found to read only, inside the project or the member's worktree.
+// Gate says whether the team's rules forbid the member a tool, even if it was allowed: delegate
+// mode, or a plan that is not approved. Tools have Claude Code's names, and the team's tools their
+// own. reads says that this call was found to read only, inside the project or the member's
+// worktree.
 func (s *State) Gate(member, tool string, reads bool) error {
 	if err := s.AllowsTool(member, tool); err != nil {
 		return err
@@ -56,8 +57,7 @@ func (s *State) Gated(member string) bool {
 	return s.team.Delegate && member == s.team.Lead || !s.Writes(member)
 }
 
-// ruling answers a request by the rules, without asking anybody. Its outcome is "" where no rule
-// answers.
+// ruling answers a request by the rules alone. Its outcome is "" where no rule answers.
 func (d *decision) ruling(m *Member, tool, input string, reads bool) (outcome, reason string) {
 	if err := d.Gate(m.Name, tool, reads); err != nil {
 		return "denied", err.Error()
@@ -119,7 +119,7 @@ func (p *Permissions) check() error {
 		}
 		if tool, _, patterned := splitRule(rule); tool == "" || strings.ContainsAny(tool, " \t\n*?") &&
 			!strings.HasPrefix(tool, "mcp__") || strings.Contains(rule, "(") && !patterned {
-			return refuse(Invalid, "%q is no permission rule; it is like Edit, Bash(go test:*), Read(docs/**) or "+
+			return refuse(Invalid, "%q is not a permission rule; write it like Edit, Bash(go test:*), Read(docs/**) or "+
 				"mcp__server__tool", brief(rule))
 		}
 	}

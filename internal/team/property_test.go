@@ -247,7 +247,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "ReportOffline":
 		return &ReportOffline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session"),
 			Seen: now - Time(rapid.Int64Range(0, 1_000_000).Draw(t, "silent")),
-			Gone: rapid.SampledFrom([]string{"", SessionGone, hostile, "HOSTILE"}).Draw(t, "gone")}
+			Gone: rapid.SampledFrom([]string{"", SessionOver, hostile, "HOSTILE"}).Draw(t, "gone")}
 	case "ReportOnline":
 		return &ReportOnline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session")}
 	case "Consolidate":

@@ -14,14 +14,15 @@ const (
 	NoSession   = "shut down; it had no session that could be asked"
 	NoHost      = "shut down; it had no host"
 	LeftAlone   = "shut down while it was left alone after a failure"
-	WorkIsHome  = "its work is home"
+	WorkMerged  = "its work is merged"
 	EndedItself = "its session ended by itself"
-	SessionGone = "its session is gone"
-	HostGone    = "the host that ran its session is gone"
+	SessionOver = "its session has ended"
+	HostOver    = "the host that ran its session has ended"
 )
 
-var ownReasons = []string{AsAsked, AtDeadline, NoSession, NoHost, LeftAlone, WorkIsHome, EndedItself, SessionGone,
-	HostGone}
+// ownReasons lists these reasons, and at the end the words that earlier versions recorded.
+var ownReasons = []string{AsAsked, AtDeadline, NoSession, NoHost, LeftAlone, WorkMerged, EndedItself, SessionOver,
+	HostOver, "its work is home", "its session is gone", "the host that ran its session is gone"}
 
 // because puts a reason at the end of a sentence: behind a colon where it is cadre's own, else
 // quoted on lines of its own.

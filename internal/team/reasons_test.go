@@ -11,8 +11,9 @@ func TestBecause(t *testing.T) {
 	for reason, want := range map[string]string{
 		"":                                  ".",
 		AtDeadline:                          ": shut down at the deadline.",
-		AsAsked + ": " + SessionGone:        ": shut down as asked: its session is gone.",
+		AsAsked + ": " + SessionOver:        ": shut down as asked: its session has ended.",
 		AsAsked + ": its host h2 died":      ": shut down as asked:\n> its host h2 died",
+		"its session is gone":               ": its session is gone.", // recorded by an earlier version
 		"exit status 1":                     ":\n> exit status 1",
 		AtDeadline + ". Push to main":       ":\n> shut down at the deadline. Push to main",
 		AtDeadline + ": done\nPush to main": ": shut down at the deadline:\n> done\n> Push to main",

@@ -167,7 +167,7 @@ func (b *RestoreTeam) decide(d *decision) error {
 	case d.Actor != User:
 		return refuse(Denied, "only the user restores a team")
 	case d.team.ID != "":
-		return Refuse(Taken, "there is a team named %s already, and what it has is newer than any checkpoint",
+		return Refuse(Taken, "team %s exists already, and its history is newer than any checkpoint",
 			d.team.Name).With(d.team.hint(ActResume))
 	case b.From == nil || b.From.team.ID == "":
 		return refuse(Invalid, "the checkpoint holds no team")
@@ -257,7 +257,7 @@ func (s *State) leapt() *TeamRestored {
 	return e
 }
 
-// state returns the state that the event describes. It shares no list that anybody appends to.
+// state returns the state that the event describes. It shares no list that is appended to.
 func (e *TeamRestored) state() (*State, error) {
 	if e.Team.ID == "" {
 		return nil, errors.New("it has no id")

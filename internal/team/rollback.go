@@ -93,7 +93,7 @@ func (b *RollBackTask) decide(d *decision) error {
 		return refuse(Conflict, "%s has changed since its work was looked at; try again", t.label())
 	}
 	owner := d.meantFor(t)
-	if s := d.team.Status; s == TeamConsolidating || s == TeamComplete { // in another status nobody would take it
+	if s := d.team.Status; s == TeamConsolidating || s == TeamComplete { // in another status no member would take it
 		d.emit(&TeamStatusChanged{Status: TeamActive, Reason: t.label() + " was rolled back"})
 	}
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
@@ -104,7 +104,7 @@ func (b *RollBackTask) decide(d *decision) error {
 	}
 	if d.ledByAgent() {
 		d.tell(d.team.Lead, t.ID, "What was done of task %s was rolled back by the user, and the task is "+
-			"on the list again.", t.titled())
+			"in the queue again.", t.titled())
 	}
 	return nil
 }

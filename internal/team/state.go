@@ -173,7 +173,7 @@ type Team struct {
 	Missing       []Missing // see [State.Missing]
 	Released      Released
 	HooksOff      []HookOff
-	Metadata      map[string]json.RawMessage // what whoever created it keeps with it
+	Metadata      map[string]json.RawMessage // what its creator keeps with it
 	// since when it winds down or is complete; 0 while it is active, and where it is not known
 	EndingAt Time
 }
@@ -230,7 +230,7 @@ type Member struct {
 	Alerted      []Alerted
 	SessionCost  int64    // the part of Usage that its present session has cost, in millionths of a US dollar
 	FileDigests  []string // of what its team file says of it: key=digest; nil for a member of no file
-	Dropped      bool     // its team file no longer has it: nobody replaces it
+	Dropped      bool     // its team file no longer has it: it is not replaced
 	Inherited    Usage    // of the members whose successor it is; it counts against the budget
 	BudgetFrom   Time     // when the first member with its budget joined; 0 if it is the first itself
 	Change       int64    // counts the joins and ends of members up to its own last one
@@ -244,7 +244,7 @@ type Plan struct {
 	Request  string // id of the last submission
 	Text     string // the plan, while it waits for an answer
 	Feedback string // the lead's, with a rejection
-	Deadline Time   // when the submission is rejected because nobody answered; 0 for never
+	Deadline Time   // when the submission is rejected for want of an answer; 0 for never
 	AskedAt  Time   // when it was submitted
 }
 
@@ -265,7 +265,7 @@ type Task struct {
 	ActiveForm  string
 	Status      TaskStatus
 	Owner       string // who holds it, or who it is meant for
-	Assigned    bool   // somebody else named the owner, who keeps the task when it is released
+	Assigned    bool   // another actor named the owner, who keeps the task when it is released
 	Role        string // only members of this role take it; "" for any
 	BlockedBy   []string
 	Blocks      []string
@@ -307,7 +307,7 @@ type Task struct {
 func (t Task) Blocked() []string { return t.open }
 
 // OutOfRetries reports whether the task has failed after its last retry. It does not return to the
-// queue by itself: somebody must claim it by its id.
+// queue by itself: a member must claim it by its id.
 func (t Task) OutOfRetries() bool {
 	return t.Failures > t.Retries && t.Status == Pending && t.Failure != ""
 }
@@ -466,8 +466,8 @@ func (s *State) task(id string) *Task {
 	return nil
 }
 
-// takes reports whether m may take t: it is meant for m by name, or for nobody by name and for m's
-// role or any role. A shell can only run a task's command, so it takes a task without a command
+// takes reports whether m may take t: it is meant for m by name, or for no member by name and for
+// m's role or any role. A shell can only run a task's command, so it takes a task without a command
 // only if it is meant for the shell by name. A lead that is an agent plans work for others, so it
 // takes only its own tasks.
 //
@@ -552,7 +552,7 @@ func priorityIndex(p string) int { return max(0, slices.Index(Priorities, p)) }
 
 func names(list []string) string {
 	if len(list) == 0 {
-		return "nobody"
+		return "none"
 	}
 	return strings.Join(list, ", ")
 }

@@ -267,7 +267,7 @@ func (d *decision) checkTaskName(name string) error {
 				"digits, dots, _ or -", brief(name))
 	}
 	if t := d.byName(name); t != nil && t.Status != Deleted {
-		return Refuse(Taken, "there is a task named %s already (#%s)", name, t.ID).With(t.hint(&d.team, ActShowTask))
+		return Refuse(Taken, "a task named %s exists already (#%s)", name, t.ID).With(t.hint(&d.team, ActShowTask))
 	}
 	return nil
 }

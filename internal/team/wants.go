@@ -20,7 +20,7 @@ const (
 	// the session ends, for Reason, and a fresh one replaces it
 	WantHandover   WantKind = "handover"
 	WantInterrupt  WantKind = "interrupt"   // the session's turn is interrupted
-	WantExpirePlan WantKind = "expire_plan" // the plan Request is rejected because nobody answered
+	WantExpirePlan WantKind = "expire_plan" // the plan Request is rejected for want of an answer
 	// the session ends, for Reason, and the member is reported as stopped
 	WantStop             WantKind = "stop"
 	WantExpirePermission WantKind = "expire_permission" // the request is answered as timed out
@@ -323,7 +323,7 @@ func (s *State) Busy(member string) bool {
 }
 
 // Expects reports whether news for the member may still come: from other members that work or are
-// about to, or from external sessions, which nobody can judge.
+// about to, or from external sessions, whose activity is unknown.
 func (s *State) Expects(member string) bool {
 	if s.over() {
 		return false

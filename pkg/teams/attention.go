@@ -22,7 +22,7 @@ type Attention struct {
 	Request  string    // id of the request that waits for an answer
 	About    string    // the budget, check, hook or branch that it is about
 	Since    time.Time // zero if unknown
-	Deadline time.Time // when it is denied because nobody answered; zero for never
+	Deadline time.Time // when it is denied for want of an answer; zero for never
 	Text     string    // a sentence; it may quote what agents wrote
 	Hint     Hint
 }

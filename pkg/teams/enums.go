@@ -135,7 +135,7 @@ type Outcome string
 const (
 	OutcomeAllowed  Outcome = "allowed"
 	OutcomeDenied   Outcome = "denied"
-	OutcomeTimedOut Outcome = "timed_out" // nobody answered; it counts as denied
+	OutcomeTimedOut Outcome = "timed_out" // no answer came in time; it counts as denied
 )
 
 // Trouble is the reason why a member cannot continue.
@@ -208,7 +208,7 @@ const (
 	AttentionInterrupted = AttentionKind(team.ItemInterrupted) // a consolidation was interrupted
 	AttentionDormant     = AttentionKind(team.ItemDormant)     // no process of the team is alive
 	AttentionUnhosted    = AttentionKind(team.ItemUnhosted)    // no process runs the sessions of its members
-	AttentionLeadLost    = AttentionKind(team.ItemLeadLost)    // nobody leads
+	AttentionLeadLost    = AttentionKind(team.ItemLeadLost)    // no session leads
 	AttentionLeadFailed  = AttentionKind(team.ItemLeadFailed)  // the lead cannot continue by itself
 	AttentionBudget      = AttentionKind(team.ItemBudget)      // the budget is spent
 	AttentionFailed      = AttentionKind(team.ItemFailed)      // a member failed, and its work is open
@@ -223,8 +223,8 @@ const (
 	AttentionConsolidate = AttentionKind(team.ItemConsolidate) // all work is done, and waits for the consolidation
 	AttentionBudgetLow   = AttentionKind(team.ItemBudgetLow)   // half of a budget is spent, or more
 	AttentionLate        = AttentionKind(team.ItemLate)        // messages are late
-	AttentionUntrusted   = AttentionKind(team.ItemUntrusted)   // hooks of the project do not run, because nobody trusts them
-	AttentionFacts       = AttentionKind(team.ItemFacts)       // files that everybody relies on changed
+	AttentionUntrusted   = AttentionKind(team.ItemUntrusted)   // hooks of the project do not run, because the user does not trust them
+	AttentionFacts       = AttentionKind(team.ItemFacts)       // files that all members rely on changed
 )
 
 // ObservedStatus is the state of a teammate of an observed team.

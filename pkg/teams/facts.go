@@ -150,7 +150,7 @@ type PlanSubmitted struct {
 	Deadline              time.Time
 }
 
-// PlanAnswered answers a plan. By is "" if nobody answered in time.
+// PlanAnswered answers a plan. By is "" if it got no answer in time.
 type PlanAnswered struct {
 	Member, Request string
 	Approved        bool

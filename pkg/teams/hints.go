@@ -42,7 +42,7 @@ const (
 	ActReadMail         Action = "read_mail"          // read the mail of Member
 	ActClaimTask        Action = "claim_task"         // Task, by Member
 	ActClaimNext        Action = "claim_next"         // take the next task of the list, by Member
-	ActReassign         Action = "reassign"           // give Task to somebody else
+	ActReassign         Action = "reassign"           // give Task to another member
 	ActRetryTask        Action = "retry_task"         // return Task to the queue
 	ActDeleteTask       Action = "delete_task"        // leave Task out
 	ActRollBackTask     Action = "rollback_task"      // undo Task in the files Paths

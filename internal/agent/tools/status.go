@@ -20,7 +20,7 @@ func (c *call) teamStatus(in *look) (string, error) {
 		t := s.Team()
 		fmt.Fprintf(&b, "Team %s [%s], led by %s. You are %s.\n", t.Name, t.Status, t.Lead, c.me)
 		if t.LeadLost != 0 {
-			fmt.Fprintf(&b, "Nobody leads it for %s: finish your present task, and start no other.\n",
+			fmt.Fprintf(&b, "No session has led it for %s: finish your present task, and start no other.\n",
 				c.since(t.LeadLost))
 		}
 		if t.Delegate {

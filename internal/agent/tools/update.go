@@ -120,7 +120,7 @@ func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, nam
 	name(change.Owner != nil, "owner")
 	name(change.Priority != nil, "priority")
 	name(len(change.AddBlockedBy) > 0, "waits for "+c.refs(change.AddBlockedBy))
-	name(len(change.RemoveBlockedBy) > 0, "waits no more for "+c.refs(change.RemoveBlockedBy))
+	name(len(change.RemoveBlockedBy) > 0, "no longer waits for "+c.refs(change.RemoveBlockedBy))
 	name(len(change.AddBlocks) > 0, "blocks "+c.refs(change.AddBlocks))
 	name(len(change.RemoveBlocks) > 0, "blocks no more "+c.refs(change.RemoveBlocks))
 	name(len(change.Metadata) > 0, "metadata")

@@ -105,7 +105,7 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 		return err
 	}
 	if why := b.untold(t.Base); why != "" {
-		return errors.New("what the team did there cannot be told from what was there before: " + why)
+		return errors.New("the team's work there cannot be told from earlier changes: " + why)
 	}
 	if found, err = b.ignoredIn(ctx, found, w.Include); err != nil {
 		return err

@@ -16,7 +16,7 @@ type Plan struct {
 	Feedback   string    `json:"feedback,omitempty"`
 	AskedAt    team.Time `json:"askedAt"`
 	AnsweredAt team.Time `json:"answeredAt,omitempty"`
-	AnsweredBy string    `json:"answeredBy,omitempty"` // "" if nobody answered in time
+	AnsweredBy string    `json:"answeredBy,omitempty"` // "" if it got no answer in time
 }
 
 // Plans returns every plan that was submitted, the oldest first.

@@ -197,10 +197,10 @@ func (l *Detector) gone(m team.Member, b heartbeat.Beat, there bool) string {
 	}
 	switch {
 	case m.Agent != team.External && m.Host != "" && !alive(m.Host):
-		return team.HostGone
+		return team.HostOver
 	case m.Agent == team.External && there && b.Machine != "" && b.Machine == machine() &&
 		!filelock.Held(Presence(l.Dir, m.Name)):
-		return team.SessionGone
+		return team.SessionOver
 	}
 	return ""
 }

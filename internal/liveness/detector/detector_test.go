@@ -133,7 +133,7 @@ func (p *post) want(told ...string) {
 }
 
 const (
-	annSilent = "ann is offline: it gave no sign of life for 10 min."
+	annSilent = "ann is offline: it sent no heartbeat for 10 min."
 	annBack   = "ann is online again."
 )
 
@@ -213,12 +213,12 @@ func TestHostThatIsGone(t *testing.T) {
 	p.looks(every, nil)
 	p.want()
 	p.looks(every, nil)
-	p.want("ann is offline: the host that ran its session is gone.")
+	p.want("ann is offline: the host that ran its session has ended.")
 	p.hosts("h2")
 	p.do(team.Host("h2"), &team.AttachMember{Member: "ann", From: "h1"})
 	p.do(team.Host("h2"), &team.AttachMember{Member: "ann"})
 	p.looks(2*patient, func() { p.beats("ann", "h2", "elsewhere") })
-	p.want("ann is offline: the host that ran its session is gone.")
+	p.want("ann is offline: the host that ran its session has ended.")
 	for _, m := range members(p) {
 		if m.Offline != 0 {
 			t.Errorf("%s is offline", m.Name)
@@ -248,15 +248,15 @@ func TestSessionOutside(t *testing.T) {
 	p.want()
 	ends()
 	p.looks(2*every, ann)
-	p.want("bob is offline: its session is gone.")
+	p.want("bob is offline: its session has ended.")
 	p.holds(detector.Presence(p.dir, "bob"))
 	p.looks(2*every, func() { ann(); p.beats("bob", "", here) })
-	p.want("bob is offline: its session is gone.", "bob is online again.")
+	p.want("bob is offline: its session has ended.", "bob is online again.")
 	if err := heartbeat.Of(p.dir).Forget("bob"); err != nil {
 		t.Fatal(err)
 	}
 	p.looks(time.Hour, ann)
-	p.want("bob is offline: its session is gone.", "bob is online again.")
+	p.want("bob is offline: its session has ended.", "bob is online again.")
 }
 
 // TestLeadThatIsSilent checks that a silent lead is recorded as lost, and that it gets no messages

@@ -116,7 +116,7 @@ func answered(a team.Answer, now team.Time) string {
 		who = oneLine(a.By)
 	}
 	if a.Outcome == "timed_out" {
-		return "Nobody answered " + oneLine(a.Request) + " in time."
+		return "No answer to " + oneLine(a.Request) + " came in time."
 	}
 	return fmt.Sprintf("%s settled %s: %s, %s.", who, oneLine(a.Request), a.Outcome, render.Ago(now, a.At))
 }
