@@ -118,6 +118,19 @@ func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 	return Sealed(dir)
 }
 
+// SealRestored writes the record of a team that was consolidated before it was restored into this
+// folder, and does nothing for any other team. The record of the lost folder does not fit, because
+// it has the checksum of the lost history.
+func SealRestored(ctx context.Context, j Journal, dir string) error {
+	var t team.Team
+	j.View(func(s *team.State) { t = s.Team() })
+	if t.Status != team.TeamComplete || t.Consolidation.Step != team.Done {
+		return nil
+	}
+	_, err := seal(ctx, j, dir)
+	return err
+}
+
 // maxRecord bounds how much of a record is read, in bytes.
 const maxRecord = 64 << 20
 

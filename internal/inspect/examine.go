@@ -134,7 +134,7 @@ func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Tim
 	var past pace
 	var mail []int64
 	rep.View(func(s *team.State) {
-		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageSeq(), s.HeldMessages(),
+		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageCount(), s.HeldMessages(),
 			s.Permissions()
 		members, roster, mail = s.Members(), s.Roster(), s.LastMail()
 		for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {

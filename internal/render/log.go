@@ -84,10 +84,7 @@ func ofTeam(e team.Event) (line string, is bool) {
 	case *team.HookSwitched:
 		return fmt.Sprintf("the hook %s [%s] of %s is switched %s", e.Event, e.Command, sourced(e.Source), onOff(!e.Off)), true
 	case *team.LeadAttached:
-		if e.Session == team.User {
-			return "the user leads" + prefixed(" instead of session ", e.TakenOver), true
-		}
-		return fmt.Sprintf("session %s leads%s", e.Session, prefixed(" instead of ", e.TakenOver)), true
+		return leads(e), true
 	case *team.LeadLost:
 		return fmt.Sprintf("the lead is lost: session %s was seen last at %s", e.Session, Clock(e.Seen)), true
 	case *team.FactsRecorded:
@@ -106,6 +103,23 @@ func ofTeam(e team.Event) (line string, is bool) {
 		return "something of " + e.Source + " was missed" + tail(e.Reason), true
 	}
 	return "", false
+}
+
+// leads says who leads from now on, and how the lead got there.
+func leads(e *team.LeadAttached) string {
+	switch byHand := e.Session == team.User; {
+	case byHand && e.TakenOver != "":
+		return "the user took the lead from session " + e.TakenOver
+	case byHand && e.From != "":
+		return "session " + e.From + " handed the lead back to the user"
+	case byHand:
+		return "the user leads"
+	case e.TakenOver != "":
+		return fmt.Sprintf("session %s took the lead from session %s", e.Session, e.TakenOver)
+	case e.From == e.Session:
+		return "session " + e.Session + " is back, and leads again"
+	}
+	return "session " + e.Session + " leads"
 }
 
 // sourced says where a hook comes from.

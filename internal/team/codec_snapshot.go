@@ -44,6 +44,7 @@ func (s *State) fields(c *coder) {
 		}
 	}
 	c.int("messageSeq", &s.messageSeq)
+	c.int("unsent", &s.unsent)
 	c.ints("lastMail", &s.lastMail)
 	c.int("requestSeq", &s.requestSeq)
 	objects(c, "permissions", &s.permissions)

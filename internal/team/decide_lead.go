@@ -130,7 +130,7 @@ func (b *AttachLead) decide(d *decision) error {
 		return err
 	}
 	now := d.team.LeadSession
-	e := &LeadAttached{Session: b.Session, Machine: b.Machine, Agent: b.Agent && b.Session != User}
+	e := &LeadAttached{Session: b.Session, Machine: b.Machine, Agent: b.Agent && b.Session != User, From: now}
 	switch {
 	case b.From != "" && b.From != now:
 		return Refuse(Conflict, "session %s does not lead team %s any more", brief(b.From),
@@ -155,6 +155,9 @@ func (b *AttachLead) decide(d *decision) error {
 				span(stale)).With(d.team.hint(ActTakeOver))
 		}
 		e.TakenOver = now
+	}
+	if e.TakenOver != "" {
+		e.From = ""
 	}
 	back := d.team.LeadLost != 0
 	d.emit(e)
@@ -322,6 +325,7 @@ func (e *LeadAttached) fields(c *coder) {
 	c.str("takenOver", &e.TakenOver)
 	c.str("machine", &e.Machine)
 	c.bool("agent", &e.Agent)
+	c.str("from", &e.From)
 }
 
 func (e *LeadLost) fields(c *coder) {

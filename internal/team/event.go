@@ -67,6 +67,7 @@ type (
 		Members                []Member
 		Messages               []Message
 		MessageSeq, RequestSeq int64
+		Unsent                 int64 // numbers up to MessageSeq that belong to no message
 		Permissions            []Permission
 		Strikes                []Strike
 		Tasks                  []Task
@@ -86,10 +87,13 @@ type (
 	// ReportGiven is the lead's report.
 	ReportGiven struct{ Text string }
 	// LeadAttached says which session leads from now on: a new one, or the one that was lost.
-	// TakenOver is the session that lost the lead to it.
+	// TakenOver is the session that lost the lead to it. From is the session that led until then and
+	// did not lose the lead: it ended, or handed it over. It is Session where that one was lost and is
+	// back, and empty where nobody led or an older version recorded the event.
 	LeadAttached struct {
 		Session, TakenOver, Machine string
 		Agent                       bool // the session belongs to an agent
+		From                        string
 	}
 	// LeadLost says that the session that leads has sent no heartbeat since Seen.
 	LeadLost struct {
@@ -373,6 +377,7 @@ func (e *TeamRestored) fields(c *coder) {
 	objects(c, "members", &e.Members)
 	objects(c, "messages", &e.Messages)
 	c.int("messageSeq", &e.MessageSeq)
+	c.int("unsent", &e.Unsent)
 	c.int("requestSeq", &e.RequestSeq)
 	objects(c, "permissions", &e.Permissions)
 	objects(c, "strikes", &e.Strikes)

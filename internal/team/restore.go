@@ -225,6 +225,7 @@ func (b *RestoreTeam) decide(d *decision) error {
 // leapt returns the state as an event, with the counters moved on.
 func (s *State) leapt() *TeamRestored {
 	e := &TeamRestored{Team: s.team, Members: slices.Clone(s.members), MessageSeq: s.messageSeq + leap,
+		Unsent:      s.unsent + leap,
 		RequestSeq:  s.requestSeq + leap,
 		Permissions: slices.Clone(s.permissions), Strikes: s.strikeList(), Tasks: slices.Clone(s.tasks)}
 	// the history that is lost says who leads
@@ -264,7 +265,7 @@ func (e *TeamRestored) state() (*State, error) {
 	}
 	s := &State{team: e.Team, members: slices.Clone(e.Members), tasks: slices.Clone(e.Tasks),
 		messages:   make(map[int64]*Message, len(e.Messages)),
-		messageSeq: e.MessageSeq, requestSeq: e.RequestSeq, permissions: slices.Clone(e.Permissions)}
+		messageSeq: e.MessageSeq, unsent: e.Unsent, requestSeq: e.RequestSeq, permissions: slices.Clone(e.Permissions)}
 	for i := range s.members {
 		s.members[i].Inbox = slices.Clip(s.members[i].Inbox)
 	}

@@ -153,6 +153,7 @@ func settle(t fataler, s, want *State) {
 			!external(task.Owner))
 	}
 	back("messages", &s.messageSeq, want.messageSeq, true)
+	back("numbers of no message", &s.unsent, want.unsent, true)
 	back("requests", &s.requestSeq, want.requestSeq, true)
 }
 

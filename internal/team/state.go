@@ -332,6 +332,7 @@ type State struct {
 	tasks       []Task   // the task with id n is tasks[n-1]
 	messages    map[int64]*Message
 	messageSeq  int64
+	unsent      int64   // how many numbers up to messageSeq were skipped; see [leap]
 	lastMail    []int64 // seqs of the records with the last messages, one per message
 	requestSeq  int64
 	permissions []Permission
@@ -428,6 +429,10 @@ func (s *State) Inbox(member string) []Message {
 
 // MessageSeq returns the seq of the last message that was sent.
 func (s *State) MessageSeq() int64 { return s.messageSeq }
+
+// MessageCount returns how many messages were sent. Numbers that were skipped when the team was
+// restored do not count.
+func (s *State) MessageCount() int64 { return s.messageSeq - s.unsent }
 
 // LastMail returns the seqs of the records with the last messages, at most [RecentMail], in order.
 // A restored team has no messages from before its restoration.

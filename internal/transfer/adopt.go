@@ -195,7 +195,8 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	if a.Dir == o.Dir && !p.same && !o.Named {
 		a.Dir = cmp.Or(counterpart(old, top), a.Dir)
 	}
-	if !p.same && !from.Released {
+	over := old.Status == team.TeamComplete || old.Status == team.TeamAborted
+	if !p.same && !from.Released && !over {
 		o.advise(o.heldBy(ctx, procs, from))
 	}
 	if o.clear != nil { // before the branches move: if the old copy continues after all, it still has its own
@@ -229,6 +230,11 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	}
 	o.Home = o.Home.In(a.Dir)
 	o.did("created")
+	if err := o.opened(ctx, func(rep *replica.Replica, folder string) error {
+		return consolidate.SealRestored(ctx, rep, folder)
+	}); err != nil {
+		return nil, err
+	}
 	if err := o.checkpoint(ctx); err != nil { // so that the lost history cannot continue beside this one
 		return nil, err
 	}

@@ -10,8 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/inspect"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 	"cadre/internal/testkit/soak"
@@ -52,6 +56,44 @@ func TestThereAndBack(t *testing.T) {
 		}
 		from, to = to, from
 	}
+}
+
+// TestFinishedElsewhere checks that a team that another machine finished is complete here: nothing
+// of its consolidation is left to do, and nothing warns that it may continue there.
+func TestFinishedElsewhere(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.must(l.work(l.laptop, "ann"))
+	var sent int64
+	l.on(l.laptop, func(rep *replica.Replica, folder string) {
+		for _, body := range []team.Body{
+			&team.SendMessage{To: "bob", Body: "thanks"},
+			&team.ReportStopped{Member: "ann"}, &team.ReportStopped{Member: "bob"}} {
+			_, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: body})
+			l.must(err)
+		}
+		_, err := consolidate.Run(t.Context(), consolidate.Options{Replica: rep, Dir: folder, Actor: team.User, NoCommit: true,
+			Log: func(string) {}})
+		l.must(err)
+		rep.View(func(s *team.State) { sent = s.MessageCount() })
+	})
+	_, err := l.laptop.push(t.Context(), PushOptions{Yes: true})
+	l.must(err)
+	_, err = l.desktop.pull(t.Context(), PullOptions{})
+	l.must(err)
+	if l.desktop.warned() {
+		t.Errorf("a finished team may continue elsewhere: %q", l.desktop.said)
+	}
+	l.on(l.desktop, func(rep *replica.Replica, folder string) {
+		outside, err := inspect.Look(t.Context(), rep, folder, time.Now())
+		l.must(err)
+		rep.View(func(s *team.State) {
+			found := catalog.Summarize(l.desktop.home, s, outside)
+			if found.State() != "complete" || found.Messages != sent || sent == 0 {
+				t.Errorf("the team is %s, with %d messages; want complete, with %d", found.State(), found.Messages, sent)
+			}
+		})
+	})
 }
 
 // TestForks continues a team on two machines. Every command reports the two histories, and after

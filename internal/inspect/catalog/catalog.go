@@ -102,7 +102,7 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 		Lead:     t.Lead,
 		Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted, Report: t.Report, Seq: s.Seq(),
 		Metadata: t.Metadata,
-		Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
+		Messages: s.MessageCount(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
 		Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
 		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
 	switch c := t.Consolidation; {
