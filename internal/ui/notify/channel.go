@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"cadre/internal/git/redact"
 	"cadre/internal/render/excerpt"
@@ -71,14 +73,17 @@ func command(line string) func(context.Context, Fact) error {
 		}
 		defer procs.Close(context.WithoutCancel(ctx))
 		output := &proc.Capture{Head: keepOutput, Tail: keepOutput}
+		begun := time.Now()
 		exit, err := procs.Run(ctx, proc.Cmd{Args: []string{"/bin/sh", "-c", line}, Input: append(input, '\n'),
 			Env: append(os.Environ(), "CADRE_NOTIFY_TITLE="+f.Title(), "CADRE_NOTIFY_TEXT="+f.Text,
 				"CADRE_NOTIFY_DO="+f.Do, "CADRE_NOTIFY_KIND="+f.Kind, "CADRE_NOTIFY_TEAM="+f.Team,
 				"CADRE_NOTIFY_MEMBER="+f.Member, "CADRE_NOTIFY_TASK="+f.Task),
 			Stdout: output, Stderr: output, Trusted: true}, proc.Ladder{Term: -1})
 		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return fmt.Errorf("the command did not end within %s, and was killed", seconds(time.Since(begun)))
 		case ctx.Err() != nil:
-			return fmt.Errorf("the command was ended after %s", Deadline)
+			return fmt.Errorf("the command was killed: %w", ctx.Err())
 		case err != nil && !errors.Is(err, proc.ErrLeft):
 			return err
 		case exit.Code != 0 || exit.Signal != 0:
@@ -154,6 +159,15 @@ func ascii(text string) string {
 	}, text)
 }
 
+// seconds returns the whole seconds of a time that was waited, as a person says them.
+func seconds(d time.Duration) string {
+	n := max(1, int(d.Round(time.Second)/time.Second))
+	if n == 1 {
+		return "1 second"
+	}
+	return strconv.Itoa(n) + " seconds"
+}
+
 // post sends the body. The error names no address, which may contain a secret, but its host.
 func post(ctx context.Context, address string, header http.Header, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
@@ -161,9 +175,13 @@ func post(ctx context.Context, address string, header http.Header, body []byte) 
 		return errors.New("the address in the settings cannot be used")
 	}
 	request.Header = header
+	begun := time.Now()
 	answer, err := client.Do(request)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
+			if failed.Timeout() {
+				return fmt.Errorf("%s did not answer within %s", request.URL.Host, seconds(time.Since(begun)))
+			}
 			err = failed.Err
 		}
 		return fmt.Errorf("%s cannot be reached: %w", request.URL.Host, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -56,11 +57,49 @@ func TestCommand(t *testing.T) {
 		!strings.Contains(err.Error(), "no display") || !strings.Contains(err.Error(), "3") {
 		t.Errorf("a command that fails: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	hangs(t, settings.Notify{Command: "sleep 60 & sleep 60"}, "the command did not end within 1 second, and was killed")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Remote(settings.Notify{Command: "sleep 60"})[0].Send(ctx, hostile); err == nil ||
+		strings.Contains(err.Error(), "within") {
+		t.Errorf("a command that the person ended: %v", err)
+	}
+}
+
+// hangs checks what the only channel of the settings says when it takes more than a second.
+func hangs(t *testing.T, n settings.Notify, want string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := Remote(settings.Notify{Command: "sleep 60 & sleep 60"})[0].Send(ctx, hostile); err == nil ||
-		!strings.Contains(err.Error(), "was ended") {
-		t.Errorf("a command that hangs: %v", err)
+	if err := Remote(n)[0].Send(ctx, hostile); err == nil || err.Error() != want {
+		t.Errorf("a channel that hangs: %v, want %s", err, want)
+	}
+}
+
+// TestNetworkHangs sends to servers that take the connection and answer nothing.
+func TestNetworkHangs(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	url := "http://" + silent.Addr().String()
+	want := silent.Addr().String() + " did not answer within 1 second"
+	hangs(t, settings.Notify{Webhook: &settings.Webhook{URL: url + "/?key=hidden"}}, want)
+	hangs(t, settings.Notify{Ntfy: &settings.Ntfy{URL: url + "/topic"}}, want)
+}
+
+// TestTmuxHangs asks a tmux that does not answer whether a notification passes.
+func TestTmuxHangs(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\nexec sleep 60\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	terminal := &Terminal{Out: io.Discard, Getenv: func(string) string { return "x" }}
+	if err := terminal.Desktop(t.Context(), settings.OSC9, hostile); err == nil ||
+		err.Error() != "tmux did not answer within 2 seconds" {
+		t.Errorf("a tmux that hangs: %v", err)
 	}
 }
 

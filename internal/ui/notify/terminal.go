@@ -84,7 +84,10 @@ func (t *Terminal) passes(ctx context.Context) error {
 	var value proc.Capture
 	exit, err := procs.Run(ctx, proc.Cmd{Args: []string{"tmux", "show-options", "-Apv", "-t", t.Getenv("TMUX_PANE"),
 		"allow-passthrough"}, Stdout: &value}, proc.Ladder{Term: -1})
-	if err == nil && exit.Code != 0 {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("tmux did not answer within %s", seconds(tmuxTime))
+	case err == nil && exit.Code != 0:
 		err = fmt.Errorf("tmux ended with %s", exit)
 	}
 	if err != nil {
