@@ -9,7 +9,8 @@ import (
 )
 
 // TestTypingIntoAttach checks a person who watches a member at a terminal and types: each line is a
-// message to the member, a line after ! is urgent, and Ctrl-C ends the watching and nothing else.
+// message to the member, a line after ! is urgent and ends its command, and Ctrl-C ends the watching
+// and nothing else.
 func TestTypingIntoAttach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -32,6 +33,7 @@ func TestTypingIntoAttach(t *testing.T) {
 	p.enter("! stop at once")
 	sent("look at the log", "normal")
 	sent("stop at once", "urgent")
+	p.shows("interrupted by an urgent message of the user")
 	p.enter(strings.Repeat("wide ", 60) + "ä€😀")
 	sent(strings.Repeat("wide ", 60)+"ä€😀", "normal")
 	p.do("send-keys", "C-c")
@@ -41,9 +43,12 @@ func TestTypingIntoAttach(t *testing.T) {
 	if got := letters(); len(got) != 3 {
 		t.Errorf("these messages were sent: %+v", got)
 	}
-	w.until("bob works on", func(s *team.State) bool {
+	if log := w.must("log", "demo"); !strings.Contains(log, "interrupted by an urgent message of the user") {
+		t.Errorf("the log does not say why the task failed:\n%s", log)
+	}
+	w.until("bob continues", func(s *team.State) bool {
 		m, _ := s.Member("bob")
-		return m.Status == team.Active && len(s.Held("bob")) == 1
+		return m.Status == team.Idle && len(s.Held("bob")) == 0
 	})
 	w.must("abort", "demo", "--yes")
 }

@@ -92,7 +92,8 @@ func (a *app) sendCommand() *cobra.Command {
 		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member",
 		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept " +
 			"until its recipient\nhas it; one to a member that does not exist or has ended is refused.\n" +
-			"A shell member gets even an urgent message when its command has ended.",
+			"A shell member reads no messages. An urgent one of yours ends its command, which counts as a failed " +
+			"attempt.",
 	}, func(c *cobra.Command, name, words string) (err error) {
 		if body.To == "" {
 			return usage{fmt.Errorf("name the recipient with --to NAME, or --to '*' for everybody else")}
@@ -127,6 +128,8 @@ func (a *app) broadcastCommand() *cobra.Command {
 	var meta []string
 	c := a.saying(&cobra.Command{
 		Use: "broadcast [TEAM] TEXT", Short: "Send a message to everybody else",
+		Long: "Send a message to every other member. An urgent one of yours interrupts agents; it does not end the " +
+			"command of a shell member.",
 	}, func(c *cobra.Command, name, words string) (err error) {
 		if body.Body, err = text(c, words); err != nil {
 			return err

@@ -92,8 +92,8 @@ type session struct {
 	done    chan struct{}
 
 	mu        sync.Mutex
-	shutdown  string             // request to agree to
-	interrupt context.CancelFunc // ends the running command
+	shutdown  string                  // request to agree to
+	interrupt context.CancelCauseFunc // ends the running command
 }
 
 func (s *session) Updates() <-chan agent.Update { return s.updates }
@@ -104,6 +104,9 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 		if m.Type == team.TypeShutdownRequest {
 			s.shutdown = m.Ref
 		}
+	}
+	if p.Urgent && slices.ContainsFunc(p.Mail, stops) && s.interrupt != nil {
+		s.interrupt(errUrgent)
 	}
 	s.mu.Unlock()
 	select {
@@ -123,13 +126,23 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 // SetAccess has nothing to change: the tasks decide what a shell runs.
 func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
-var errInterrupted = errors.New("interrupted")
+// stops reports whether the message ends the running command. A shell reads no messages, so the only
+// use of an urgent one to it is to stop the command. An urgent broadcast is meant for agents.
+func stops(m team.Message) bool {
+	return m.Type == team.TypeMessage && m.Priority == "urgent" && m.From == team.User
+}
+
+// These are the failures of a command that was ended for a person.
+var (
+	errInterrupted = errors.New("interrupted")
+	errUrgent      = errors.New("interrupted by an urgent message of the user")
+)
 
 func (s *session) Interrupt(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.interrupt != nil {
-		s.interrupt()
+		s.interrupt(errInterrupted)
 	}
 	return nil
 }
@@ -378,7 +391,7 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 	running, interrupt := context.WithCancelCause(running)
 	defer interrupt(nil)
 	s.mu.Lock()
-	s.interrupt = func() { interrupt(errInterrupted) }
+	s.interrupt = interrupt
 	s.mu.Unlock()
 
 	capture := proc.Capture{Head: s.agent.Output, Tail: s.agent.Output}
@@ -413,8 +426,11 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 		failure = exit.String()
 	}
 	shown := output
-	if ctx.Err() != nil { // a command that was ended did not do its work
+	switch { // a command that was ended did not do its work
+	case ctx.Err() != nil:
 		shown = strings.TrimSpace(output + "\nThe command was ended.")
+	case running.Err() != nil:
+		shown = strings.TrimSpace(output + "\nThe command was ended: " + failure)
 	}
 	s.say(ctx, agent.ToolFinished{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10),
 		Failed: failure != "" || ctx.Err() != nil, Output: shown})

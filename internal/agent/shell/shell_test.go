@@ -296,6 +296,39 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestUrgentMessage checks that an urgent message of the user ends the command. An urgent broadcast,
+// and a message that is not urgent, do not.
+func TestUrgentMessage(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "until [ -e go ]; do sleep 0.01; done; echo went"},
+		team.CreateTask{Run: "sleep 1000"}, team.CreateTask{Run: "echo next"})
+	b.start(shell.Agent{})
+	until[agent.ToolStarted](b)
+	give := func(id string, m team.Message) {
+		t.Helper()
+		p := agent.Prompt{ID: id, Mail: []team.Message{m}, Urgent: m.Priority == "urgent"}
+		if err := b.session.Give(b.ctx, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	give("plain", team.Message{Type: team.TypeMessage, From: team.User, Priority: "normal"})
+	give("all", team.Message{Type: team.TypeBroadcast, From: team.User, Priority: "urgent"})
+	if err := os.WriteFile(filepath.Join(b.spec.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	until[agent.ToolStarted](b)
+	give("stop", team.Message{Type: team.TypeMessage, From: team.User, Priority: "urgent"})
+	until[agent.TurnEnded](b)
+	if one := b.task("1"); one.Result != "went\n" {
+		t.Errorf("the first task is %s: %q %s", one.Status, one.Result, one.Failure)
+	}
+	if two := b.task("2"); two.Failure != "interrupted by an urgent message of the user" {
+		t.Errorf("the second task is %s: %q", two.Status, two.Failure)
+	}
+	if status := b.task("3").Status; status != team.Completed {
+		t.Errorf("the next task is %s", status)
+	}
+}
+
 // A session that is stopped leaves its task to its host, and nothing of its command; a command that
 // does not listen has the time that Stop is given, and no more.
 func TestStop(t *testing.T) {

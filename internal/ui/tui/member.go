@@ -148,8 +148,11 @@ func (m *Model) say(urgent bool) tea.Cmd {
 	}
 	if urgent {
 		body.Priority, said = "urgent", "Sent to "+m.member+" as urgent. It interrupts the turn."
-		if one := m.opened(); one.agent == team.Shell || !one.turn {
+		switch one := m.opened(); {
+		case !one.turn:
 			said = "Sent to " + m.member + " as urgent."
+		case one.agent == team.Shell:
+			said = "Sent to " + m.member + " as urgent. It ends the command."
 		}
 	}
 	out, ref, member, typed := m.out, m.ref, m.member, draft.String()
