@@ -116,12 +116,12 @@ func (a *app) rehost(ctx context.Context, of *engine.Team) error {
 
 // limit is one part of a budget.
 type limit struct {
-	Member string `json:"member,omitempty"` // "" for the team
-	What   string `json:"what"`             // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
-	Limit  int64  `json:"limit,omitempty"`  // 0 for none
-	Spent  int64  `json:"spent"`
-	Left   int64  `json:"left,omitempty"` // of the limit
-	Over   bool   `json:"exhausted,omitempty"`
+	Member string `json:"member,omitempty"`    // its name; "" for the team
+	What   string `json:"what"`                // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
+	Limit  int64  `json:"limit,omitempty"`     // in the unit of What; 0 for none
+	Spent  int64  `json:"spent"`               // how much is used, in the unit of What
+	Left   int64  `json:"left,omitempty"`      // how much of the limit is left, in the unit of What
+	Over   bool   `json:"exhausted,omitempty"` // this budget is spent
 }
 
 // limits returns the parts of a budget. For a member, parts without a limit and without use are

@@ -24,13 +24,13 @@ const checkpointTime = time.Minute
 
 // checkpointed is a checkpoint that was made, or the last one where nothing was new.
 type checkpointed struct {
-	Team    string            `json:"team"` // id of the team
-	Seq     int64             `json:"seq"`  // how many records it has
-	At      team.Time         `json:"at"`   // when the last of them was written
-	Commit  string            `json:"commit"`
-	Place   string            `json:"place"`   // the branch; outside a repository a folder
-	Written bool              `json:"written"` // there was something new
-	Left    []checkpoint.Left `json:"left"`    // files that it does not carry
+	Team    string            `json:"team"`    // id of the team
+	Seq     int64             `json:"seq"`     // number of records in the checkpoint
+	At      team.Time         `json:"at"`      // when the last of these records was written
+	Commit  string            `json:"commit"`  // id of the checkpoint's commit; "" outside a repository
+	Place   string            `json:"place"`   // branch of the checkpoint; outside a repository a folder
+	Written bool              `json:"written"` // the team had changed, so a new checkpoint was made
+	Left    []checkpoint.Left `json:"left"`    // files that the checkpoint does not contain
 }
 
 func (a *app) checkpointCommand() *cobra.Command {

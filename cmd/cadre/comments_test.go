@@ -23,15 +23,23 @@ type comments struct {
 
 // commented is what one package says of its types.
 type commented struct {
+	path   string
 	fields map[string]string // by "Type.Field"
 	keys   map[string]string // the field behind "Type.key", for types of package team with their own encoding
 	coded  map[string][]string
+	values []constant
 }
+
+// constant is a text that a field can have.
+type constant struct{ name, of, value, about string }
 
 // derived describes fields that no field of a type has.
 var derived = map[string]string{
-	"Task.state":     "pending, blocked, in_progress, failed, completed or deleted",
-	"Task.blocked[]": "ids of the open tasks that it waits for now",
+	"Task.state":      "pending, blocked, in_progress, failed, completed or deleted",
+	"Task.blocked[]":  "ids of the open tasks that it waits for now",
+	"Base.dirty":      "number of files that differed from that commit",
+	"Record.v":        "version of the format",
+	"Record.events[]": "what changed, in order",
 }
 
 // of reads the comments of a package.
@@ -40,7 +48,7 @@ func (w *comments) of(path string) *commented {
 	if found := w.packages[path]; found != nil {
 		return found
 	}
-	found := &commented{map[string]string{}, map[string]string{}, map[string][]string{}}
+	found := &commented{path: path, fields: map[string]string{}, keys: map[string]string{}, coded: map[string][]string{}}
 	w.packages[path] = found
 	dir := filepath.Join(top, strings.TrimPrefix(path, "cadre/"))
 	entries, err := os.ReadDir(dir)
@@ -68,6 +76,9 @@ func (c *commented) declared(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
+			if one, is := spec.(*ast.ValueSpec); is && d.Tok == token.CONST && len(one.Names) == 1 && len(one.Values) == 1 {
+				c.constant(one)
+			}
 			one, is := spec.(*ast.TypeSpec)
 			if !is {
 				continue
@@ -103,6 +114,39 @@ func (c *commented) declared(d ast.Decl) {
 	}
 }
 
+// constant adds a constant, if it is a text.
+func (c *commented) constant(s *ast.ValueSpec) {
+	text, is := s.Values[0].(*ast.BasicLit)
+	if !is || text.Kind != token.STRING {
+		return
+	}
+	one := constant{name: s.Names[0].Name, value: strings.Trim(text.Value, "`\""),
+		about: strings.Join(strings.Fields(s.Doc.Text()+" "+s.Comment.Text()), " ")}
+	if of, is := s.Type.(*ast.Ident); is {
+		one.of = of.Name
+	}
+	c.values = append(c.values, one)
+}
+
+// list returns a table of the values that the field with that key can have: the constants of a type,
+// or those whose names begin with a prefix.
+func (w *comments) list(of reflect.Type, typeOrPrefix, key string) string {
+	w.t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "| `%s` | what it means |\n| --- | --- |\n", key)
+	for _, c := range w.of(of.PkgPath()).values {
+		if c.of != typeOrPrefix && (c.of != "" || !strings.HasPrefix(c.name, typeOrPrefix)) {
+			continue
+		}
+		about := w.plainly(of, c.about)
+		if about == "" {
+			w.t.Errorf("the constant %s has no comment that docs/json.md could show", c.name)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.value, about)
+	}
+	return b.String()
+}
+
 // coded returns the key and the field of a call that encodes one, such as c.str("id", &t.ID).
 func coded(call *ast.CallExpr) (key, field string) {
 	for _, arg := range call.Args {
@@ -121,8 +165,14 @@ func coded(call *ast.CallExpr) (key, field string) {
 	return key, field
 }
 
+// description is what a comment says of a field.
+type description struct {
+	text  string
+	field string // where the comment is, as in "cadre/internal/team Task.ID"
+}
+
 // describe adds to all what comments say of the fields of a type, by the paths of a [shape].
-func (w *comments) describe(all map[string]string, of reflect.Type, path string) {
+func (w *comments) describe(all map[string]description, of reflect.Type, path string) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
@@ -131,15 +181,17 @@ func (w *comments) describe(all map[string]string, of reflect.Type, path string)
 	}
 	says := w.of(of.PkgPath())
 	name := of.Name()
-	for key, text := range derived {
-		if rest, is := strings.CutPrefix(key, name+"."); is {
-			all[joined(path, rest)] = text
+	defer func() {
+		for key, text := range derived {
+			if rest, is := strings.CutPrefix(key, name+"."); is {
+				all[joined(path, rest)] = description{text: text}
+			}
 		}
-	}
+	}()
 	if keys := says.coded[name]; keys != nil {
 		for _, key := range keys {
 			if field, is := of.FieldByName(says.keys[name+"."+key]); is {
-				w.field(all, says, name, field, joined(path, key))
+				w.field(all, says, of, field, joined(path, key))
 			}
 		}
 		return
@@ -152,16 +204,16 @@ func (w *comments) describe(all map[string]string, of reflect.Type, path string)
 		case field.Anonymous && key == "":
 			w.describe(all, field.Type, path)
 		default:
-			if key == "" {
-				key = strings.ToLower(field.Name[:1]) + field.Name[1:]
-			}
-			w.field(all, says, name, field, joined(path, key))
+			w.field(all, says, of, field, joined(path, says.key(name, field)))
 		}
 	}
 }
 
 // field adds what is said of a field, and of the fields of its value.
-func (w *comments) field(all map[string]string, says *commented, name string, field reflect.StructField, path string) {
+func (w *comments) field(all map[string]description, says *commented, in reflect.Type, field reflect.StructField,
+	path string) {
+	declared := in.Name() + "." + field.Name
+
 	of := field.Type
 	for {
 		switch {
@@ -177,11 +229,11 @@ func (w *comments) field(all map[string]string, says *commented, name string, fi
 		}
 		break
 	}
-	text := says.fields[name+"."+field.Name]
+	text := says.fields[declared]
 	for _, verb := range []string{" is ", " says that "} { // a comment above a field begins with its name
 		text = strings.TrimPrefix(text, field.Name+verb)
 	}
-	all[path] = w.plainly(text)
+	all[path] = description{w.plainly(in, text), says.path + " " + declared}
 	w.describe(all, of, path)
 }
 
@@ -197,9 +249,9 @@ var constants = map[string]string{"ForUser": team.ForUser, "InMerged": team.InMe
 	"DefaultHandoverAt": fmt.Sprint(team.DefaultHandoverAt), "DefaultPatience": fmt.Sprint(team.DefaultPatience),
 	"DefaultMaxTeammates": fmt.Sprint(team.DefaultMaxTeammates)}
 
-// plainly returns a comment of Go code as a text for people who do not read the code. A comment must not
-// name anything else of the code than constants.
-func (w *comments) plainly(comment string) string {
+// plainly returns a comment in the type of, as a text for people who do not read the code. The comment may
+// name constants and other fields of the type, and nothing else of the code.
+func (w *comments) plainly(of reflect.Type, comment string) string {
 	w.t.Helper()
 	text := strings.Join(strings.Fields(comment), " ")
 	if text, _, _ = strings.Cut(text, "; see ["); strings.HasPrefix(text, "see [") {
@@ -213,5 +265,24 @@ func (w *comments) plainly(comment string) string {
 		}
 		return value
 	})
+	for i := range of.NumField() { // the first word may be capitalised for another reason
+		field := of.Field(i)
+		name := regexp.MustCompile(`([ (])` + field.Name + `\b`)
+		key := w.of(of.PkgPath()).key(of.Name(), field)
+		text = strings.TrimSpace(name.ReplaceAllString(text, "$1`"+key+"`"))
+	}
 	return byEmpty.Replace(text)
+}
+
+// key returns the key of a field in JSON.
+func (c *commented) key(of string, field reflect.StructField) string {
+	for _, key := range c.coded[of] {
+		if c.keys[of+"."+key] == field.Name {
+			return key
+		}
+	}
+	if key, _, _ := strings.Cut(field.Tag.Get("json"), ","); key != "" {
+		return key
+	}
+	return strings.ToLower(field.Name[:1]) + field.Name[1:]
 }

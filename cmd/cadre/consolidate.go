@@ -149,7 +149,7 @@ func (a *app) consolidate(ctx context.Context, name string, o consolidate.Option
 // sealedTeam is the record of a team that was consolidated, with what was staged.
 type sealedTeam struct {
 	*consolidate.Record
-	Staged []string `json:"staged"`
+	Staged []string `json:"staged"` // files that the commit changes, each after git's status letter, as in "M main.go"
 }
 
 // consolidated does what consolidate does, and leaves it to the caller to print the record.

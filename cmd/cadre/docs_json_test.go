@@ -160,7 +160,11 @@ func TestDocumentsJSON(t *testing.T) {
 	s := newShapes(t)
 	page := aboutJSON + "\n## Objects\n"
 	for _, o := range objects() {
-		page += fmt.Sprintf("\n### %s\n\n%s\n\n%s", o.name, o.about, s.table(o.of, s.objects[o.name]))
+		page += fmt.Sprintf("\n### %s\n\n%s\n\n", o.name, o.about)
+		if o.values != "" {
+			page += s.words.list(o.of, o.values, o.key) + "\n"
+		}
+		page += s.table(o.of, s.objects[o.name])
 	}
 	page += "\n## Commands\n"
 	all := prints()
@@ -253,14 +257,18 @@ func (s *shapes) describe(p printedForm) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// table lists the fields of a shape, with what the comments of their types say.
+// table lists the fields of a shape, with what the comments of their types say. Each needs a comment.
 func (s *shapes) table(of reflect.Type, is shape) string {
-	says := map[string]string{}
+	s.t.Helper()
+	says := map[string]description{}
 	s.words.describe(says, of, "")
 	var b strings.Builder
 	b.WriteString("| field | value | what it is |\n| --- | --- | --- |\n")
 	for _, path := range slices.Sorted(maps.Keys(is)) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", path, is[path], says[path])
+		if path != "" && says[path].text == "" {
+			s.t.Errorf("docs/json.md does not describe %q of %s: write a comment at the field %s", path, of, says[path].field)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", path, is[path], says[path].text)
 	}
 	return b.String()
 }

@@ -24,12 +24,12 @@ func (a *app) versionCommand() *cobra.Command {
 
 // built describes the build of this program.
 type built struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // it has more than the commit
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-	Format   int    `json:"format"` // of teams
+	Version  string `json:"version"`            // version of cadre
+	Commit   string `json:"commit,omitempty"`   // commit that it was built from; "" if unknown
+	Modified bool   `json:"modified,omitempty"` // it was built from a work tree that differed from the commit
+	Go       string `json:"go"`                 // Go version that built it
+	Platform string `json:"platform"`           // operating system and architecture, as in linux/amd64
+	Format   int    `json:"format"`             // version of the files of teams that it writes
 }
 
 // printVersion prints what the build says of this program.

@@ -11,10 +11,10 @@ import (
 
 // failure describes in JSON why a command failed: one line on standard error.
 type failure struct {
-	Code    string   `json:"code"`    // docs/exit-statuses.md has all of them
-	Message string   `json:"message"` // without what to type next
-	Status  int      `json:"status"`  // the exit status
-	Hints   []remedy `json:"hints,omitempty"`
+	Code    string   `json:"code"`            // one of the codes in docs/exit-statuses.md
+	Message string   `json:"message"`         // what failed and why; the hints say what to type next
+	Status  int      `json:"status"`          // the exit status of the command
+	Hints   []remedy `json:"hints,omitempty"` // what would help
 }
 
 // failed is the line that an error is under --json.
@@ -25,8 +25,8 @@ type failed struct {
 // remedy is what to do about a failure.
 type remedy struct {
 	team.Hint
-	Purpose string `json:"purpose"` // what it is for, as in "to resume the team"
-	Command string `json:"command"` // what to type; words in capitals are to be filled in
+	Purpose string `json:"purpose"` // what it is for, as in "resume the team"
+	Command string `json:"command"` // what to type, with words in capitals to fill in
 }
 
 // Codes of failures that are not refusals of the core.

@@ -99,11 +99,11 @@ type hooksListed struct {
 
 // switched is a hook that was switched on or off for a team.
 type switched struct {
-	Team    string           `json:"team"`
-	ID      string           `json:"id"`
-	Event   string           `json:"event"`
-	Command string           `json:"command"`
-	State   engine.HookState `json:"state"` // on or off
+	Team    string           `json:"team"`    // name of the team
+	ID      string           `json:"id"`      // id of the hook
+	Event   string           `json:"event"`   // TeammateIdle, TaskCreated or TaskCompleted
+	Command string           `json:"command"` // command of the hook
+	State   engine.HookState `json:"state"`   // on or off
 }
 
 func (a *app) printHooks(list engine.HookList) error {

@@ -11,18 +11,18 @@ import (
 
 // concerned names the member that a command was about.
 type concerned struct {
-	Member string `json:"member"`
+	Member string `json:"member"` // name of the member
 }
 
 // moded is the permission mode that a member got.
 type moded struct {
-	Member string `json:"member"`
-	Mode   string `json:"mode"` // by the name that Claude Code gives it
+	Member string `json:"member"` // name of the member
+	Mode   string `json:"mode"`   // its permission mode, as Claude Code names it
 }
 
 // delegated says whether the lead may only coordinate.
 type delegated struct {
-	Delegate bool `json:"delegate"`
+	Delegate bool `json:"delegate"` // the lead may only coordinate
 }
 
 func (a *app) modeCommand() *cobra.Command {

@@ -61,25 +61,25 @@ released. 2: it will not work.`,
 
 // pushed says what of a team is on the remote.
 type pushed struct {
-	Team     string            `json:"team"` // id of the team
-	Seq      int64             `json:"seq"`  // how many records the remote has
-	Commit   string            `json:"commit"`
-	Remote   string            `json:"remote"`
-	URL      string            `json:"url"`
-	Pushed   bool              `json:"pushed"`   // there was something new
-	Released bool              `json:"released"` // this machine has released the team
+	Team     string            `json:"team"`     // id of the team
+	Seq      int64             `json:"seq"`      // number of records that the remote has
+	Commit   string            `json:"commit"`   // id of the checkpoint's commit
+	Remote   string            `json:"remote"`   // name of the remote in git
+	URL      string            `json:"url"`      // address of the remote
+	Pushed   bool              `json:"pushed"`   // the remote did not have this checkpoint before
+	Released bool              `json:"released"` // this machine released the team, so that another one can continue it
 	Left     []checkpoint.Left `json:"left"`     // files that the push does not carry
 }
 
 // pulled says what came from the remote.
 type pulled struct {
-	Remote   string            `json:"remote"`
-	URL      string            `json:"url"`
-	Commit   string            `json:"commit"`
-	Seq      int64             `json:"seq"`      // how many records the remote has
-	Restored bool              `json:"restored"` // the remote had something new
-	Missing  []team.Missing    `json:"missing"`  // work of tasks that is nowhere
-	Left     []checkpoint.Left `json:"left"`     // files that were not carried
+	Remote   string            `json:"remote"`   // name of the remote in git
+	URL      string            `json:"url"`      // address of the remote
+	Commit   string            `json:"commit"`   // id of the checkpoint's commit
+	Seq      int64             `json:"seq"`      // number of records that the remote has
+	Restored bool              `json:"restored"` // the remote had a newer history, and the team here now has it
+	Missing  []team.Missing    `json:"missing"`  // work of tasks that was found neither here nor on the remote
+	Left     []checkpoint.Left `json:"left"`     // files that the checkpoint does not contain
 }
 
 // push pushes the team, and asks the user if that needs agreement.

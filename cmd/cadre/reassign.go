@@ -63,8 +63,8 @@ func perhaps(m inspect.Member) string {
 
 // resent lists the messages that were sent to a member again.
 type resent struct {
-	Member string  `json:"member"`
-	Seqs   []int64 `json:"seqs"` // their numbers
+	Member string  `json:"member"` // name of the recipient
+	Seqs   []int64 `json:"seqs"`   // numbers of the messages
 }
 
 func (a *app) resendCommand() *cobra.Command {

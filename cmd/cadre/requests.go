@@ -18,21 +18,21 @@ import (
 
 // requestAnswer is a request for permission or a plan, with its answer.
 type requestAnswer struct {
-	Request string `json:"request"`
-	Outcome string `json:"outcome"` // allowed or denied; of a plan approved or rejected
+	Request string `json:"request"` // id of the request or plan
+	Outcome string `json:"outcome"` // allowed or denied; for a plan approved or rejected
 }
 
 // submitted is a plan that waits for its answer.
 type submitted struct {
-	Member  string `json:"member"`
-	Request string `json:"request"` // the plan's id
+	Member  string `json:"member"`  // who submitted the plan
+	Request string `json:"request"` // id of the plan
 }
 
 // agreed is a member's answer to a request to shut down.
 type agreed struct {
-	Member   string `json:"member"`
-	Request  string `json:"request"`
-	Approved bool   `json:"approved"` // it leaves
+	Member   string `json:"member"`   // who answered
+	Request  string `json:"request"`  // id of the request to shut down
+	Approved bool   `json:"approved"` // the member leaves
 }
 
 func (a *app) permitCommand() *cobra.Command {
@@ -148,12 +148,12 @@ func (a *app) planSubmit() *cobra.Command {
 
 // planned is the state of a member's plan.
 type planned struct {
-	Member   string    `json:"member"`
-	State    string    `json:"state"` // missing, submitted, approved or rejected
-	Request  string    `json:"request,omitempty"`
-	Plan     string    `json:"plan,omitempty"` // while it waits for an answer
-	Feedback string    `json:"feedback,omitempty"`
-	AskedAt  team.Time `json:"askedAt,omitempty"`
+	Member   string    `json:"member"`             // who needs a plan
+	State    string    `json:"state"`              // missing, submitted, approved or rejected
+	Request  string    `json:"request,omitempty"`  // id of the last plan
+	Plan     string    `json:"plan,omitempty"`     // text of the plan, while it waits for an answer
+	Feedback string    `json:"feedback,omitempty"` // why the last plan was rejected
+	AskedAt  team.Time `json:"askedAt,omitempty"`  // when the last plan was submitted
 }
 
 func (a *app) planList() *cobra.Command {

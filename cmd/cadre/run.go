@@ -256,19 +256,19 @@ type ended struct {
 
 // result is how a run ended.
 type result struct {
-	Team         team.Team   `json:"team"`
-	Report       string      `json:"report"`
-	Done         bool        `json:"done"`
-	Reason       string      `json:"reason,omitempty"`
-	Completed    int         `json:"completed"`
-	Failed       int         `json:"failed"`
-	Open         int         `json:"open"`
-	Took         seconds     `json:"seconds"`
-	Unmerged     []string    `json:"unmerged,omitempty"`    // branches that are not consolidated
-	Uncommitted  []string    `json:"uncommitted,omitempty"` // files that are not consolidated
-	Unknown      string      `json:"unknown,omitempty"`     // why these files are unknown
-	Attention    []team.Item `json:"attention,omitempty"`   // items that wait for a person
-	Consolidated *sealedTeam `json:"consolidated,omitempty"`
+	Team         team.Team   `json:"team"`                   // the team as it is now
+	Report       string      `json:"report"`                 // path of the lead's report
+	Done         bool        `json:"done"`                   // all tasks are completed, and nothing failed
+	Reason       string      `json:"reason,omitempty"`       // why the run is not done; "" if it is
+	Completed    int         `json:"completed"`              // number of completed tasks
+	Failed       int         `json:"failed"`                 // number of tasks that are out of retries
+	Open         int         `json:"open"`                   // number of tasks that are neither completed nor failed
+	Took         seconds     `json:"seconds"`                // how long the run took
+	Unmerged     []string    `json:"unmerged,omitempty"`     // branches that are not consolidated
+	Uncommitted  []string    `json:"uncommitted,omitempty"`  // changed files that are not consolidated
+	Unknown      string      `json:"unknown,omitempty"`      // why these files are unknown
+	Attention    []team.Item `json:"attention,omitempty"`    // items that wait for a person
+	Consolidated *sealedTeam `json:"consolidated,omitempty"` // record of the consolidation, if there was one
 }
 
 // seconds is a duration, as a number of seconds in JSON.

@@ -121,30 +121,37 @@ func follows[T any](flags string) printedForm {
 	return printedForm{flags, aLine, []reflect.Type{reflect.TypeFor[T]()}}
 }
 
-// object is a type that several commands print.
+// object is a type that several commands print, or that needs an explanation.
 type object struct {
-	name  string
-	of    reflect.Type
-	about string
+	name   string
+	of     reflect.Type
+	about  string
+	values string // type, or prefix of the names, of the constants to list; "" for none
+	key    string // field that has one of them
 }
 
 // objects lists them in the order of the page. Those that others contain come first.
 func objects() []object {
 	return []object{
-		{"usage", reflect.TypeFor[team.Usage](), "What sessions used. `costMicroUSD` is in millionths of a US dollar."},
-		{"team", reflect.TypeFor[team.Team](), "A team as it is recorded."},
-		{"member", reflect.TypeFor[team.Member](), "The lead or a teammate."},
-		{"task", reflect.TypeFor[team.Task](),
-			"A task. `status` is `pending`, `in_progress`, `completed` or `deleted`; a task is blocked while one in " +
-				"`blockedBy`\nis open, and failed when it has no retries left."},
-		{"message", reflect.TypeFor[team.Message](), "A message. `to` is a member, or `*` with the `recipients`."},
-		{"permission", reflect.TypeFor[team.Permission](), "A request for permission that waits for an answer."},
-		{"item", reflect.TypeFor[team.Item](),
-			"Something that waits. `hint` is what would help: an action, and what to do it on."},
-		{"log record", reflect.TypeFor[team.Record](), "A record of the history: what one command changed."},
-		{"consolidation", reflect.TypeFor[consolidate.Record](),
-			"The record of a consolidation, as in the file `COMPLETED`."},
-		{"error", reflect.TypeFor[failed](), "How a command failed: the last line on standard error."},
+		{name: "usage", of: reflect.TypeFor[team.Usage](), about: "The tokens that sessions used, and what they cost."},
+		{name: "team", of: reflect.TypeFor[team.Team](), about: "A team as it is recorded."},
+		{name: "member", of: reflect.TypeFor[team.Member](), about: "The lead or a teammate."},
+		{name: "task", of: reflect.TypeFor[team.Task](),
+			about: "A task. It is blocked while a task in `blockedBy` is open. It has failed when it has no retries left."},
+		{name: "message", of: reflect.TypeFor[team.Message](), about: "A message of the mailbox.", values: "Type", key: "type"},
+		{name: "permission", of: reflect.TypeFor[team.Permission](),
+			about: "A request for permission that waits for an answer."},
+		{name: "hint", of: reflect.TypeFor[team.Hint](),
+			about:  "An action that would help, and what it acts on. Each action uses `team` and some of the other fields.",
+			values: "Action", key: "action"},
+		{name: "item", of: reflect.TypeFor[team.Item](), about: "Something that waits for a person, or for an agent that leads.",
+			values: "ItemKind", key: "kind"},
+		{name: "log record", of: reflect.TypeFor[team.Record](), about: "A record of the history: what one command changed."},
+		{name: "entry", of: reflect.TypeFor[sessionlog.Entry](), about: "One thing that a session showed.",
+			values: "Kind", key: "kind"},
+		{name: "consolidation", of: reflect.TypeFor[consolidate.Record](),
+			about: "The record of a consolidation, as in the file `COMPLETED`."},
+		{name: "error", of: reflect.TypeFor[failed](), about: "Why a command failed: the last line on standard error."},
 	}
 }
 

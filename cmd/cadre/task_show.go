@@ -17,8 +17,8 @@ import (
 
 // taskPatch is what the work of a task changed.
 type taskPatch struct {
-	Task  string `json:"task"` // its id
-	Patch string `json:"patch"`
+	Task  string `json:"task"`  // id of the task
+	Patch string `json:"patch"` // what the task changed, as a patch for git apply
 }
 
 func (a *app) taskShow() *cobra.Command {

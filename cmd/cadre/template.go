@@ -90,9 +90,9 @@ func withName(template []byte, path, name string) []byte {
 
 // written is a team file that was made from a template.
 type written struct {
-	File     string `json:"file"`
-	Name     string `json:"name"`     // of the team
-	Template string `json:"template"` // that it was made from
+	File     string `json:"file"`     // path of the file
+	Name     string `json:"name"`     // name of the team in it
+	Template string `json:"template"` // name of the template
 }
 
 func (a *app) initCommand() *cobra.Command {

@@ -15,16 +15,16 @@ import (
 
 // trusted says whether the hooks of a project run.
 type trusted struct {
-	Dir     string              `json:"dir"`
-	Trusted bool                `json:"trusted"`
-	Hooks   []hook.ExaminedHook `json:"hooks,omitempty"` // that the person was shown
+	Dir     string              `json:"dir"`             // directory of the project
+	Trusted bool                `json:"trusted"`         // its hooks run for as long as they do not change
+	Hooks   []hook.ExaminedHook `json:"hooks,omitempty"` // the hooks that were shown before the question
 }
 
 // trustedProject is a project whose hooks run for as long as they have this digest.
 type trustedProject struct {
-	Dir        string    `json:"dir"`
-	Digest     string    `json:"digest"` // SHA-256 of its hooks, and of the files that they name
-	RecordedAt team.Time `json:"recordedAt"`
+	Dir        string    `json:"dir"`        // directory of the project
+	Digest     string    `json:"digest"`     // SHA-256 of its hooks and of the files that they name
+	RecordedAt team.Time `json:"recordedAt"` // when it was trusted
 }
 
 func (a *app) trustCommand() *cobra.Command {

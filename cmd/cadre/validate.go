@@ -15,12 +15,12 @@ import (
 
 // validated is the result of the check of a team file.
 type validated struct {
-	File    string        `json:"file"`
-	Valid   bool          `json:"valid"`
-	Team    string        `json:"team,omitempty"`
-	Members int           `json:"members"`
-	Tasks   int           `json:"tasks"`
-	Errors  []run.Mistake `json:"errors"`
+	File    string        `json:"file"`           // path of the team file
+	Valid   bool          `json:"valid"`          // the file has no mistake
+	Team    string        `json:"team,omitempty"` // name of the team
+	Members int           `json:"members"`        // number of members, without the lead
+	Tasks   int           `json:"tasks"`          // number of tasks
+	Errors  []run.Mistake `json:"errors"`         // the mistakes in the file
 }
 
 func (a *app) validateCommand() *cobra.Command {

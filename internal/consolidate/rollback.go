@@ -20,10 +20,11 @@ import (
 
 // Undone reports what a rollback of a task did.
 type Undone struct {
-	Task   string   `json:"task"`
-	Commit string   `json:"commit,omitempty"` // that undid it on the branch; "" for files in the team's directory
-	Branch string   `json:"branch,omitempty"`
-	Files  []string `json:"files"`
+	Task string `json:"task"` // id of the task
+	// commit on the branch that undoes the work; "" if the team's directory was changed
+	Commit string   `json:"commit,omitempty"`
+	Branch string   `json:"branch,omitempty"` // name of the member's branch; "" for the team's directory
+	Files  []string `json:"files"`            // paths of the files that were restored
 }
 
 // RollBackTask undoes what a task saved or committed, and returns the task to the queue. In a

@@ -27,29 +27,29 @@ var ErrDamaged = errors.New("damaged")
 
 // Record describes a consolidated team. It is written once.
 type Record struct {
-	Team     string    `json:"team"`
-	Name     string    `json:"name"`
-	Goal     string    `json:"goal,omitempty"`
-	Dir      string    `json:"dir"`
-	At       team.Time `json:"at"`
-	By       string    `json:"by"`
-	Seq      int64     `json:"seq"`     // of the record in the history that completed the team
-	Journal  string    `json:"journal"` // SHA-256 of the history up to that record, one encoded record a line
-	Commit   string    `json:"commit,omitempty"`
-	Parent   string    `json:"parent,omitempty"`
-	Tree     string    `json:"tree,omitempty"`
-	Files    int64     `json:"files"`
-	Checks   []Checked `json:"checks"`
-	Members  []Member  `json:"members"`
-	Tasks    []Task    `json:"tasks"`
-	Attempts int64     `json:"attempts"`
+	Team     string    `json:"team"`             // id of the team
+	Name     string    `json:"name"`             // name of the team
+	Goal     string    `json:"goal,omitempty"`   // what the team was to do
+	Dir      string    `json:"dir"`              // absolute path of the directory in which it worked
+	At       team.Time `json:"at"`               // when the team was completed
+	By       string    `json:"by"`               // who consolidated it: a member, or @user
+	Seq      int64     `json:"seq"`              // number of the record in the history that completed the team
+	Journal  string    `json:"journal"`          // SHA-256 of the history up to that record, one encoded record a line
+	Commit   string    `json:"commit,omitempty"` // id of the commit; "" if nothing was committed
+	Parent   string    `json:"parent,omitempty"` // commit that HEAD pointed at before
+	Tree     string    `json:"tree,omitempty"`   // id of the committed tree in git
+	Files    int64     `json:"files"`            // number of files that the commit changes
+	Checks   []Checked `json:"checks"`           // the checks that passed
+	Members  []Member  `json:"members"`          // the lead and the teammates
+	Tasks    []Task    `json:"tasks"`            // the completed tasks
+	Attempts int64     `json:"attempts"`         // number of attempts at the consolidation
 }
 
 // Checked is a check that passed.
 type Checked struct {
-	Name    string `json:"name"`
-	Command string `json:"command"`
-	Took    millis `json:"millis"`
+	Name    string `json:"name"`    // name of the check
+	Command string `json:"command"` // command that was run by /bin/sh
+	Took    millis `json:"millis"`  // how long it ran
 }
 
 // millis is a duration that JSON shows in whole milliseconds.
@@ -67,18 +67,18 @@ func (d *millis) UnmarshalJSON(data []byte) error {
 
 // Member took part in the team.
 type Member struct {
-	Name  string `json:"name"`
-	Agent string `json:"agent"`
-	Model string `json:"model,omitempty"`
-	Role  string `json:"role,omitempty"`
+	Name  string `json:"name"`            // name of the member
+	Agent string `json:"agent"`           // agent that ran its sessions: claude, codex, shell, external, …
+	Model string `json:"model,omitempty"` // model that it was told to use; "" for the agent's own
+	Role  string `json:"role,omitempty"`  // its role; "" for none
 }
 
 // Task is a completed task.
 type Task struct {
-	ID      string `json:"id"`
-	Name    string `json:"name,omitempty"`
-	Subject string `json:"subject"`
-	By      string `json:"by"`
+	ID      string `json:"id"`             // number of the task
+	Name    string `json:"name,omitempty"` // its name; "" for a task without one
+	Subject string `json:"subject"`        // its title
+	By      string `json:"by"`             // who completed it
 }
 
 // Journal is a team with its history: a replica.

@@ -15,11 +15,11 @@ import (
 
 // Finding is one thing that [Engine.Doctor] checked.
 type Finding struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Needed bool   `json:"needed"` // nothing works without it
-	Detail string `json:"detail"`
-	Login  string `json:"login,omitempty"` // of an agent: logged in, not logged in, or login unknown
+	Name   string `json:"name"`            // what was checked: a folder, a program or an agent
+	OK     bool   `json:"ok"`              // it works
+	Needed bool   `json:"needed"`          // nothing works without it
+	Detail string `json:"detail"`          // where it is and what it can do, or what is wrong
+	Login  string `json:"login,omitempty"` // for an agent: logged in, not logged in, or login unknown
 }
 
 // NotLoggedIn is the Login of an agent that needs a login.

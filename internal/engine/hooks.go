@@ -26,18 +26,18 @@ const (
 
 // Hook is one hook of a project or a team, and whether it runs.
 type Hook struct {
-	ID      string      `json:"id"`
-	Event   string      `json:"event"`
-	Command string      `json:"command"` // of a function its name
-	State   HookState   `json:"state"`
-	Source  hook.Source `json:"source"`
-	File    string      `json:"file,omitempty"`
-	Line    int         `json:"line,omitempty"`
-	Matcher string      `json:"matcher,omitempty"` // as the file has it; it has no effect
-	Millis  int64       `json:"millis,omitempty"`  // its timeout; 0 for a function
+	ID      string      `json:"id"`                // id of the hook
+	Event   string      `json:"event"`             // TeammateIdle, TaskCreated or TaskCompleted
+	Command string      `json:"command"`           // command for /bin/sh; for a function its name
+	State   HookState   `json:"state"`             // on, off or untrusted
+	Source  hook.Source `json:"source"`            // where it is set up: user, project, local, team or program
+	File    string      `json:"file,omitempty"`    // path of the settings file or team file; "" for none
+	Line    int         `json:"line,omitempty"`    // line of the file on which it begins; 0 if unknown
+	Matcher string      `json:"matcher,omitempty"` // matcher in the settings file; it has no effect
+	Millis  int64       `json:"millis,omitempty"`  // its timeout in milliseconds; 0 for a function
 	By      string      `json:"by,omitempty"`      // who switched it off
-	At      team.Time   `json:"at,omitempty"`
-	Gone    bool        `json:"gone,omitempty"` // it is switched off, and is not set up any more
+	At      team.Time   `json:"at,omitempty"`      // when it was switched off
+	Gone    bool        `json:"gone,omitempty"`    // it is switched off, and no settings file has it any more
 
 	hook hook.Hook
 }
@@ -163,22 +163,23 @@ func (e *Engine) SwitchHook(ctx context.Context, name, actor, hook string, off b
 
 // HookTrial is one run of one hook, and how its answer is read.
 type HookTrial struct {
-	ID       string      `json:"id"`
-	Event    string      `json:"event"`
-	Command  string      `json:"command"`
-	Source   hook.Source `json:"source"`
-	ExitCode int         `json:"exitCode"` // -1 if a signal ended the command, or if it could not be run
-	Signal   string      `json:"signal,omitempty"`
-	Stdout   string      `json:"stdout"` // long output is cut in the middle
-	Stderr   string      `json:"stderr"`
-	Millis   int64       `json:"millis"` // how long it ran
-	TimedOut bool        `json:"timedOut"`
-	Error    string      `json:"error,omitempty"` // why it could not be run
-	Rejected bool        `json:"rejected"`
-	Feedback string      `json:"feedback,omitempty"` // of a rejection
-	Stop     bool        `json:"stop,omitempty"`     // it answered {"continue": false}
-	Reason   string      `json:"reason,omitempty"`   // its reason for that
-	Notes    []string    `json:"notes,omitempty"`
+	ID      string      `json:"id"`      // id of the hook
+	Event   string      `json:"event"`   // TeammateIdle, TaskCreated or TaskCompleted
+	Command string      `json:"command"` // command that was run by /bin/sh
+	Source  hook.Source `json:"source"`  // where it is set up: user, project, local or team
+	// exit status; -1 if a signal ended the command, or if it could not be run
+	ExitCode int      `json:"exitCode"`
+	Signal   string   `json:"signal,omitempty"`   // signal that ended the command; "" for none
+	Stdout   string   `json:"stdout"`             // its standard output; long output is cut in the middle
+	Stderr   string   `json:"stderr"`             // its standard error; long output is cut in the middle
+	Millis   int64    `json:"millis"`             // how long it ran, in milliseconds
+	TimedOut bool     `json:"timedOut"`           // it was ended at its timeout
+	Error    string   `json:"error,omitempty"`    // why it could not be run
+	Rejected bool     `json:"rejected"`           // it rejects the event
+	Feedback string   `json:"feedback,omitempty"` // what it would tell the agent, if it rejects
+	Stop     bool     `json:"stop,omitempty"`     // it answered {"continue": false}
+	Reason   string   `json:"reason,omitempty"`   // its reason to stop
+	Notes    []string `json:"notes,omitempty"`    // what is wrong with its answer
 }
 
 // Sample returns a made-up event for a trial of the hook.

@@ -44,8 +44,9 @@ func (t *Team) Examine(ctx context.Context) (*inspect.Examination, error) {
 // Review describes a team that has ended.
 type Review struct {
 	*inspect.Examination
-	All    []team.Task         `json:"all"`
-	Record *consolidate.Record `json:"record,omitempty"` // nil for a team that was not consolidated
+	All []team.Task `json:"all"` // all tasks of the team
+	// record of the consolidation; nil for a team that was not consolidated
+	Record *consolidate.Record `json:"record,omitempty"`
 	// Intact reports whether the history is the one that the record was made from.
 	Intact bool `json:"-"`
 }

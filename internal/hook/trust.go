@@ -154,8 +154,8 @@ type Examined struct {
 
 // ExaminedHook is one hook and the files and programs that its command names.
 type ExaminedHook struct {
-	Event   string `json:"event"`
-	Command string `json:"command"`
+	Event   string `json:"event"`   // TeammateIdle, TaskCreated or TaskCompleted
+	Command string `json:"command"` // command for /bin/sh
 	Named
 }
 

@@ -39,49 +39,52 @@ const (
 
 // Member says what is known of one member.
 type Member struct {
-	Name     string    `json:"name"`
-	Agent    string    `json:"agent"`
-	Status   string    `json:"status"`
-	Life     Life      `json:"life"`
-	Why      string    `json:"why,omitempty"` // why its life is what it is
-	LastSeen team.Time `json:"lastSeenAt,omitempty"`
-	Task     string    `json:"task,omitempty"`
-	Context  int64     `json:"context,omitempty"` // percent
-	Saved    bool      `json:"saved,omitempty"`   // its work was saved while no session led
-	Session  string    `json:"session,omitempty"`
+	Name     string    `json:"name"`                 // name of the member
+	Agent    string    `json:"agent"`                // agent that runs its sessions: claude, codex, shell, external, …
+	Status   string    `json:"status"`               // as in a member; also zombie or paused
+	Life     Life      `json:"life"`                 // online, offline, paused, outside, ended or unknown
+	Why      string    `json:"why,omitempty"`        // reason for that life
+	LastSeen team.Time `json:"lastSeenAt,omitempty"` // when it sent its last heartbeat
+	Task     string    `json:"task,omitempty"`       // id of the task that it works on
+	Context  int64     `json:"context,omitempty"`    // percent of its context that is full
+	Saved    bool      `json:"saved,omitempty"`      // its work was saved while no session led
+	Session  string    `json:"session,omitempty"`    // the agent's own id of its session
 }
 
 // Lead says who leads.
 type Lead struct {
-	Session  string    `json:"session,omitempty"`
-	LastSeen team.Time `json:"lastSeenAt,omitempty"`
-	Alive    bool      `json:"alive"`             // its process on this machine is running
-	Taking   bool      `json:"taking,omitempty"`  // that process has ended, and another one is about to lead
-	Machine  string    `json:"machine,omitempty"` // another machine, where its process may be running
-	Lost     team.Time `json:"lostAt,omitempty"`
-	Stale    bool      `json:"stale"` // another session may take the lead
+	Session  string    `json:"session,omitempty"`    // id of the session that leads
+	LastSeen team.Time `json:"lastSeenAt,omitempty"` // when it sent its last heartbeat
+	Alive    bool      `json:"alive"`                // its process on this machine is running
+	Taking   bool      `json:"taking,omitempty"`     // that process has ended, and another one is about to lead
+	Machine  string    `json:"machine,omitempty"`    // another machine, where its process may be running
+	Lost     team.Time `json:"lostAt,omitempty"`     // since when no session leads; 0 while one does
+	Stale    bool      `json:"stale"`                // another session may take the lead
 }
 
 // Examination is the result of an examination.
 type Examination struct {
-	Team        team.Team         `json:"team"`
-	Seq         int64             `json:"seq"`
-	Lead        Lead              `json:"lead"`
-	Members     []Member          `json:"members"`
-	Place       []Missing         `json:"place"` // what is not in its place
-	Facts       []Fact            `json:"facts"`
-	Mail        []team.Message    `json:"mail"`                 // the last ten
-	Messages    int64             `json:"messages"`             // number of all messages
-	Unread      int               `json:"unread"`               // number of messages that are not delivered to all recipients
-	Held        int               `json:"held"`                 // number of messages that wait for a lead
-	Late        int               `json:"late"`                 // number of messages that the lead was notified of
-	Tasks       map[string]int    `json:"tasks"`                // how many there are, by their status
-	Percent     int               `json:"percent"`              // of the tasks, how many are done
-	LeftMillis  int64             `json:"leftMillis,omitempty"` // an estimate; 0 if there is no basis for one
-	Skew        []string          `json:"skew,omitempty"`       // how the clocks disagree
-	InProgress  []team.Task       `json:"inProgress,omitempty"` // the tasks that are under way
-	Permissions []team.Permission `json:"permissions,omitempty"`
-	Attention   []team.Item       `json:"attention"` // what waits for a person
+	Team     team.Team      `json:"team"` // the team as it is recorded
+	Seq      int64          `json:"seq"`  // number of records in its history
+	Lead     Lead           `json:"lead"` // who leads
+	Members  []Member       `json:"members"`
+	Place    []Missing      `json:"place"` // files and folders that are missing or at another place
+	Facts    []Fact         `json:"facts"`
+	Mail     []team.Message `json:"mail"`     // the last ten messages
+	Messages int64          `json:"messages"` // number of all messages
+	// number of messages that are not delivered to all recipients
+	Unread int `json:"unread"`
+	Held   int `json:"held"` // number of messages that wait for a lead
+	// number of late messages that the lead was notified of
+	Late    int            `json:"late"`
+	Tasks   map[string]int `json:"tasks"`   // number of tasks by status
+	Percent int            `json:"percent"` // percent of the tasks that are completed
+	// estimated time to the end, in milliseconds; 0 if there is no basis for one
+	LeftMillis  int64             `json:"leftMillis,omitempty"`
+	Skew        []string          `json:"skew,omitempty"`        // how the clocks disagree
+	InProgress  []team.Task       `json:"inProgress,omitempty"`  // the tasks in progress
+	Permissions []team.Permission `json:"permissions,omitempty"` // requests that wait for an answer
+	Attention   []team.Item       `json:"attention"`             // what waits for a person
 }
 
 // Left returns an estimate of how long the team still works, or 0 if there is no basis for one.

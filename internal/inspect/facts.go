@@ -20,8 +20,8 @@ import (
 // Fact says what became of a file that all members rely on.
 type Fact struct {
 	team.Fact
-	Now   string `json:"now"` // checksum; "" if no file can be read
-	Stale bool   `json:"stale"`
+	Now   string `json:"now"`           // SHA-256 of its content now, in hex; "" if it cannot be read
+	Stale bool   `json:"stale"`         // the file has changed since it was recorded
 	Why   string `json:"why,omitempty"` // why an existing file cannot be read
 }
 

@@ -19,14 +19,13 @@ import (
 
 // Missing is something that a team needs and that is not in its place.
 type Missing struct {
-	What   string `json:"what"`             // directory, repository or worktree
-	Member string `json:"member,omitempty"` // whose worktree
-	Path   string `json:"path"`
-	Why    string `json:"why"`
-	Try    string `json:"try,omitempty"`
-	// Help has hints on what would help besides Try.
-	Help []team.Hint `json:"hints,omitempty"`
-	// Moved says that it was found in its new place, and is linked again when the team is resumed.
+	What   string      `json:"what"`             // directory, repository or worktree
+	Member string      `json:"member,omitempty"` // whose worktree it is
+	Path   string      `json:"path"`             // where it should be
+	Why    string      `json:"why"`              // what is wrong
+	Try    string      `json:"try,omitempty"`    // what to do, for people
+	Help   []team.Hint `json:"hints,omitempty"`  // further actions that would help
+	// it was found in its new place, and is linked again when the team is resumed
 	Moved bool `json:"moved,omitempty"`
 }
 

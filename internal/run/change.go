@@ -24,11 +24,11 @@ const (
 
 // Change is one difference between a team file and the unfinished team that was made from it.
 type Change struct {
-	What string      `json:"what"` // team, member or task
-	Name string      `json:"name"`
-	Does string      `json:"does"` // what becomes of it: add, change, remove, keep, redo or refuse
-	Keys []KeyChange `json:"keys,omitempty"`
-	Why  string      `json:"why,omitempty"` // it is refused or kept
+	What string      `json:"what"`           // team, member or task
+	Name string      `json:"name"`           // name of the team, member or task
+	Does string      `json:"does"`           // what happens to it: add, change, remove, keep, redo or refuse
+	Keys []KeyChange `json:"keys,omitempty"` // the keys that changed
+	Why  string      `json:"why,omitempty"`  // why it is refused or kept
 
 	hints  []team.Hint
 	agreed bool // the file said so when it was applied
@@ -36,7 +36,7 @@ type Change struct {
 
 // KeyChange is a key of the file that changed.
 type KeyChange struct {
-	Key  string `json:"key"`
+	Key  string `json:"key"`            // name of the key
 	From string `json:"from,omitempty"` // its value in the team; "" for the default
 	To   string `json:"to,omitempty"`   // its value in the file; "" for the default
 }

@@ -67,9 +67,9 @@ func LoadTasks(name string, in io.Reader) ([]teamfile.Task, error) {
 
 // Mistake is one error in a file.
 type Mistake struct {
-	Line    int    `json:"line"` // 0 for the file as a whole
-	Column  int    `json:"column"`
-	Message string `json:"message"`
+	Line    int    `json:"line"`    // line from 1; 0 for the file as a whole
+	Column  int    `json:"column"`  // column from 1; 0 for the line as a whole
+	Message string `json:"message"` // what is wrong and what to write
 }
 
 // Mistakes returns the errors in a file from the error of reading it.

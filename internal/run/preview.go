@@ -13,39 +13,39 @@ import (
 
 // Preview says what a run would do.
 type Preview struct {
-	Team      string          `json:"team"`
-	Dir       string          `json:"dir"`
+	Team      string          `json:"team"` // name of the team
+	Dir       string          `json:"dir"`  // absolute path of the directory in which it would work
 	Does      string          `json:"does"` // create, continue, or start_over if the earlier team has ended
 	Lead      PreviewMember   `json:"lead"`
 	Members   []PreviewMember `json:"members"`
-	Tasks     []PreviewTask   `json:"tasks"` // in the order in which they would be added
-	Report    string          `json:"report"`
-	Completed int             `json:"completed"`         // completed tasks that the run would not do again
-	Cannot    []string        `json:"cannot,omitempty"`  // why agents cannot work here
-	Refused   string          `json:"refused,omitempty"` // why a run would be refused
-	Checks    []string        `json:"checks,omitempty"`  // that run before anything is committed
-	Changes   []Change        `json:"changes,omitempty"` // of the team file, for a team that would be continued
+	Tasks     []PreviewTask   `json:"tasks"`             // in the order in which they would be added
+	Report    string          `json:"report"`            // path of the lead's report
+	Completed int             `json:"completed"`         // number of completed tasks that the run would not do again
+	Cannot    []string        `json:"cannot,omitempty"`  // why agents cannot run here
+	Refused   string          `json:"refused,omitempty"` // why the run would be refused
+	Checks    []string        `json:"checks,omitempty"`  // checks that would run before the commit
+	Changes   []Change        `json:"changes,omitempty"` // changes of the team file, for a team that would be continued
 	File      *teamfile.File  `json:"-"`
 	Refusal   error           `json:"-"` // the error behind Refused
 }
 
 // PreviewMember is a member that the team would have.
 type PreviewMember struct {
-	Name  string `json:"name"`
-	Agent string `json:"agent"`
-	Role  string `json:"role,omitempty"`
+	Name  string `json:"name"`           // name of the member
+	Agent string `json:"agent"`          // agent that would run its sessions
+	Role  string `json:"role,omitempty"` // its role; "" for none
 }
 
 // PreviewTask is a task that the team would have.
 type PreviewTask struct {
-	Name      string   `json:"name"`
-	Subject   string   `json:"subject"`
-	Owner     string   `json:"owner,omitempty"`
-	Role      string   `json:"role,omitempty"`
-	BlockedBy []string `json:"blockedBy,omitempty"`
-	When      string   `json:"when,omitempty"`
-	Run       string   `json:"run,omitempty"`
-	Status    string   `json:"status,omitempty"` // with which the run would continue
+	Name      string   `json:"name"`                // its name; "" for a task without one
+	Subject   string   `json:"subject"`             // its title
+	Owner     string   `json:"owner,omitempty"`     // member that it is assigned to; "" for any
+	Role      string   `json:"role,omitempty"`      // only members of this role take it; "" for any
+	BlockedBy []string `json:"blockedBy,omitempty"` // names of the tasks that it waits for
+	When      string   `json:"when,omitempty"`      // always, or "" for after the completion of its blockers
+	Run       string   `json:"run,omitempty"`       // command for a shell member
+	Status    string   `json:"status,omitempty"`    // status with which the run would continue; "" for a new task
 }
 
 // Look returns what [Run] would do, without doing it. An existing team that Run would not continue is

@@ -20,7 +20,7 @@ const (
 	ItemQuestion    ItemKind = "question"    // a member asks the person who leads
 	ItemDirectory   ItemKind = "directory"   // the directory that the team works in is missing
 	ItemElsewhere   ItemKind = "elsewhere"   // the team may be running on another machine
-	ItemInterrupted ItemKind = "interrupted" // a consolidation was begun, and no process runs it
+	ItemInterrupted ItemKind = "interrupted" // a consolidation was started, and no process runs it
 	ItemDormant     ItemKind = "dormant"     // no process of the team is alive
 	ItemUnhosted    ItemKind = "unhosted"    // no process runs the sessions of its members
 	ItemLeadLost    ItemKind = "lead_lost"   // no session leads
@@ -38,8 +38,8 @@ const (
 	ItemConsolidate ItemKind = "consolidate" // the team winds down or is done, and waits to be consolidated
 	ItemBudgetLow   ItemKind = "budget_low"  // half of a budget is spent, or more
 	ItemLate        ItemKind = "late"        // messages have waited too long
-	ItemFacts       ItemKind = "facts"       // files that all members rely on changed
-	ItemUntrusted   ItemKind = "untrusted"   // hooks of the project do not run, because the user does not trust them
+	ItemFacts       ItemKind = "facts"       // files that all members rely on have changed
+	ItemUntrusted   ItemKind = "untrusted"   // hooks of the project do not run, because the user has not trusted them
 )
 
 // ForUser is the value of [Item].WaitsFor where a person must act.
@@ -47,16 +47,16 @@ const ForUser = "user"
 
 // Item is one thing that waits for a person, or for an agent that leads and can handle it.
 type Item struct {
-	Kind     ItemKind `json:"kind"`
-	WaitsFor string   `json:"waitsFor"` // [ForUser], or the name of the lead
-	Member   string   `json:"member,omitempty"`
-	Task     string   `json:"task,omitempty"`
-	Request  string   `json:"request,omitempty"`
-	About    string   `json:"about,omitempty"`    // the budget, check or hook that it is about
-	Since    Time     `json:"since,omitempty"`    // 0 where it is unknown when it began
-	Deadline Time     `json:"deadline,omitempty"` // when it is denied for want of an answer; 0 for never
-	Text     string   `json:"text"`               // a sentence; it may quote what agents wrote
-	Hint     Hint     `json:"hint"`
+	Kind     ItemKind `json:"kind"`               // one of the kinds above
+	WaitsFor string   `json:"waitsFor"`           // [ForUser], or the name of the lead
+	Member   string   `json:"member,omitempty"`   // member that it concerns
+	Task     string   `json:"task,omitempty"`     // id of the task that it concerns
+	Request  string   `json:"request,omitempty"`  // id of the request or plan that waits for an answer
+	About    string   `json:"about,omitempty"`    // name of the budget, check or hook that it concerns
+	Since    Time     `json:"since,omitempty"`    // since when it waits; 0 if unknown
+	Deadline Time     `json:"deadline,omitempty"` // when it is denied without an answer; 0 for never
+	Text     string   `json:"text"`               // a sentence for people; it may quote what agents wrote
+	Hint     Hint     `json:"hint"`               // what would help
 }
 
 // Key tells items apart: it stays the same for as long as the same thing waits.

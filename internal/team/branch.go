@@ -6,18 +6,14 @@ import (
 	"strings"
 )
 
-// Left is the work of a member on its branch that no commit of HEAD had at the last look.
+// Left is the work of a member on its branch that HEAD did not contain when it was last examined. Git
+// keeps the commit With for as long as the branch that it was merged into.
 type Left struct {
-	Branch, Commit string
-	// Task asks the lead to merge the branch. It is "" where the branch only waits for the
-	// consolidation.
-	Task string
-	// With is a commit of the team's changes in its directory, which conflicts with the branch; ""
-	// for none. Git keeps that commit for as long as the branch that it was merged into.
-	With string
-	// Out says that the lead deleted the task. The branch is then left out for as long as it points
-	// at Commit.
-	Out bool
+	Branch string // name of the branch
+	Commit string // last commit on it
+	Task   string // id of the task that asks the lead to merge the branch; "" if it waits for the consolidation
+	With   string // commit of the changes in the team's directory that conflict with the branch; "" for none
+	Out    bool   // the lead deleted that task: the branch is left out until it gets another commit
 }
 
 // BranchOf returns the branch of a member that works in a worktree. It does not lie below

@@ -12,13 +12,14 @@ const Version = 1
 // ErrNewer says that a record or snapshot was written by a newer version of cadre.
 var ErrNewer = errors.New("the team was written by a newer version of cadre; update it on this machine")
 
-// Record is one accepted command: its events happen together.
+// Record is one accepted command: its events happen together. Its encoding leaves Seq out, because
+// the journal knows it.
 type Record struct {
-	Seq    int64  // place in the history; the journal knows it, and the encoding leaves it out
-	ID     string // of the command
-	Actor  string
-	At     Time
-	Events []Event
+	Seq    int64   // number of the record in the history, from 1
+	ID     string  // id of the command; sending it again with the same id changes nothing
+	Actor  string  // who sent the command: a member, @user, or @host:ID
+	At     Time    // when the command was accepted
+	Events []Event // what changed, in order
 }
 
 // AppendRecord appends the record's encoding, one JSON object without a line break, to buf.

@@ -9,9 +9,9 @@ import (
 
 // Check is a command that has to pass before the team's work is committed.
 type Check struct {
-	Name    string        // unique in the team
-	Command string        // run by /bin/sh in the team's directory
-	Timeout time.Duration // 0 for the default
+	Name    string        // name of the check, unique in the team
+	Command string        // command for /bin/sh, run in the team's directory
+	Timeout time.Duration // limit for one run; 0 for the default
 }
 
 // MaxChecks limits the checks of a team.
@@ -31,8 +31,8 @@ const ByChecks = "checks"
 // Base is the state of the project when the team was created. It separates the team's work from
 // what was there before.
 type Base struct {
-	Top     string // of the work tree; "" where there was no repository, or none was looked for
-	Commit  string // that HEAD pointed at; "" before the first commit
+	Top     string // top of the work tree; "" if there was no repository, or it was not examined
+	Commit  string // commit that HEAD pointed at; "" before the first commit
 	Dirty   []Fact // files that differed from it, by their paths from Top
 	Unknown string // why it is unknown which files differed
 }
@@ -87,39 +87,38 @@ const (
 // Consolidation is the team's last step: its work is checked and committed. The state keeps the
 // last attempt.
 type Consolidation struct {
-	Attempt int64 // counts the attempts, from 1
-	Step    Step
-	By      string
-	Message string // commit message; "" for one that is made from the tasks
-	// paths from the top of the work tree that are committed although they were changed before the
-	// team was created
-	Include []string
-	// the only paths, from the top of the work tree, that are committed; empty for all of the
-	// team's work
-	Only     []string
-	NoCommit bool     // run only the checks
+	Attempt  int64    // number of the attempt, from 1
+	Step     Step     // began, merged, staged, made, done or abandoned
+	By       string   // who started it: a member, or @user
+	Message  string   // commit message; "" for one that is made from the tasks
+	Include  []string // paths that are committed although they were changed before the team was created
+	Only     []string // the only paths that are committed; empty for all of the team's work
+	NoCommit bool     // only the checks run
 	Ended    bool     // the team was complete before, without a consolidation
 	Clean    bool     // the checks run in a clean checkout of the tree to commit
 	Changes  bool     // files that the checks change are committed too, and the checks run again
-	Rounds   int64    // how often the checks ran again
-	Without  []string // tasks with missing work that the team is completed without
+	Rounds   int64    // number of times that the checks ran again
+	Without  []string // ids of tasks with missing work that the team is completed without
 	Members  []string // members whose worktrees were merged
 	Parent   string   // commit that HEAD pointed at when the tree was made
-	Tree     string   // "" when there is nothing to commit
-	// tree of the team's work in the work tree, without the branches; "" where no branch is merged
-	Before   string
+	Tree     string   // id of the tree to commit; "" when there is nothing to commit
+	Before   string   // tree with the team's work, but not the branches; "" if no branch is merged
 	Branches []Branch // merged by the commit
 	Files    int64    // number of files that differ between Parent and Tree
-	Passed   []string // checks that passed
-	Failed   string   // the check that failed
-	Commit   string
-	Reason   string // why it was abandoned
-	BeganAt  Time
-	EndedAt  Time
+	Passed   []string // names of the checks that passed
+	Failed   string   // name of the check that failed
+	Commit   string   // id of the commit
+	Reason   string   // why it was abandoned
+	BeganAt  Time     // when this attempt started
+	EndedAt  Time     // when this attempt ended; 0 while it runs
 }
 
 // Branch is the work of a member in a worktree of its own.
-type Branch struct{ Member, Name, Commit string }
+type Branch struct {
+	Member string // whose work it has
+	Name   string // name of the branch
+	Commit string // last commit on it
+}
 
 // Open reports whether the attempt has not ended.
 func (c *Consolidation) Open() bool {

@@ -18,8 +18,8 @@ type Timing struct {
 	Blocked     time.Duration // how long a blocked teammate keeps its task without a lead; 0 for 10 min
 	Undelivered time.Duration // wait of a message before the lead is notified; 0 for 5 min
 	Stale       time.Duration // silence after which another session may take the lead; 0 for 30 min
-	// time between two checkpoints of a team that changes, and between two saves of a teammate's
-	// work without a lead; 0 for 30 s
+	// between two checkpoints of a team, or two saves of a teammate's work without a lead; 0 for 30
+	// s
 	Checkpoint time.Duration
 }
 
@@ -52,9 +52,9 @@ func (t Timing) check() error {
 
 // Fact is a file that all members rely on.
 type Fact struct {
-	Name   string `json:"name,omitempty"`
+	Name   string `json:"name,omitempty"`   // what members call it
 	Path   string `json:"path,omitempty"`   // absolute, or relative to the team's directory
-	SHA256 string `json:"sha256,omitempty"` // of its content, in hex; "" where the file does not exist
+	SHA256 string `json:"sha256,omitempty"` // SHA-256 of its content, in hex; "" if the file does not exist
 }
 
 func checkFacts(facts []Fact) error {
@@ -264,12 +264,12 @@ func (e *FactsRecorded) apply(s *State, _ *Record) { s.team.Facts = e.Facts }
 
 // Saved is a member's unfinished work on a task, saved when the member could not continue.
 type Saved struct {
-	Member string
-	Commit string // the last commit before its uncommitted changes
-	Diff   string // of its changes against Commit
+	Member string // who did the work
+	Commit string // last commit before its uncommitted changes
+	Diff   string // uncommitted changes, as a patch against the commit
 	Note   string // what the diff lacks, and where it is
-	Output string // the last output of the member or its command
-	At     Time
+	Output string // last output of the member or its command
+	At     Time   // when it was saved
 }
 
 // Limits of the work that is saved with a task, in bytes.

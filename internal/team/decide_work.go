@@ -11,16 +11,14 @@ import (
 // commits on the member's branch. In the team's directory they are snapshots that no branch points
 // at.
 type Work struct {
-	Member string // who did it
-	Branch string // of the commits; "" for the team's directory
-	Base   string // starting commit; "" where it could not be recorded, and Left says why
-	// last commit, equal to Base where the task changed nothing; "" until the task is completed, or
-	// where it could not be recorded, and Left says why
-	Commit string
-	Files  []string // that differ, from the top of the repository; of very many the first ones
-	Left   []string // what no commit contains, and why; and what else the record lacks
-	Others []string // members that worked in the team's directory at the same time: some of Files may be theirs
-	Fence  int64    // of the claim
+	Member string   // who did it
+	Branch string   // branch of the commits; "" for the team's directory
+	Base   string   // commit at the start; "" if Left says why it is unknown
+	Commit string   // last commit, or Base if nothing changed; "" until completion, or if Left says why it is unknown
+	Files  []string // changed files, from the top of the repository; of very many the first ones
+	Left   []string // what no commit contains, and why; what else the record lacks
+	Others []string // members that worked in the same directory at the same time, so that some of Files may be theirs
+	Fence  int64    // number of the claim under which it was done
 	Since  Time     // when Base was recorded
 	Done   bool     // the task is completed, and its record is final
 }

@@ -8,20 +8,19 @@ import (
 
 // Missing is work of a task that a restored team has completed, and that is not where it should be.
 type Missing struct {
-	Task   string
+	Task   string // id of the task
 	What   string // what is missing and how to get it, for people
-	Commit string // that has it; "" where unknown
-	Branch string // that should have the commit; "" for what is checked out
-	// of a missing file, from the top of the work tree; "" where the whole commit is missing
-	Path   string
-	Object string // object name of the file in git; "" where there should be no file
+	Commit string // commit that has the work; "" if unknown
+	Branch string // branch that should have the commit; "" for what is checked out
+	Path   string // path of a missing file from the top of the work tree; "" if the whole commit is missing
+	Object string // object name of the file in git; "" if there should be no file
 }
 
 // Released says that the machine which had the team released it: the team continues elsewhere. It
 // is zero while this copy of the team is the valid one.
 type Released struct {
-	Machine string
-	At      Time
+	Machine string // machine that released the team
+	At      Time   // when it released the team
 }
 
 // The events of a team that moves from one machine to another.

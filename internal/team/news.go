@@ -9,15 +9,15 @@ import (
 // News is a line that tells one recipient of a message which tasks were added, and who joined or
 // ended. It comes with a message that starts a turn, and never starts one by itself.
 type News struct {
-	Member string // the recipient
-	Text   string
-	Told   Told // what the recipient was told with this line
+	Member string // name of the recipient
+	Text   string // the line that the recipient gets
+	Told   Told   // what the recipient was told with this line
 }
 
 // Told says how much of what happened to the team a teammate was told.
 type Told struct {
-	Tasks   int64 // the tasks up to this number
-	Changes int64 // the joins and ends up to this one; see [Member].Change
+	Tasks   int64 // number of the last task that it was told of
+	Changes int64 // number of the last join or end of a member that it was told of
 }
 
 func (n *News) fields(c *coder) {

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// Budget limits what a team or a member may spend; zero means no limit.
+// Budget limits what a team or a member may spend; zero means no limit. Time is a deadline: hooks,
+// questions and pauses do not stop it.
 type Budget struct {
-	Tokens       int64
-	CostMicroUSD int64
-	// Time is measured by the clock, since the team was created or the member joined. It is a deadline:
-	// hooks, questions and pauses do not stop it.
-	Time time.Duration
+	Tokens       int64         // tokens of all kinds together; 0 for no limit
+	CostMicroUSD int64         // millionths of a US dollar; 0 for no limit
+	Time         time.Duration // wall-clock time since the team was created or the member joined; 0 for no limit
 }
 
 // Alerted says that the lead was notified of how much of a budget is spent.
@@ -22,9 +21,9 @@ type Alerted struct {
 
 // Spent is how much of one budget is used.
 type Spent struct {
-	What  string `json:"what"` // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
-	Used  int64  `json:"used"`
-	Limit int64  `json:"limit"`
+	What  string `json:"what"`  // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
+	Used  int64  `json:"used"`  // how much is used, in the unit of What
+	Limit int64  `json:"limit"` // the limit, in the unit of What
 }
 
 // Spending returns how much of each of the team's budgets is used.

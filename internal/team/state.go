@@ -104,19 +104,16 @@ const FileIDKey = "id"
 // Hook is a quality gate that belongs to the team itself, not to the project or the user.
 type Hook struct {
 	Event   string        // TeammateIdle, TaskCreated or TaskCompleted
-	Command string        // run by /bin/sh
-	Timeout time.Duration // 0 for the default
+	Command string        // command for /bin/sh
+	Timeout time.Duration // limit for one run; 0 for the default
 }
 
 // Permissions say what the members of a team may do without asking, and who is asked about the
 // rest.
 type Permissions struct {
-	Allow []string // rules, as Claude Code writes them: Bash(go test:*), Edit, mcp__server__tool
-	// how long a request or a plan waits for its answer; 0 for [DefaultPatience]
-	Timeout time.Duration
-	// who answers a teammate's request that no rule answers: user, lead, allow or deny; "" for
-	// user, or for the lead where that is a person or their own program
-	Policy string
+	Allow   []string      // rules in Claude Code's notation: Bash(go test:*), Edit, mcp__server__tool
+	Timeout time.Duration // how long a request or a plan waits for its answer; 0 for [DefaultPatience]
+	Policy  string        // who answers if no rule does: user, lead, allow or deny; "" for user, or an external lead
 }
 
 // PermissionPolicies are the values of [Permissions.Policy].
@@ -124,46 +121,40 @@ var PermissionPolicies = []string{"user", "lead", "allow", "deny"}
 
 // Team has the fields of the team as a whole.
 type Team struct {
-	ID     string
-	Name   string
-	Status TeamStatus
-	Goal   string
-	Dir    string // where its members work; absolute
-	Lead   string // name of the lead, which never changes
-	// the name that its own agents have for it, where the team is only watched; "" for a team of
-	// ours
-	Observed    string
-	Session     bool // not a team but one session is watched, of the agent that Observed names
-	Delegate    bool // the lead may only coordinate
-	Budget      Budget
-	Exhausted   string // which budget is spent; "" for none
-	Alerted     []Alerted
-	Hooks       []Hook
-	Permissions Permissions
-	// that run at a time, without the lead; 0 for [DefaultMaxTeammates] where the lead spawns, and
-	// no limit where the user does
-	MaxTeammates int64
-	// percent of a context at which a fresh session replaces the full one; 0 for
-	// [DefaultHandoverAt]
-	HandoverAt    int64
+	ID            string     // id of the team, which no other team ever has
+	Name          string     // name of the team
+	Status        TeamStatus // pending, active, consolidating, complete or aborted
+	Goal          string     // what the team is to do
+	Dir           string     // absolute path of the directory in which its members work
+	Lead          string     // name of the lead, which never changes
+	Observed      string     // name that its own agents have for it, if the team is only observed; "" for other teams
+	Session       bool       // not a team but one session is observed, of the agent that Observed names
+	Delegate      bool       // the lead may only coordinate
+	Budget        Budget
+	Exhausted     string // which budget is spent: tokens, cost or time; "" for none
+	Alerted       []Alerted
+	Hooks         []Hook
+	Permissions   Permissions
+	MaxTeammates  int64    // how many run at a time; 0 for [DefaultMaxTeammates] if the lead spawns, else no limit
+	HandoverAt    int64    // percent of a context at which a fresh session takes over; 0 for [DefaultHandoverAt]
 	Origin        string   // path of the team file that it was made from; "" for none
 	OriginDigest  string   // SHA-256 of that file
-	FileDigests   []string // of what that file says of the team itself: key=digest
+	FileDigests   []string // digests of what that file says of the team itself, as key=digest
 	Report        string   // path of the lead's report; "" before there is one
 	ReportAsked   bool     // the lead was asked for its report, and no new work has started since
-	LastWords     string   // the lead's own report
-	Usage         Usage    // of all members together
-	CreatedAt     Time
-	UpdatedAt     Time
-	CleanedUp     bool
+	LastWords     string   // text of the lead's report
+	Usage         Usage    // tokens and cost of all members together
+	CreatedAt     Time     // when the team was created
+	UpdatedAt     Time     // when it last changed
+	CleanedUp     bool     // it was removed
 	Timing        Timing
 	Facts         []Fact  // files that all members rely on, as they were when last recorded
 	LeadSession   string  // id of the session that leads
-	LeadMachine   string  // name of its computer; "" where it is unknown
-	LeadAgent     bool    // it belongs to an agent
-	LeadSince     Time    // when it took the lead, or came back
+	LeadMachine   string  // name of its computer; "" if unknown
+	LeadAgent     bool    // it is a session of an agent
+	LeadSince     Time    // when it took the lead, or resumed it
 	LeadLost      Time    // since when no session leads; 0 while one does
-	HeldAfter     int64   // while no session leads, members' messages after this one wait
+	HeldAfter     int64   // while no session leads, messages of members after this number wait
 	Checks        []Check // that must pass before the team's work is committed
 	Clean         bool    // the checks run in a clean checkout of the tree to commit
 	Changes       bool    // files that the checks change are committed too
@@ -174,129 +165,130 @@ type Team struct {
 	Released      Released
 	HooksOff      []HookOff
 	Metadata      map[string]json.RawMessage // what its creator keeps with it
-	// since when it winds down or is complete; 0 while it is active, and where it is not known
+	// since when it winds down or is complete; 0 while it is active, or if unknown
 	EndingAt Time
 }
 
 // Restored says from which checkpoint a journal was started, because the one before it was lost. It
 // is zero for a team's first journal.
 type Restored struct {
-	ID   string // of this history: the id of the command that restored it
-	From string // the ID of the history that made the checkpoint; "" for the team's first
-	Seq  int64  // that history's position at the checkpoint
+	ID   string // id of this history: the id of the command that restored it
+	From string // id of the history that made the checkpoint; "" for the team's first
+	Seq  int64  // number of records that this history had at the checkpoint
 }
 
 // Member is the lead or a teammate.
 type Member struct {
-	Name    string
-	Agent   string // which agent is its session: shell, external, claude, …
-	Model   string
-	Program string   // executable instead of the agent's own
-	Args    []string // added to the agent's arguments
-	Env     []string // NAME=value, added to its environment
-	Role    string
-	Prompt  string
-	Color   string // in which its agent shows it, where the agent says so
-	// worktree for a member with a git worktree and branch of its own; "" for the team's directory
-	Isolation      string
-	Status         MemberStatus
-	Since          Time  // when it got that status
-	Incarnation    int64 // counts its sessions; control messages name the session that they are for
-	PermissionMode string
-	Plan           Plan
+	Name           string       // name of the member, unique in the team
+	Agent          string       // agent that runs its sessions: claude, codex, shell, external, …
+	Model          string       // model that it uses; "" for the agent's own
+	Program        string       // executable instead of the agent's own
+	Args           []string     // arguments that are added to the agent's own
+	Env            []string     // NAME=value, added to its environment
+	Role           string       // its role; "" for none
+	Prompt         string       // what it is told first
+	Color          string       // color in which its agent shows it, if the agent reports one
+	Isolation      string       // worktree if it has a git worktree and branch of its own; "" for the team's directory
+	Status         MemberStatus // spawning, active, idle, blocked, shutting_down, stopped or failed
+	Since          Time         // since when it has that status
+	Incarnation    int64        // number of its present session; counts from 1
+	PermissionMode string       // default, acceptEdits, auto, bypassPermissions, dontAsk or plan; "" for default
+	Plan           Plan         // its plan, if it works in plan mode
 	Shutdown       Shutdown
-	Host           string // id of the host that holds its lease; "" for none
-	Lease          int64  // counts the leases; an older lease is void
-	Session        string // the agent's own id of its session, for resuming it
-	Summary        string // what it says it is doing, or why it ended
-	Note           string // for its next session: why that begins, and what the last one knew
-	Handover       string // why a fresh session should replace the present one; "" for no request
-	// seq of the request to interrupt its turn; 0 for none. It stays until the member's next turn.
-	Interrupt    int64
-	Setbacks     int64 // troubles in a row: turns that failed, and sessions that ended by themselves
-	RetryAt      Time  // it is not tried again before then
-	Context      int64 // percent of its session's context that is full, by the agent's own figures
-	JoinedAt     Time
-	Usage        Usage
-	Inbox        []int64 // seqs of its messages that are not delivered yet, in order
-	DeliveredSeq int64   // seq of the last message that was delivered to it
-	ReadSeq      int64   // it has read everything up to this message
-	Late         []int64 // seqs of late messages in the inbox that the lead was notified of
-	Resent       int64   // counts how often late messages were sent again
-	Offline      Time    // since when it is offline, as the lead was notified; 0 while it is not
-	Left         Left    // its work on a branch that is not merged yet
-	Budget       Budget
-	Exhausted    string // which of its own budgets is spent; "" for none
-	Alerted      []Alerted
-	SessionCost  int64    // the part of Usage that its present session has cost, in millionths of a US dollar
-	FileDigests  []string // of what its team file says of it: key=digest; nil for a member of no file
-	Dropped      bool     // its team file no longer has it: it is not replaced
-	Inherited    Usage    // of the members whose successor it is; it counts against the budget
-	BudgetFrom   Time     // when the first member with its budget joined; 0 if it is the first itself
-	Change       int64    // counts the joins and ends of members up to its own last one
-	Told         Told     // what it was told of tasks and members
+	Host           string  // id of the host that holds its lease; "" for none
+	Lease          int64   // number of its present lease; older leases are void
+	Session        string  // the agent's own id of its session, for resuming it
+	Summary        string  // what it is doing, in its own words, or why it ended
+	Note           string  // for its next session: why that starts, and what the last one knew
+	Handover       string  // why a fresh session should replace the present one; "" for no request
+	Interrupt      int64   // number of the request to interrupt its turn, until its next turn; 0 for none
+	Setbacks       int64   // failed turns and unexpected ends of sessions in a row
+	RetryAt        Time    // it is not started again before then
+	Context        int64   // percent of its context that is full, by the agent's own figures
+	JoinedAt       Time    // when it joined the team
+	Usage          Usage   // tokens and cost of all its sessions
+	Inbox          []int64 // numbers of the messages that are not delivered to it yet, in order
+	DeliveredSeq   int64   // number of the last message that was delivered to it
+	ReadSeq        int64   // it has read all messages up to this number
+	Late           []int64 // numbers of late messages that the lead was notified of
+	Resent         int64   // number of times that late messages were sent again
+	Offline        Time    // since when it is recorded as offline; 0 while it is not
+	Left           Left    // its work on a branch that is not merged yet
+	Budget         Budget
+	Exhausted      string // which of its own budgets is spent: tokens, cost or time; "" for none
+	Alerted        []Alerted
+	SessionCost    int64    // what its present session has cost, in millionths of a US dollar
+	FileDigests    []string // digests of what its team file says of it, as key=digest; nil for a member of no file
+	Dropped        bool     // its team file no longer has it, and it is not replaced
+	Inherited      Usage    // usage of its predecessors, which counts against its budget
+	BudgetFrom     Time     // when the first member with its budget joined; 0 if it is the first itself
+	Change         int64    // number of joins and ends of members, up to its own last one
+	Told           Told     // what it was told of tasks and members
 }
 
 // Plan is the approval of a member's plan.
 type Plan struct {
 	Required bool   // it may not write before a plan is approved
-	State    string // "", submitted, approved or rejected
-	Request  string // id of the last submission
+	State    string // submitted, approved or rejected; "" for none
+	Request  string // id of the last plan
 	Text     string // the plan, while it waits for an answer
-	Feedback string // the lead's, with a rejection
-	Deadline Time   // when the submission is rejected for want of an answer; 0 for never
-	AskedAt  Time   // when it was submitted
+	Feedback string // why the last plan was rejected
+	Deadline Time   // when the plan is rejected without an answer; 0 for never
+	AskedAt  Time   // when the last plan was submitted
 }
 
 // Shutdown is a request to a member to end.
 type Shutdown struct {
-	Request  string // its id; "" for no request
-	Reason   string
-	Deadline Time   // when the session ends whatever was answered
-	Answer   string // "", approved or rejected
+	Request  string // id of the request; "" for no request
+	Reason   string // why the member is to end
+	Deadline Time   // when the session ends whatever it answers
+	Answer   string // approved or rejected; "" before the answer
 }
 
 // Task is a piece of work on the team's list.
 type Task struct {
-	ID          string // "1", "2", …
-	Name        string // by which people and agents call it; "" for its number
-	Subject     string
-	Description string
-	ActiveForm  string
-	Status      TaskStatus
-	Owner       string // who holds it, or who it is meant for
-	Assigned    bool   // another actor named the owner, who keeps the task when it is released
-	Role        string // only members of this role take it; "" for any
-	BlockedBy   []string
-	Blocks      []string
-	Priority    string
-	Run         string        // command for a shell member
-	In          string        // where the command runs: [InMerged], or "" for its member's directory
-	Dir         string        // directory below that one in which it runs
-	Env         []string      // NAME=value, added to its environment
-	When        string        // [Always], or "" for after its blockers are done
-	Timeout     time.Duration // of one attempt; 0 for the agent's own
-	Retries     int64         // how many failed attempts are repeated
-	Fence       int64         // of the newest claim; older claims are void
-	Attempts    int64         // claims so far
-	Failures    int64         // attempts that ended in a failure
-	Failure     string        // why the last attempt failed; kept until the next claim
-	Result      string
-	Metadata    map[string]json.RawMessage
-	FileDigests []string // of what its team file says of it: key=digest; nil for a task of no file
+	ID          string // number of the task: "1", "2", …
+	Name        string // name of the task; "" for a task without one
+	Subject     string // its title
+	Description string // what to do
+	// what a member is doing while it works on the task, as in "Writing the tests"
+	ActiveForm string
+	Status     TaskStatus // pending, in_progress, completed or deleted
+	Owner      string     // member that has it, or that it is assigned to
+	// another member or the user named the owner, who keeps it when it is released
+	Assigned  bool
+	Role      string                     // only members of this role take it; "" for any
+	BlockedBy []string                   // ids of the tasks that must be completed first
+	Blocks    []string                   // ids of the tasks that wait for it
+	Priority  string                     // low, medium, high or critical
+	Run       string                     // command for a shell member
+	In        string                     // where the command runs: [InMerged], or "" for its member's directory
+	Dir       string                     // directory below that one in which the command runs
+	Env       []string                   // NAME=value, added to its environment
+	When      string                     // [Always], or "" for after its blockers are done
+	Timeout   time.Duration              // limit for one attempt; 0 for the agent's own
+	Retries   int64                      // number of failed attempts that are repeated
+	Fence     int64                      // number of the newest claim; older claims are void
+	Attempts  int64                      // number of claims so far
+	Failures  int64                      // number of attempts that failed
+	Failure   string                     // why the last attempt failed; kept until the next claim
+	Result    string                     // what its owner reported when it was completed
+	Metadata  map[string]json.RawMessage // what its creator keeps with it
+	// digests of what its team file says of it, as key=digest; nil for a task of no file
+	FileDigests []string
 	// what the last owner had done when it could not continue; nil for nothing. It is replaced,
 	// never changed
 	Saved *Saved
 	// where it started, and once it is completed what it did; nil before that is recorded. It is
 	// replaced, never changed
 	Work        *Work
-	CreatedBy   string
-	CompletedBy string
-	CreatedAt   Time
-	UpdatedAt   Time
-	StartedAt   Time
-	CompletedAt Time
-	Usage       Usage
+	CreatedBy   string // who added it: a member, or @user
+	CompletedBy string // who completed it
+	CreatedAt   Time   // when it was added
+	UpdatedAt   Time   // when it last changed
+	StartedAt   Time   // when it was last claimed; 0 while it is pending
+	CompletedAt Time   // when it was completed
+	Usage       Usage  // tokens and cost of the work on it
 
 	blockage blockage
 	open     []string // only in a copy for readers: the ids of the tasks that it waits for
@@ -314,13 +306,13 @@ func (t Task) OutOfRetries() bool {
 
 // Permission is a member's request that waits for an answer.
 type Permission struct {
-	Request     string
-	Member      string
-	Incarnation int64
-	Tool        string
-	Input       string // what the tool would be given, as JSON
-	Deadline    Time
-	AskedAt     Time // 0 where an older version recorded it
+	Request     string // id of the request
+	Member      string // who asks
+	Incarnation int64  // number of the session that asks
+	Tool        string // name of the tool
+	Input       string // input that the tool would get, as JSON
+	Deadline    Time   // when it is denied without an answer
+	AskedAt     Time   // when it was asked; 0 in records of older versions
 }
 
 // State is a team after the record Seq. Only [State.Apply] changes it. It belongs to one goroutine,

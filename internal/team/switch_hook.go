@@ -5,12 +5,12 @@ import "slices"
 // HookOff is a hook that the user switched off for the team. Event, Source and Command describe the
 // hook for people: its file may have changed since.
 type HookOff struct {
-	ID      string // what the hooks' package calls it
-	Event   string
-	Source  string
-	Command string
+	ID      string // id of the hook
+	Event   string // TeammateIdle, TaskCreated or TaskCompleted
+	Source  string // where it was set up: user, project, local, team or program
+	Command string // command of the hook
 	By      string // who switched it off
-	At      Time
+	At      Time   // when it was switched off
 }
 
 func (h *HookOff) fields(c *coder) {

@@ -10,11 +10,11 @@ import (
 
 // Usage counts what models were used for, by the agents' own figures.
 type Usage struct {
-	InputTokens      int64
-	OutputTokens     int64
-	CacheReadTokens  int64
-	CacheWriteTokens int64
-	CostMicroUSD     int64 // millionths of a US dollar; 0 where the agent does not say
+	InputTokens      int64 // tokens that models read, without those from a cache
+	OutputTokens     int64 // tokens that models wrote
+	CacheReadTokens  int64 // tokens that were read from a cache
+	CacheWriteTokens int64 // tokens that were written to a cache
+	CostMicroUSD     int64 // millionths of a US dollar; 0 if the agent does not report its cost
 }
 
 // Tokens returns the sum over all kinds of tokens.

@@ -60,36 +60,38 @@ type Kind string
 const (
 	Started   Kind = "started"    // the session runs; Text has the agent's own id of it
 	Prompt    Kind = "prompt"     // the session was given Text
-	Turn      Kind = "turn"       // the agent starts to work; Text summarises on what
-	Part      Kind = "part"       // Text continues the block of text that the agent writes
+	Turn      Kind = "turn"       // the agent starts a turn; Text sums up the prompt
+	Part      Kind = "part"       // the block of text that the agent writes continues with Text
 	Text      Kind = "text"       // a whole block of text; it replaces the parts before it
 	Tool      Kind = "tool"       // the agent uses Tool with the input Text; ID names the use
 	Result    Kind = "result"     // the use ID ended: its output Text, and whether it Failed
 	Question  Kind = "question"   // the agent asks whether it may use Tool with the input Text; ID names the question
 	Plan      Kind = "plan"       // the agent submits the plan Text; ID names it
 	Answer    Kind = "answer"     // the question or plan ID was answered: Failed if it was refused, Text says why
-	Usage     Kind = "usage"      // Usage was added, and Context percent of the context are full
+	Usage     Kind = "usage"      // the agent added Usage, and Context percent of its context are full
 	Compacted Kind = "compacted"  // the agent shortened its context
 	Retry     Kind = "retry"      // the model cannot be reached for the reason Text; the agent tries again
 	TurnEnded Kind = "turn_ended" // the agent waits; Failed and Text say why a turn failed, Interrupted if it was
 	Ended     Kind = "ended"      // the session ended; Failed and Text say why, if it ended by itself
-	Lost      Kind = "lost"       // Count entries are not kept any more; only viewers get it
+	Lost      Kind = "lost"       // the log no longer has Count entries; only viewers get this kind
 )
 
 // Entry is one thing that a session showed.
 type Entry struct {
-	Seq         int64       `json:"seq"` // counts the member's entries from 1, over all its sessions
-	At          team.Time   `json:"at"`
-	Kind        Kind        `json:"kind"`
-	ID          string      `json:"id,omitempty"`
-	Tool        string      `json:"tool,omitempty"`
-	Text        string      `json:"text,omitempty"`
-	Cut         bool        `json:"cut,omitempty"` // only the beginning of Text is kept
+	// number of the entry; counts from 1 over all sessions of the member
+	Seq  int64     `json:"seq"`
+	At   team.Time `json:"at"`             // when it was shown
+	Kind Kind      `json:"kind"`           // one of the kinds above, which says what the other fields mean
+	ID   string    `json:"id,omitempty"`   // id of the tool use, question or plan
+	Tool string    `json:"tool,omitempty"` // name of the tool
+	Text string    `json:"text,omitempty"` // what was written, asked, answered or put out
+	Cut  bool      `json:"cut,omitempty"`  // only the beginning of the text is kept
+	// the tool use, turn or session failed, or the question was refused
 	Failed      bool        `json:"failed,omitempty"`
-	Interrupted bool        `json:"interrupted,omitempty"`
-	Usage       *team.Usage `json:"usage,omitempty"`
-	Context     int         `json:"context,omitempty"` // percent
-	Count       int64       `json:"count,omitempty"`
+	Interrupted bool        `json:"interrupted,omitempty"` // the turn was interrupted
+	Usage       *team.Usage `json:"usage,omitempty"`       // tokens and cost that were added
+	Context     int         `json:"context,omitempty"`     // percent of the context that is full
+	Count       int64       `json:"count,omitempty"`       // number of entries that are no longer kept
 }
 
 // limit cuts the entry's text to the most that its kind keeps.

@@ -42,24 +42,23 @@ import (
 
 // Branch is a branch that a team leaves.
 type Branch struct {
-	Name        string `json:"name"`
-	Commit      string `json:"commit,omitempty"`      // the commit that it names
+	Name        string `json:"name"`                  // name of the branch
+	Commit      string `json:"commit,omitempty"`      // commit that it points at
 	Checkpoints bool   `json:"checkpoints,omitempty"` // it has the team's checkpoints, and no work of a member
-	Merged      bool   `json:"merged"`                // HEAD has all of it
-	CheckedOut  string `json:"checkedOut,omitempty"`  // the work tree in which it is checked out; it stays
-	Removed     bool   `json:"removed"`
-	// Needed says that it was not removed because other branches of the team stay, which its
-	// checkpoints name
+	Merged      bool   `json:"merged"`                // HEAD contains all of its commits
+	CheckedOut  string `json:"checkedOut,omitempty"`  // work tree in which it is checked out, so that it stays
+	Removed     bool   `json:"removed"`               // it was removed
+	// it stays because branches that stay are named in its checkpoints
 	Needed bool `json:"needed,omitempty"`
 	// commits that only this branch reaches, so that it stays; the newest first
 	Lost    []Lost `json:"lost,omitempty"`
-	Unknown string `json:"unknown,omitempty"` // why its existence is unknown
+	Unknown string `json:"unknown,omitempty"` // why its state is unknown
 }
 
 // Lost is a commit that would be lost with its branch.
 type Lost struct {
-	Commit  string `json:"commit"`
-	Subject string `json:"subject"`
+	Commit  string `json:"commit"`  // id of the commit
+	Subject string `json:"subject"` // first line of its message
 }
 
 // String describes the branch's state for people.

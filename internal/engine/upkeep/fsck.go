@@ -20,19 +20,19 @@ import (
 
 // Health says what state the files of a team are in, and what was repaired.
 type Health struct {
-	Team     string   `json:"team"`
-	Healthy  bool     `json:"healthy"`
-	Segments int      `json:"segments"`
-	Last     int64    `json:"last"`     // the history is complete up to this record
-	Durable  int64    `json:"durable"`  // records up to this one were acknowledged
-	Snapshot int64    `json:"snapshot"` // 0 for none
-	Problems []string `json:"problems"`
-	Notes    []string `json:"notes"`
-	Mended   bool     `json:"mended"`
-	Hole     string   `json:"hole,omitempty"` // records that are missing, but whose effect is in the snapshot
-	Lost     string   `json:"lost,omitempty"` // records that are missing with their effect
-	Aside    []string `json:"aside,omitempty"`
-	Rebuilt  int      `json:"rebuilt,omitempty"` // files in Claude Code's folders that were out of date
+	Team     string   `json:"team"`              // name of the team
+	Healthy  bool     `json:"healthy"`           // nothing is damaged
+	Segments int      `json:"segments"`          // number of files that hold the history
+	Last     int64    `json:"last"`              // the history is complete up to this record
+	Durable  int64    `json:"durable"`           // records up to this one were acknowledged
+	Snapshot int64    `json:"snapshot"`          // last record in the snapshot; 0 for no snapshot
+	Problems []string `json:"problems"`          // what is damaged
+	Notes    []string `json:"notes"`             // what is worth knowing, and is no damage
+	Mended   bool     `json:"mended"`            // the damage was repaired
+	Hole     string   `json:"hole,omitempty"`    // records that are missing, but whose effect is in the snapshot
+	Lost     string   `json:"lost,omitempty"`    // records that are missing with their effect
+	Aside    []string `json:"aside,omitempty"`   // damaged files that were set aside
+	Rebuilt  int      `json:"rebuilt,omitempty"` // number of files in Claude Code's folders that were out of date
 	// last record in the checkpoint of a damaged team, if the repository has one; 0 for none
 	Checkpoint int64 `json:"checkpoint,omitempty"`
 }

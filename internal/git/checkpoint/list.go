@@ -12,19 +12,19 @@ import (
 
 // Listed is the last checkpoint on a branch, at a glance.
 type Listed struct {
-	Name string `json:"name"` // of the team
+	Name string `json:"name"` // name of the team
 	// remote that had the branch at the last fetch; "" for a branch of the repository itself
 	Remote     string          `json:"remote,omitempty"`
-	Commit     string          `json:"commit"`
-	Team       string          `json:"teamId,omitempty"` // "" if the checkpoint cannot be read
-	Seq        int64           `json:"seq,omitempty"`
-	Status     team.TeamStatus `json:"status,omitempty"`
-	Pending    int             `json:"pending"`
-	InProgress int             `json:"inProgress"`
-	Completed  int             `json:"completed"`
-	UpdatedAt  team.Time       `json:"updatedAt,omitempty"`
-	Members    []string        `json:"members,omitempty"`
-	Why        string          `json:"why,omitempty"` // why it cannot be read
+	Commit     string          `json:"commit"`              // id of the checkpoint's commit
+	Team       string          `json:"teamId,omitempty"`    // id of the team; "" if the checkpoint cannot be read
+	Seq        int64           `json:"seq,omitempty"`       // number of records in the checkpoint
+	Status     team.TeamStatus `json:"status,omitempty"`    // pending, active, consolidating, complete or aborted
+	Pending    int             `json:"pending"`             // number of pending tasks
+	InProgress int             `json:"inProgress"`          // number of tasks in progress
+	Completed  int             `json:"completed"`           // number of completed tasks
+	UpdatedAt  team.Time       `json:"updatedAt,omitempty"` // when the last of its records was written
+	Members    []string        `json:"members,omitempty"`   // names of the lead and the teammates
+	Why        string          `json:"why,omitempty"`       // why the checkpoint cannot be read
 
 	Machine  string `json:"-"` // that made it
 	Released bool   `json:"-"` // the machine released the team with it

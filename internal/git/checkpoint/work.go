@@ -47,9 +47,9 @@ type Tip struct {
 
 // Left is a path in the shared work tree that a checkpoint does not carry.
 type Left struct {
-	Path    string `json:"path"`
-	Why     string `json:"why"`
-	Ignored bool   `json:"ignored,omitempty"` // ignored by git, so a consolidation would not commit it either
+	Path    string `json:"path"`              // path of the file or folder
+	Why     string `json:"why"`               // why it is left out
+	Ignored bool   `json:"ignored,omitempty"` // git ignores it, so a consolidation would not commit it either
 }
 
 func (l Left) String() string { return l.Path + " (" + l.Why + ")" }

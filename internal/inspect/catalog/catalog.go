@@ -34,45 +34,45 @@ import (
 
 // Overview is a team in a list.
 type Overview struct {
-	ID     string          `json:"id"`
-	Name   string          `json:"name"`
-	Status team.TeamStatus `json:"status"`
-	Goal   string          `json:"goal,omitempty"`
-	Dir    string          `json:"dir"`
-	// Project is the repository that the directory is in, or else the directory.
+	ID     string          `json:"id"`             // id of the team
+	Name   string          `json:"name"`           // name of the team
+	Status team.TeamStatus `json:"status"`         // pending, active, consolidating, complete or aborted
+	Goal   string          `json:"goal,omitempty"` // what the team is to do
+	Dir    string          `json:"dir"`            // absolute path of the directory in which it works
+	// repository that the directory is in, or else the directory
 	Project  string `json:"project"`
 	Here     bool   `json:"here,omitempty"`     // the command was called in that project
 	Archived bool   `json:"archived,omitempty"` // it is a finished run whose name was given to a new one
-	Lead     string `json:"lead"`
-	Delegate bool   `json:"delegate"`
-	// Observed is the name that its own agents have for a team that is only observed.
+	Lead     string `json:"lead"`               // name of the lead
+	Delegate bool   `json:"delegate"`           // the lead may only coordinate
+	// name that its own agents have for it, where the team is only observed
 	Observed string `json:"observed,omitempty"`
-	// Session says that not a team but one session of the agent in observed is observed.
-	Session bool `json:"session,omitempty"`
-	Watched bool `json:"watched,omitempty"` // a running process observes it
-	Hosted  bool `json:"hosted"`            // a running process hosts its sessions
-	Led     bool `json:"led"`               // a running process leads it
-	Dormant bool `json:"dormant"`           // no process of it is alive although one should be
-	// Interrupted says that a consolidation was started and no process runs it.
-	Interrupted bool           `json:"interrupted,omitempty"`
-	Tasks       map[string]int `json:"tasks"`             // how many there are, by their status
-	Teammates   int            `json:"teammates"`         // teammates that have not ended
-	Offline     int            `json:"offline,omitempty"` // teammates that send no heartbeats
-	Zombies     int            `json:"zombies,omitempty"` // teammates that work without a lead
-	Messages    int64          `json:"messages"`
-	Usage       team.Usage     `json:"usage"`
-	Exhausted   string         `json:"exhausted,omitempty"`
-	Report      string         `json:"report,omitempty"`
-	Seq         int64          `json:"seq"`
-	CreatedAt   team.Time      `json:"createdAt"`
-	UpdatedAt   team.Time      `json:"updatedAt"`
-	Released    team.Time      `json:"releasedAt,omitempty"` // since when it continues on another machine
-	LookedAt    team.Time      `json:"lookedAt"`             // when the processes were checked
-	Attention   []team.Item    `json:"attention"`            // what waits for a person
+	// not a team but one session is observed, of the agent that Observed names
+	Session     bool           `json:"session,omitempty"`
+	Watched     bool           `json:"watched,omitempty"`     // a running process observes it
+	Hosted      bool           `json:"hosted"`                // a running process hosts its sessions
+	Led         bool           `json:"led"`                   // a running process leads it
+	Dormant     bool           `json:"dormant"`               // no process of it is alive, although one should be
+	Interrupted bool           `json:"interrupted,omitempty"` // a consolidation was started, and no process runs it
+	Tasks       map[string]int `json:"tasks"`                 // number of tasks by status
+	Teammates   int            `json:"teammates"`             // number of teammates that have not ended
+	Offline     int            `json:"offline,omitempty"`     // number of teammates that send no heartbeats
+	Zombies     int            `json:"zombies,omitempty"`     // number of teammates that work without a lead
+	Messages    int64          `json:"messages"`              // number of all messages
+	Usage       team.Usage     `json:"usage"`                 // tokens and cost of all members together
+	// which budget is spent: tokens, cost or time; "" for none
+	Exhausted string      `json:"exhausted,omitempty"`
+	Report    string      `json:"report,omitempty"`     // path of the lead's report; "" before there is one
+	Seq       int64       `json:"seq"`                  // number of records in its history
+	CreatedAt team.Time   `json:"createdAt"`            // when the team was created
+	UpdatedAt team.Time   `json:"updatedAt"`            // when it last changed
+	Released  team.Time   `json:"releasedAt,omitempty"` // since when it continues on another machine
+	LookedAt  team.Time   `json:"lookedAt"`             // when the processes were checked
+	Attention []team.Item `json:"attention"`            // what waits for a person
 
-	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
-	// Winding is "ready" for a team that winds down and can be consolidated, "winding_down" for one
-	// that cannot yet, and "" for any other.
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"` // what its creator keeps with it
+	// "ready" if it winds down and can be consolidated, "winding_down" if it cannot yet, ""
+	// otherwise
 	Winding string `json:"winding,omitempty"`
 }
 

@@ -20,21 +20,23 @@ const (
 // comes next, and what waits.
 type Standing struct {
 	Overview
-	Members []team.Member `json:"members"`
+	Members []team.Member `json:"members"` // the lead and the teammates
 	// what each member does, from what was recorded and what was found
 	Standings   map[string]team.Phase `json:"standings"`
-	Permissions []team.Permission     `json:"permissions"`
-	Budget      []team.Spent          `json:"budget"` // use of each of the team's budgets
+	Permissions []team.Permission     `json:"permissions"` // requests that wait for an answer
+	Budget      []team.Spent          `json:"budget"`      // use of each of the team's budgets
 	// agents that do not report their cost, if there is a budget of money
-	Uncounted []string              `json:"uncounted,omitempty"`
-	Checks    []Checked             `json:"checks"`
-	Ready     int                   `json:"ready"`               // tasks that somebody could claim
-	Blocked   int                   `json:"blocked"`             // tasks that wait for others
-	Failed    int                   `json:"failed"`              // tasks that are out of retries
-	Underway  []team.Task           `json:"underway"`            // the first ones in progress
-	Next      []team.Task           `json:"next"`                // the first ones that could be claimed
-	Failures  []team.Task           `json:"failures,omitempty"`  // the first failed ones
-	TaskUsage map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
+	Uncounted []string `json:"uncounted,omitempty"`
+	// the checks, and how they ended in the last consolidation
+	Checks   []Checked   `json:"checks"`
+	Ready    int         `json:"ready"`              // number of tasks that a member could claim
+	Blocked  int         `json:"blocked"`            // number of tasks that wait for others
+	Failed   int         `json:"failed"`             // number of tasks that are out of retries
+	Underway []team.Task `json:"underway"`           // the first tasks in progress
+	Next     []team.Task `json:"next"`               // the first tasks that a member could claim
+	Failures []team.Task `json:"failures,omitempty"` // the first failed tasks
+	// tokens and cost by the id of the task, without tasks that used none
+	TaskUsage map[string]team.Usage `json:"taskUsage,omitempty"`
 
 	Used  []team.Task      `json:"-"` // the last completed tasks that used something
 	Rules team.Permissions `json:"-"`
@@ -45,8 +47,8 @@ type Standing struct {
 // Checked is a check, and how it ended in the last consolidation: passed, failed, or "" if it did
 // not run.
 type Checked struct {
-	Name   string `json:"name"`
-	Result string `json:"result,omitempty"`
+	Name   string `json:"name"`             // name of the check
+	Result string `json:"result,omitempty"` // passed, failed, or "" if it did not run
 }
 
 // Stand describes a team of a home, from its state and what was found outside.

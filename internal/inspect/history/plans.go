@@ -9,14 +9,15 @@ import (
 // Plan is a plan that a member submitted, with its answer. The state of a team has only the plan
 // that waits.
 type Plan struct {
-	Member     string    `json:"member"`
-	State      string    `json:"state"` // submitted, approved, rejected, or unanswered if its member no longer waits
-	Request    string    `json:"request"`
-	Plan       string    `json:"plan"`
-	Feedback   string    `json:"feedback,omitempty"`
-	AskedAt    team.Time `json:"askedAt"`
-	AnsweredAt team.Time `json:"answeredAt,omitempty"`
-	AnsweredBy string    `json:"answeredBy,omitempty"` // "" if it got no answer in time
+	Member string `json:"member"` // who submitted it
+	// submitted, approved, rejected, or unanswered if its member no longer waits
+	State      string    `json:"state"`
+	Request    string    `json:"request"`              // id of the plan
+	Plan       string    `json:"plan"`                 // text of the plan
+	Feedback   string    `json:"feedback,omitempty"`   // why it was rejected
+	AskedAt    team.Time `json:"askedAt"`              // when it was submitted
+	AnsweredAt team.Time `json:"answeredAt,omitempty"` // when it was answered; 0 for not yet
+	AnsweredBy string    `json:"answeredBy,omitempty"` // who answered; "" if its deadline passed
 }
 
 // Plans returns every plan that was submitted, the oldest first.
