@@ -80,6 +80,42 @@ func TestRows(t *testing.T) {
 	})
 }
 
+// TestLongHistory: the memory of a member is bounded, and so is the error of each column. The sum up to
+// the last column is exact.
+func TestLongHistory(t *testing.T) {
+	const reports, columns = 100_000, 120
+	var c Costs
+	var sums []int64 // after each report
+	for i := range int64(reports) {
+		used := 1 + i%17
+		if i%1000 == 0 {
+			used = 500
+		}
+		c.Add(&team.Record{Seq: i + 1, At: team.Time(i * 10), Events: []team.Event{&team.UsageReported{Member: "ann",
+			Usage: team.Usage{InputTokens: used}}}})
+		sums = append(sums, used)
+		if i > 0 {
+			sums[i] += sums[i-1]
+		}
+	}
+	for _, s := range append(c.members, &c.all) {
+		if len(s.points) > mostPoints || cap(s.points) > 2*mostPoints {
+			t.Errorf("%q has %d points", s.member, len(s.points))
+		}
+	}
+	total := sums[reports-1]
+	row := c.Rows(View{Edges: Edges(0, (reports-1)*10, columns)})[1]
+	if row.Sum.Tokens != total {
+		t.Errorf("the sum is %d, not %d", row.Sum.Tokens, total)
+	}
+	for i, value := range row.Cells {
+		exact := sums[reports*(i+1)/columns-1]
+		if off := exact - value; off > total/400 || off < -total/400 {
+			t.Errorf("column %d has %d, not %d", i, value, exact)
+		}
+	}
+}
+
 func TestBars(t *testing.T) {
 	row := Row{Cells: []int64{0, 1, 250, 500, 750, 1000}, Most: 1000}
 	for plain, want := range map[bool]string{false: " ▁▂▄▆█", true: " .:=*#"} {
