@@ -162,7 +162,7 @@ var rooms = []room{
 		"observe/store", "replica",
 		"sys/proc", "team"},
 		"what is told of a team in a list is the same in every front end, and so is which teams a repository has"},
-	{"inspect/history", []string{"team"},
+	{"inspect/history", []string{"render/excerpt", "team"},
 		"every front end selects records in the same way"},
 	{"engine/upkeep", []string{"claude/projection", "consolidate", "consolidate/branches", "git",
 		"git/checkout", "git/checkpoint",
