@@ -258,35 +258,57 @@ func visible(line string) (width int) {
 }
 
 // wrap breaks a line between words into parts of at most that many columns. It keeps the spaces at
-// the beginning, and breaks a word only where it does not fit on a line of its own.
+// the beginning, and breaks a word only where it does not fit on a line of its own. It breaks no joined
+// character that fits on a line.
 func wrap(text string, width int) (parts []string) {
 	if len(text) <= width {
 		return []string{text}
 	}
 	width = max(2, width)
-	start, used, space, joins := 0, 0, -1, false
+	start, used, space, whole := 0, 0, -1, 0 // no break is before the byte whole
 	for i, r := range text {
-		w := sanitize.Columns(r)
-		if used+w > width && w > 0 && !joins {
+		w, needs := sanitize.Columns(r), 0
+		if i >= whole {
+			size := 0
+			if size, needs = joinedAt(text[i:]); needs > width {
+				size, needs = utf8.RuneLen(r), w
+			}
+			whole = i + size
+		}
+		if used+needs > width && needs > 0 && i > start {
 			end, next := i, i
 			if space > start && strings.TrimLeft(text[start:space], " ") != "" {
 				end, next = space, space+1
 			}
 			parts = append(parts, text[start:end])
 			start, space = next, -1
-			used = 0
-			for _, kept := range text[start:i] {
-				used += sanitize.Columns(kept)
-			}
+			used = widest(text[start:i])
 		}
 		if r == ' ' {
 			space = i
 		}
 		used += w
-		joins = r == '\u200d' // the next character is part of this one
 	}
 	return append(parts, text[start:])
 }
+
+// joinedAt returns how many bytes and columns the first character of the text takes, with those that
+// are joined to it.
+func joinedAt(text string) (size, columns int) {
+	joins := true
+	for i, r := range text {
+		w := sanitize.Columns(r)
+		if !joins && w > 0 && r != joiner && r != emojiSelector {
+			return i, columns
+		}
+		columns += w
+		joins = r == joiner
+	}
+	return len(text), columns
+}
+
+// emojiSelector belongs to the character before it, as the joiner does.
+const emojiSelector = '\ufe0f'
 
 // fill returns exactly that many lines.
 func fill(lines []string, height int) []string {

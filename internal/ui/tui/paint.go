@@ -15,6 +15,7 @@ type style struct {
 	color   int // SGR code of the text color; 0 for the terminal's own
 	bold    bool
 	faint   bool
+	italic  bool
 	reverse bool
 }
 
@@ -47,7 +48,7 @@ func (s style) on(text string) string {
 	for _, code := range [...]struct {
 		on   bool
 		code string
-	}{{s.bold, "1"}, {s.faint, "2"}, {s.reverse, "7"}, {s.color != 0, strconv.Itoa(s.color)}} {
+	}{{s.bold, "1"}, {s.faint, "2"}, {s.italic, "3"}, {s.reverse, "7"}, {s.color != 0, strconv.Itoa(s.color)}} {
 		if code.on {
 			codes = append(codes, code.code)
 		}
