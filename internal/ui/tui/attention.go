@@ -87,11 +87,13 @@ func (m *Model) itemText(width int) (out []string) {
 	}
 	out = wrapAll(one.text, width, strong)
 	if m.team != nil && m.team.ref == one.ref && m.team.requests[one.Request] != "" {
+		lines := plainText
+		if one.Kind == team.ItemPlan {
+			lines = m.plan.of
+		}
 		out = append(out, "")
-		for l := range strings.Lines(m.team.requests[one.Request]) {
-			for _, part := range wrap(strings.ReplaceAll(strings.TrimRight(l, "\n"), "\t", "    "), width-5) {
-				out = append(out, "  "+faint.on(bar)+" "+part)
-			}
+		for _, part := range lines(m.team.requests[one.Request], width-5) {
+			out = append(out, strings.TrimRight("  "+faint.on(bar)+" "+part, " "))
 		}
 	}
 	if command := m.command(one.Hint); command != "" {
@@ -249,6 +251,6 @@ func attentionKeys() []key {
 			return nil
 		}},
 		{[]string{"enter", "o"}, inAttention, "open", "show the member or the team", noItem, (*Model).openItem},
-		{[]string{"a", "A"}, inTeams | inTeam | inMember, "waiting", "show what waits for you", nil, (*Model).openAttention},
+		{[]string{"a", "A"}, inTeams | inTeam | inMember | inTask, "waiting", "show what waits for you", nil, (*Model).openAttention},
 	}
 }

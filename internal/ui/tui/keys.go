@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cadre/internal/team"
+	"cadre/internal/ui/graph"
 )
 
 // scope is a set of places in which a key means something.
@@ -23,7 +24,8 @@ const (
 	inAttention
 	inPager
 	inPrompt
-	everywhere = inTeams | inTeam | inMember | inAttention | inPager
+	inTask
+	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask
 )
 
 // key is what a key does. It is the only place where that is said: handling, the bottom line and the
@@ -45,7 +47,7 @@ var (
 // keymap returns all keys, in the order in which the bottom line shows them.
 func keymap() []key {
 	keysOnce.Do(func() {
-		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), attentionKeys(), inputKeys(),
+		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), taskKeys(), attentionKeys(), inputKeys(),
 			paletteKeys(), commonKeys(), pastKeys(), narrowKeys())
 	})
 	return allKeys
@@ -73,8 +75,8 @@ const farAway = 1 << 20
 func teamKeys() []key {
 	keys := []key{
 		{[]string{"enter", "right", "l"}, inTeams, "open", "open the team", (*Model).noTeam, (*Model).openSelected},
-		{[]string{"enter", "right", "l"}, inTeam, "view", "view the session of the member, and write to it", (*Model).noView,
-			(*Model).viewSelected},
+		{[]string{"enter", "right", "l"}, inTeam, "open", "open the member, with its session and a line to write to it, or the task",
+			(*Model).noView, (*Model).viewSelected},
 		{[]string{"tab"}, inTeam, "next tab", "show the next tab", nil, func(m *Model) tea.Cmd {
 			m.tab = (m.tab + 1) % tab(len(tabs))
 			return nil
@@ -104,7 +106,7 @@ func teamKeys() []key {
 
 func commonKeys() []key {
 	return []key{
-		{[]string{"esc", "left", "h", "backspace"}, inTeam | inMember | inAttention | inPager, "back", "go back", nil,
+		{[]string{"esc", "left", "h", "backspace"}, inTeam | inMember | inAttention | inPager | inTask, "back", "go back", nil,
 			(*Model).backOut},
 		{[]string{"?", "f1"}, everywhere, "help", "show all keys", nil, (*Model).help},
 		{[]string{"ctrl+l"}, everywhere | inLine, "", "draw the screen again", nil,
@@ -137,6 +139,8 @@ func (m *Model) scope() scope {
 		return inMember
 	case m.place == atAttention:
 		return inAttention
+	case m.place == atTask:
+		return inTask
 	}
 	return inTeams
 }
@@ -210,6 +214,8 @@ func (m *Model) move(by int) tea.Cmd {
 	case m.place == atMember:
 		width, height := m.room()
 		m.session.move(by, width, height)
+	case m.place == atTask:
+		m.shown.top = max(0, m.shown.top+by)
 	case m.place == atAttention && len(m.items) > 0:
 		if by*by > 1 && by*by < farAway { // pages scroll what is known of the item
 			m.detail += by
@@ -281,32 +287,47 @@ func (m *Model) delegate() tea.Cmd {
 	return nil
 }
 
-// viewSelected views the selected member, or the owner of the selected task.
+// viewSelected opens the selected member, or the selected task.
 func (m *Model) viewSelected() tea.Cmd {
-	name, _ := m.viewable()
-	return m.openMember(name)
+	if m.tab == tabTasks || m.tab == tabGraph {
+		return m.openTask(m.selectedTask())
+	}
+	return m.openMember(m.team.members[m.memberIndex()].name)
 }
 
-// viewable returns the member that is selected, itself or by its task.
-func (m *Model) viewable() (name, why string) {
-	switch {
-	case m.team == nil || len(m.team.members) == 0:
-		return "", "The team has no members."
-	case m.tab != tabTasks:
-		return m.team.members[m.memberIndex()].name, ""
-	case len(m.team.tasks) == 0:
-		return "", "The team has no tasks."
+// selectedTask returns the id of the selected task of the list or of the graph; "" for none.
+func (m *Model) selectedTask() string {
+	if m.tab == tabGraph {
+		g := m.team.graph.Draw(graph.Options{Columns: m.width - 2})
+		for _, l := range g.Lines {
+			if l.Task == m.chosen.task {
+				return l.Task
+			}
+		}
+		if len(g.Lines) > 0 {
+			return g.Lines[0].Task
+		}
+		return ""
 	}
-	one := m.team.tasks[m.taskIndex()]
-	if one.owner == "" {
-		return "", "Nobody has task " + one.called + "."
+	if len(m.team.tasks) == 0 {
+		return ""
 	}
-	return one.owner, ""
+	return m.team.tasks[m.taskIndex()].id
 }
 
+// noView says why nothing can be opened.
 func (m *Model) noView() string {
-	_, why := m.viewable()
-	return why
+	switch {
+	case m.team == nil:
+		return "The team has not been read yet."
+	case m.tab == tabTasks || m.tab == tabGraph:
+		if m.selectedTask() == "" {
+			return "The team has no tasks."
+		}
+	case len(m.team.members) == 0:
+		return "The team has no members."
+	}
+	return ""
 }
 
 // These say why a key does not apply.

@@ -154,7 +154,7 @@ func (x *screen) run(cmd tea.Cmd) {
 		}
 	case actedMsg, outputMsg:
 		x.send(msg)
-	case momentMsg:
+	case momentMsg, taskMsg:
 		x.send(msg)
 	case quitMsg:
 		x.asked = append(x.asked, "quit")
@@ -168,6 +168,23 @@ func (x *screen) OpenTeam(_ int, ref string) { x.asked = append(x.asked, "open "
 func (x *screen) Moment(ref string, seq int64) tea.Msg {
 	x.asked = append(x.asked, fmt.Sprint("moment ", ref, " ", seq))
 	return x.moment(ref, seq)
+}
+
+// Task implements [outside].
+func (x *screen) Task(ref, id string, seq int64) tea.Msg {
+	msg := taskMsg{ref: ref, id: id, seq: seq}
+	s := x.story.state
+	if seq > 0 {
+		s = &team.State{}
+		for _, r := range x.story.records[:seq] {
+			s.Apply(r)
+		}
+	}
+	var err error
+	if msg.detail, err = detailOf(s, id); err != nil {
+		msg.err = err.Error()
+	}
+	return msg
 }
 
 // OpenSession implements [outside].

@@ -35,7 +35,7 @@ func keyTable() string {
 	places := []struct {
 		in   scope
 		name string
-	}{{inTeams, "teams"}, {inTeam, "a team"}, {inMember, "a member"}, {inLine, "the line"}, {inAttention, "what waits"},
+	}{{inTeams, "teams"}, {inTeam, "a team"}, {inMember, "a member"}, {inTask, "a task"}, {inLine, "the line"}, {inAttention, "what waits"},
 		{inPager, "a text"}, {inPrompt, "an answer"}}
 	var b strings.Builder
 	b.WriteString("| key | or | where | does |\n| --- | --- | --- | --- |\n")

@@ -18,6 +18,7 @@ const (
 	atTeam
 	atMember
 	atAttention
+	atTask
 )
 
 // outside is what the model asks for outside of itself. The model calls it only within commands, so
@@ -36,6 +37,8 @@ type outside interface {
 	Command(ref string, args []string) tea.Msg
 	// Moment returns the team as it was after the record seq, as a [momentMsg].
 	Moment(ref string, seq int64) tea.Msg
+	// Task returns a task as it was after the record seq, or for 0 as it is, as a [taskMsg].
+	Task(ref, id string, seq int64) tea.Msg
 	// Act sends a command as the user. said is shown when it is done.
 	Act(ref string, body team.Body, said string) tea.Msg
 }
@@ -77,6 +80,9 @@ type Model struct {
 	chosen chosen
 	mine   string // the request that was answered here last
 	detail int    // the first line that is shown of the selected item
+	plan   laidOut
+
+	shown taskView // the open task
 
 	notice  notice
 	ask     *question
@@ -150,7 +156,7 @@ func (m *Model) open(ref string) tea.Cmd {
 	if ref != m.ref {
 		m.ref, m.team, m.feed, m.trouble, m.member = ref, nil, nil, "", ""
 		m.chosen.member, m.chosen.task, m.scroll, m.tab = "", "", 0, 0
-		m.past, m.travel, m.narrowTasks = nil, travel{}, narrowing{}
+		m.past, m.travel, m.narrowTasks, m.shown = nil, travel{}, narrowing{}, taskView{}
 	}
 	m.order++
 	out, order := m.out, m.order
@@ -184,10 +190,14 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.settled(before, was)
 	case teamMsg:
 		m.see(msg)
+		return m, m.readTask()
+	case taskMsg:
+		m.readsTask(msg)
 	case recordsMsg:
 		m.recalls(msg)
 	case momentMsg:
 		m.arrives(msg)
+		return m, m.readTask()
 	case actedMsg:
 		m.acted(msg)
 	case sessionMsg:
@@ -261,7 +271,7 @@ func (m *Model) enter(p place) {
 	if m.place == p {
 		return
 	}
-	m.present() // only the view of a team can show its past
+	m.present() // only the views of a team and of a task can show its past
 	m.back = append(m.back, stop{m.place, m.ref})
 	m.place, m.notice = p, notice{}
 }
@@ -281,6 +291,7 @@ func (m *Model) leave() tea.Cmd {
 	if last.ref != m.ref {
 		cmds = append(cmds, m.open(last.ref))
 	}
+	cmds = append(cmds, m.readTask())
 	return tea.Batch(cmds...)
 }
 

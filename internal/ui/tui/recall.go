@@ -24,6 +24,7 @@ type recalled struct {
 	lanes timeline.Timeline
 	costs costs.Costs
 	marks history.Marks
+	tasks history.Tasks
 	seq   int64 // of the last record
 	whole bool  // everything that there was when the team was opened has been read
 	gaps  int   // places where records are lost to damage
@@ -122,6 +123,18 @@ type opened struct {
 	readers sync.WaitGroup
 }
 
+// reading returns the open team for reading, until done is called.
+func (s *source) reading(ref string) (t *engine.Team, done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.opened
+	if one == nil || one.ref != ref {
+		return nil, nil, errors.New("the team is not open yet")
+	}
+	one.readers.Add(1)
+	return one.team, one.readers.Done, nil
+}
+
 // Moment implements [outside].
 func (s *source) Moment(ref string, seq int64) tea.Msg {
 	msg := momentMsg{ref: ref, seq: seq}
@@ -129,17 +142,11 @@ func (s *source) Moment(ref string, seq int64) tea.Msg {
 		msg.err = oneLine(s.explain(err))
 		return msg
 	}
-	s.mu.Lock()
-	one := s.opened
-	if one != nil && one.ref == ref {
-		one.readers.Add(1)
-		defer one.readers.Done()
+	t, done, err := s.reading(ref)
+	if err != nil {
+		return fail(err)
 	}
-	s.mu.Unlock()
-	if one == nil || one.ref != ref {
-		return fail(errors.New("the team is not open yet"))
-	}
-	t := one.team
+	defer done()
 	state, err := t.Past().At(s.ctx, seq)
 	if err != nil {
 		return fail(err)
@@ -175,6 +182,7 @@ func (m *Model) recalls(msg recordsMsg) {
 		p.lanes.Add(r)
 		p.costs.Add(r)
 		p.marks.Add(r)
+		p.tasks.Add(r)
 		p.seq = max(p.seq, r.Seq)
 		if p.seen > 0 && r.Seq > p.seen {
 			if p.since == nil {
@@ -225,7 +233,7 @@ func (m *Model) present() tea.Cmd {
 		m.team, m.feed = m.travel.live, m.travel.liveLog
 	}
 	m.travel = travel{}
-	return nil
+	return m.readTask()
 }
 
 // arrives takes a moment. One that was overtaken by another wish is dropped.
@@ -271,7 +279,7 @@ func (m *Model) toMark(forward bool) tea.Cmd {
 
 // pastKeys are the keys of time travel.
 func pastKeys() []key {
-	const where = inTeam
+	const where = inTeam | inTask
 	far := func(m *Model) int64 { return max(1, m.past.seq/20) }
 	return []key{
 		{[]string{"["}, where, "", "show the team one record earlier", noPast, func(m *Model) tea.Cmd { return m.step(-1) }},

@@ -62,6 +62,8 @@ func (m *Model) body(height int) []string {
 		return m.memberBody(m.width, height)
 	case m.place == atAttention:
 		return m.attentionBody(m.width, height)
+	case m.place == atTask:
+		return m.taskBody(m.width, height)
 	}
 	return nil
 }
@@ -86,6 +88,9 @@ func (m *Model) title() string {
 	case m.place == atMember:
 		add(m.team.name, plain)
 		m.memberTitle(add)
+	case m.place == atTask:
+		add(m.team.name, plain)
+		m.taskTitle(add)
 	default:
 		add(m.team.name, strong)
 		add(m.team.state, stateStyle(m.team.state))

@@ -37,6 +37,8 @@ var views = []struct {
 	{"attention", func(x *screen, s *story) { x.keys("a"); x.send(s.message()) }},
 	{"plan", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("down") }},
 	{"rejects", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("down", "n", "Name the rules") }},
+	{"task", func(x *screen, s *story) { s.worked(); x.open(s); x.keys("2", "enter") }},
+	{"taskpast", func(x *screen, s *story) { s.worked(); x.open(s); x.keys("2", "enter", "[", "[", "[") }},
 	{"output", func(x *screen, s *story) {
 		x.prints = outputMsg{args: []string{"ls"}, text: "NAME  STATUS\ndemo  active\n"}
 		x.open(s)
@@ -160,7 +162,7 @@ func compare(t *testing.T, name, got string) {
 // TestKeys checks the table of keys: each key has a help, means one thing in a place, and those that
 // terminals swallow have a second plain one.
 func TestKeys(t *testing.T) {
-	for _, place := range []scope{inTeams, inTeam, inMember, inLine, inAttention, inPager} {
+	for _, place := range []scope{inTeams, inTeam, inMember, inTask, inLine, inAttention, inPager} {
 		known := map[string]string{}
 		for _, k := range keymap() {
 			if k.help == "" {
@@ -232,11 +234,11 @@ func stripped(line string) string {
 // TestWrap checks that a wrapped text has all of its characters, and no line that is too wide.
 func TestWrap(t *testing.T) {
 	for _, text := range []string{"", "one two three", "  indented and long", "averyveryverylongword", "漢字 漢字漢字漢字",
-		"e\u0301e\u0301e\u0301e\u0301e\u0301", "a  b   c"} {
+		"e\u0301e\u0301e\u0301e\u0301e\u0301", "a  b   c", "aaa👩\u200d🚀👩\u200d🚀 b❤\ufe0f❤\ufe0f❤\ufe0f"} {
 		for width := 2; width < 12; width++ {
 			parts := wrap(text, width)
 			for _, p := range parts {
-				if widest(p) > width {
+				if widest(p) > width || width > 5 && p != sanitize.Line(p) {
 					t.Errorf("%q in %d columns: %q", text, width, p)
 				}
 			}
