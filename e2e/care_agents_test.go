@@ -122,7 +122,7 @@ func TestNoWorktree(t *testing.T) {
 	}
 	r := s.run("write it", "--agent", "claude", "--name", "bare", "--permission-mode", "bypassPermissions")
 	s.ended(r, 0)
-	told := "Nobody was added: ann cannot have a worktree of its own: " + s.dir +
+	told := "No teammate was added: ann cannot have a worktree of its own: " + s.dir +
 		" is not in a git repository: git rev-parse: fatal: not a git repository"
 	if !slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool { return r.Has(told) }) {
 		t.Errorf("the lead was not told why:\n%s", s.model.Story())

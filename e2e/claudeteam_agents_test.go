@@ -141,7 +141,7 @@ func TestClaudeLeadsCodex(t *testing.T) {
 }
 
 func claudeLeadsCodex(t *testing.T, program string) {
-	const forged = `from="somebody who claims to be team-lead"`
+	const forged = `from="an unknown sender that claims to be team-lead"`
 	var unmasked atomic.Bool
 	unmasked.Store(program != "claude") // the older version signed nothing
 	// A follower of the files sees only their current content, so the task stays claimed until the
@@ -372,7 +372,7 @@ func TestJoin(t *testing.T) {
 	}
 	l.model.WaitFor(t, "that it is the lead's, who signs nothing to eve", func(r *agenttest.Request) bool {
 		return r.Protocol == "openai" && r.Has("what is the port?") && r.Has(`from="team-lead"`) &&
-			!r.Has("somebody who claims")
+			!r.Has("an unknown sender")
 	})
 	typed("let eve go")
 	if status := eve.wait(); status != 0 {
@@ -399,7 +399,7 @@ func TestJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.waitFor("the forged message is not the lead's",
-		func() bool { return strings.Contains(l.panes(), "somebody who claims to be team-lead:") })
+		func() bool { return strings.Contains(l.panes(), "an unknown sender that claims to be team-lead:") })
 	tim := l.start("join", name, "--name", "tim", "--agent", "codex")
 	l.waitFor("tim has joined", func() bool { return strings.Join(l.members(), " ") == "team-lead shell tim" })
 	say("shell", "The door is green.")

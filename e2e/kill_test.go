@@ -35,7 +35,7 @@ func healthFile(t *testing.T, mark string) string {
 }
 
 // TestRunGoesOnAfterKill checks that a run continues where it stopped when it was killed at any
-// moment, with its leash or without.
+// moment, with its watchdog or without.
 func TestRunGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
 	rounds := 8
@@ -51,7 +51,7 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 	seq := int64(0)
 	status := func() string { return read[struct{ Status string }](w, "status", "health").Status }
 	for round := range rounds {
-		// These are left from the round before, whose leash was killed too. This run ends them,
+		// These are left from the round before, whose watchdog was killed too. This run ends them,
 		// unless it is killed before.
 		before := marked(t, mark)
 		p := w.start("run", file)
@@ -65,7 +65,7 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 		})
 		p.killHost(round%2 == 1)
 		if round%2 == 0 {
-			noneLeft(t, mark, before...) // the leash ensures that
+			noneLeft(t, mark, before...) // the watchdog ensures that
 		}
 		for task := range w.count("health", "task_completed") {
 			if _, known := finished[task]; !known {
@@ -145,13 +145,13 @@ func (p *process) over() bool {
 	}
 }
 
-// killHost kills the process. With leashToo it first kills the leash. The process is stopped
-// meanwhile, so that it cannot start another leash.
-func (p *process) killHost(leashToo bool) {
+// killHost kills the process. With watchdogToo it first kills the watchdog. The process is stopped
+// meanwhile, so that it cannot start another watchdog.
+func (p *process) killHost(watchdogToo bool) {
 	p.t.Helper()
-	if leashToo {
+	if watchdogToo {
 		p.Process.Signal(syscall.SIGSTOP)
-		for _, pid := range childrenOf(p.t, p.Process.Pid, "cadre-leash") {
+		for _, pid := range childrenOf(p.t, p.Process.Pid, "cadre-watchdog") {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

@@ -149,11 +149,11 @@ func TestResumeExamines(t *testing.T) {
 	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is not a regular file")
 }
 
-// everybody kills the process, its leash and all its children at the same moment.
+// everybody kills the process, its watchdog and all its children at the same moment.
 func (p *process) everybody(mark string) {
 	p.t.Helper()
 	p.Process.Signal(syscall.SIGSTOP)
-	for _, pid := range append(childrenOf(p.t, p.Process.Pid, "cadre-leash"), marked(p.t, mark)...) {
+	for _, pid := range append(childrenOf(p.t, p.Process.Pid, "cadre-watchdog"), marked(p.t, mark)...) {
 		if pid != p.Process.Pid {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -187,7 +187,7 @@ func TestResumeAfterDeath(t *testing.T) {
 		after func(w *world)
 	}{
 		{name: "lead", dies: func(_ *world, p *process, _ string) { p.kill() }},
-		{name: "lead and leash", dies: func(_ *world, p *process, _ string) { p.killHost(true) }},
+		{name: "lead and watchdog", dies: func(_ *world, p *process, _ string) { p.killHost(true) }},
 		{name: "host and children", dies: func(_ *world, p *process, mark string) { p.everybody(mark) }},
 		{name: "machine", dies: func(w *world, p *process, mark string) {
 			p.everybody(mark)

@@ -32,11 +32,11 @@ const (
 	shorter    = time.Second
 )
 
-// TestRounds kills one process of a working team of six: its lead, its host, a leash, an agent, or
-// a child of a task. Then it resumes the team. In every fourth round it kills resume too, and calls
-// it again. The team must finish: every task is completed once, every message is delivered once,
-// and no process is left. The test repeats that with other teams and other victims for a while, or
-// for a given number of rounds:
+// TestRounds kills one process of a working team of six: its lead, its host, a watchdog, an agent,
+// or a child of a task. Then it resumes the team. In every fourth round it kills resume too, and
+// calls it again. The team must finish: every task is completed once, every message is delivered
+// once, and no process is left. The test repeats that with other teams and other victims for a
+// while, or for a given number of rounds:
 //
 //	make rounds ROUNDS=500
 func TestRounds(t *testing.T) {
@@ -90,21 +90,21 @@ func TestRounds(t *testing.T) {
 }
 
 // victims lists the kinds of processes of a team.
-var victims = []string{"run", "lead", "host", "leash", "agent", "tools", "command"}
+var victims = []string{"run", "lead", "host", "watchdog", "agent", "tools", "command"}
 
 // round is the life of one team.
 type round struct {
 	*world
-	dice    *rand.Rand
-	seed    uint64
-	members []string
-	byHand  bool // an outside session leads it, with a host in the background; otherwise a run does
-	tasks   int
-	main    []*process // the run, or the host
-	lead    *client
-	leashes []int  // all that were seen
-	killed  string // the kind of the killed process
-	again   bool   // resume was killed too
+	dice      *rand.Rand
+	seed      uint64
+	members   []string
+	byHand    bool // an outside session leads it, with a host in the background; otherwise a run does
+	tasks     int
+	main      []*process // the run, or the host
+	lead      *client
+	watchdogs []int  // all that were seen
+	killed    string // the kind of the killed process
+	again     bool   // resume was killed too
 }
 
 func newRound(t *testing.T, seed uint64) *round {
@@ -250,7 +250,7 @@ func (r *round) play() string {
 
 // processes returns the processes of the team, by kind.
 func (r *round) processes() map[string][]int {
-	leashes, all := leashesByHost(r.t), map[string][]int{}
+	watchdogs, all := watchdogsByHost(r.t), map[string][]int{}
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range entries {
 		env, err := os.ReadFile(path)
@@ -275,23 +275,23 @@ func (r *round) processes() map[string][]int {
 		all[kind] = append(all[kind], pid)
 	}
 	for _, pids := range all {
-		for _, host := range pids { // a leash has no environment
-			all["leash"] = append(all["leash"], leashes[host]...)
+		for _, host := range pids { // a watchdog has no environment
+			all["watchdog"] = append(all["watchdog"], watchdogs[host]...)
 		}
 	}
-	for _, pid := range r.leashes { // of a host that is dead by now
+	for _, pid := range r.watchdogs { // of a host that is dead by now
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.Contains(string(line), "cadre-leash") && !slices.Contains(all["leash"], pid) {
-			all["leash"] = append(all["leash"], pid)
+		if strings.Contains(string(line), "cadre-watchdog") && !slices.Contains(all["watchdog"], pid) {
+			all["watchdog"] = append(all["watchdog"], pid)
 		}
 	}
-	r.leashes = all["leash"]
+	r.watchdogs = all["watchdog"]
 	maps.DeleteFunc(all, func(_ string, pids []int) bool { return len(pids) == 0 })
 	return all
 }
 
-// leashesByHost returns the running leashes of all teams, by the process that holds them.
-func leashesByHost(t *testing.T) map[int][]int {
+// watchdogsByHost returns the running watchdogs of all teams, by the process that holds them.
+func watchdogsByHost(t *testing.T) map[int][]int {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,args=").Output()
 	if err != nil {
@@ -299,7 +299,7 @@ func leashesByHost(t *testing.T) map[int][]int {
 	}
 	all := map[int][]int{}
 	for line := range strings.Lines(string(out)) {
-		if fields := strings.Fields(line); strings.Contains(line, "cadre-leash") {
+		if fields := strings.Fields(line); strings.Contains(line, "cadre-watchdog") {
 			pid, _ := strconv.Atoi(fields[0])
 			host, _ := strconv.Atoi(fields[1])
 			all[host] = append(all[host], pid)
@@ -358,7 +358,7 @@ func (r *round) resume() {
 	}
 }
 
-// watched runs cadre, and notes the leashes of its children meanwhile.
+// watched runs cadre, and notes the watchdogs of its children meanwhile.
 func (r *round) watched(args ...string) result {
 	r.t.Helper()
 	over, seen := make(chan struct{}), make(chan struct{})
@@ -451,7 +451,7 @@ func (r *round) finish() {
 		}
 	}
 	if r.byHand {
-		r.processes() // a leash is only visible while its host runs
+		r.processes() // a watchdog is only visible while its host runs
 		r.must("abort", "demo", "--yes")
 		r.lead.stdin.Close()
 		r.lead.wait()

@@ -46,7 +46,7 @@ func interruptible() (context.Context, haste) {
 		case <-asked:
 		case <-time.After(killTime):
 		}
-		os.Exit(128 + int(syscall.SIGINT)) // what it leaves is ended by its leash
+		os.Exit(128 + int(syscall.SIGINT)) // what it leaves is ended by its watchdog
 	}()
 	return ctx, haste{hurry, kill}
 }

@@ -140,7 +140,7 @@ func (s guestMember) again() string {
 	return strings.Join(words, " ")
 }
 
-// reportKilledCommand is what the leash runs after the process of a member was killed.
+// reportKilledCommand is what the watchdog runs after the process of a member was killed.
 func (a *app) reportKilledCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "report-killed TEAM NAME COMMAND", Hidden: true, Args: exactly(3),

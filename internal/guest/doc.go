@@ -11,7 +11,7 @@
 //
 //	files ──▶ team.State ──▶ team.Decide ──▶ events ──▶ files, each under its lock, if it has not changed since the decision
 //	  ▲           └──▶ tools, envelopes, prompts
-//	  └── Claude Code, and everybody else on the team
+//	  └── Claude Code, and all other members of the team
 //
 // # States of a member
 //
@@ -19,7 +19,7 @@
 //	its session ends by itself ──▶ failed ──mail, after a pause──▶ starting          after five times in a row: stopped
 //	asked to shut down ──it agrees, or the deadline passes──▶ the session ends ──▶ the lead is notified ──▶ stopped
 //	the team has ended, or the member is off the roster ──▶ stopped
-//	killed ──its leash notifies the lead ([ReportKilled])──▶ down ──another process starts under its name ([TakeSlot])──▶ starting, with its session
+//	killed ──its watchdog notifies the lead ([ReportKilled])──▶ down ──another process starts under its name ([TakeSlot])──▶ starting, with its session
 //
 // # Guarantees
 //
@@ -33,8 +33,8 @@
 //     makes it skip permissions unless it was started that way. If the lead signs its messages to
 //     this member, unsigned ones do not count as the lead's. A lead signs only for the teammates
 //     that it starts, not for members that join by hand.
-//   - Every question ends: with the answer of the lead or of the person at the pane, or with a no
-//     at its deadline.
+//   - Every question ends: with the answer of the lead or of the person at the pane, or with a
+//     denial at its deadline.
 //   - A name has one process at a time. After a kill the lead is notified, and the slot is kept
 //     until the team has ended.
 //   - The lead is told of a shutdown only when no process of the agent is left.

@@ -107,11 +107,11 @@ func (m *member) read(ctx context.Context, e teamfiles.Entry) (msg team.Message,
 		Priority: "normal", Body: e.Text}
 	fromLead := e.From == m.replica.lead()
 	if fromLead && m.o.LeadKey != nil && !m.o.LeadKey.Signed(e) {
-		msg.From, fromLead = "somebody who claims to be "+e.From, false
+		msg.From, fromLead = "an unknown sender that claims to be "+e.From, false
 	}
-	// everybody can write the files, so nobody in them counts as the user or the team
+	// any program can write the files, so no sender in them counts as the user or the team
 	if !team.ValidName(msg.From) && msg.From == e.From {
-		msg.From = "somebody without a name"
+		msg.From = "a sender without a name"
 	}
 	said := teamfiles.Parse(e.Text)
 	if said == nil {

@@ -23,20 +23,21 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// asMember makes the test binary the member ann, with a slot and a leash. Its value is the folder
-// of Claude Code and, optionally, a word for its behaviour. "deaf" gets its mail and never has it
-// in its context, "busy" works on it for ever, and "joined" does the same after joining by hand.
+// asMember makes the test binary the member ann, with a slot and a watchdog. Its value is the
+// folder of Claude Code and, optionally, a word for its behaviour. "deaf" gets its mail and never
+// has it in its context, "busy" works on it for ever, and "joined" does the same after joining by
+// hand.
 const asMember = "CADRE_CLAUDETEAM_TEST"
 
-// asLeash makes the test binary what a leash runs, with the same value.
-const asLeash = "CADRE_CLAUDETEAM_TEST_LEASH"
+// asWatchdog makes the test binary what a watchdog runs, with the same value.
+const asWatchdog = "CADRE_CLAUDETEAM_TEST_WATCHDOG"
 
 func TestMain(m *testing.M) {
 	var err error
 	if value := os.Getenv(asMember); value != "" {
 		claude, what, _ := strings.Cut(value, "|")
 		err = beMember(claude, what)
-	} else if value := os.Getenv(asLeash); value != "" {
+	} else if value := os.Getenv(asWatchdog); value != "" {
 		claude, _, _ := strings.Cut(value, "|")
 		err = ReportKilled(context.Background(), claude, slots(claude), "demo", "ann", "start it")
 		// This tells the test that nothing is written any more.
@@ -63,7 +64,7 @@ func beMember(claude, what string) error {
 	if err != nil {
 		return err
 	}
-	if err := slot.Procs.RunOnDeath("/usr/bin/env", asLeash+"="+claude+"|"+what, os.Args[0]); err != nil {
+	if err := slot.Procs.RunOnDeath("/usr/bin/env", asWatchdog+"="+claude+"|"+what, os.Args[0]); err != nil {
 		return err
 	}
 	if what == "joined" {
@@ -138,7 +139,7 @@ func (s *stage) victim(what, word string) *exec.Cmd {
 }
 
 // kill kills a victim. It may have died with a lock, which holds for a minute. The end of the test
-// waits for its leash.
+// waits for its watchdog.
 func (s *stage) kill(victim *exec.Cmd) {
 	victim.Process.Kill()
 	victim.Wait()
@@ -150,7 +151,7 @@ func (s *stage) kill(victim *exec.Cmd) {
 				return
 			}
 			if time.Now().After(deadline) {
-				s.t.Error("the leash of the killed member does not end")
+				s.t.Error("the watchdog of the killed member does not end")
 				return
 			}
 		}

@@ -44,7 +44,7 @@ type Options struct {
 	Patience time.Duration    // how long the lead may take to answer a question; 0 for ten minutes
 	Within   time.Duration    // how long the agent may take to answer a request to shut down; 0 for a minute
 	Show     *sanitize.Writer // the pane; nil for none
-	Input    <-chan string    // lines of the person at the pane; nil for nobody
+	Input    <-chan string    // lines of the person at the pane; nil if there is none
 }
 
 const (
@@ -329,12 +329,12 @@ func (m *member) begin(ctx context.Context, u agent.Started) {
 		m.seen[n] = true
 	}
 	_, worker := m.o.Agent.(agent.Worker)
-	m.keep(m.cut && !worker) // until the session has heard of the interruption
+	m.keep(m.cut && !worker) // until the session was told of the interruption
 	if m.cut && !worker {
 		m.prompt(ctx, agent.Prompt{Text: prompts.CutOff(u.Resumed)}, nil)
 	}
 	m.cut = false
-	m.nudge()
+	m.lookAgain()
 }
 
 // keep saves in the slot what a successor needs.
@@ -364,7 +364,7 @@ func (m *member) update(ctx context.Context, u agent.Update) error {
 		delete(m.given, u.ID)
 	case agent.NotTaken:
 		m.returnToInbox(u.ID)
-		m.nudge()
+		m.lookAgain()
 	case agent.TurnStarted:
 		m.worked = true
 		m.keep(true)
@@ -446,7 +446,7 @@ func (m *member) turnEnded(ctx context.Context, u agent.TurnEnded) {
 	if u.Problem != nil && u.Problem.Kind == agent.ProblemContext {
 		m.renew(ctx)
 	}
-	m.nudge()
+	m.lookAgain()
 }
 
 // renew ends a session whose context is full. The next prompt starts a fresh session without its
@@ -487,8 +487,8 @@ func (m *member) sessionFailed(ctx context.Context, err error) {
 	m.retry = time.After(pauses[min(max(m.failures, 1), len(pauses))-1])
 }
 
-// nudge causes another look at the mail.
-func (m *member) nudge() {
+// lookAgain causes another look at the mail.
+func (m *member) lookAgain() {
 	select {
 	case m.wake <- struct{}{}:
 	default:

@@ -188,8 +188,7 @@ func (s *Slot) remove() error {
 	return err
 }
 
-// Sweep removes the slots of ended teams that nobody has cleaned up. claude is Claude Code's
-// folder.
+// Sweep removes the slots of ended teams that were not cleaned up. claude is Claude Code's folder.
 func Sweep(ctx context.Context, claude, root string) error {
 	slots, err := fs.Glob(os.DirFS(root), "*/*/processes")
 	for _, slot := range slots {

@@ -138,8 +138,8 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-// TestSweep checks a member that was killed together with its leash. Once its team has ended, the
-// next member that takes any slot removes the abandoned slot, and no other.
+// TestSweep checks a member that was killed together with its watchdog. Once its team has ended,
+// the next member that takes any slot removes the abandoned slot, and no other.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "ann")
@@ -171,8 +171,8 @@ func TestSweep(t *testing.T) {
 }
 
 // TestKilledAfterJoining checks a member that joined by hand and was killed. It is taken off the
-// roster, so that nobody writes to it, and can come back under its name, even without its leash. It
-// does not get a name that another member has.
+// roster, so that nobody writes to it, and can come back under its name, even without its watchdog.
+// It does not get a name that another member has.
 func TestKilledAfterJoining(t *testing.T) {
 	s := newStage(t, "bob")
 	s.kill(s.victim("joined", "joined"))
@@ -184,7 +184,7 @@ func TestKilledAfterJoining(t *testing.T) {
 	if err := slot.Join(s.ctx, entry); err != nil {
 		t.Error(err)
 	}
-	slot.Procs.Close(s.ctx) // killed with its leash
+	slot.Procs.Close(s.ctx) // killed with its watchdog
 	entry.JoinedAt = 8
 	again := s.takeSlot("claude")
 	if err := again.Join(s.ctx, entry); err != nil || len(s.members()) != 3 {

@@ -3,7 +3,7 @@
 // # Authority
 //
 // The package knows how a file gets to the disk. It does not know the content. The caller makes
-// sure that nobody else writes the same file at the same time.
+// sure that no other process or goroutine writes the same file at the same time.
 //
 // # Guarantees
 //

@@ -79,8 +79,8 @@ func Wait(ctx context.Context, path string) (*Lock, error) {
 	})
 }
 
-// take takes the lock. While another holder has it, take calls wait between attempts, and gives up
-// if wait returns an error.
+// take takes the lock. While another holder has it, take calls wait between attempts, and fails if
+// wait returns an error.
 func take(path string, wait func(time.Duration) error) (*Lock, error) {
 	for pause := firstPause; ; {
 		file, err := regularfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // the os package adds O_CLOEXEC

@@ -101,9 +101,9 @@ func (c *Child) signal(sig syscall.Signal) {
 	}
 }
 
-// watch waits for the end of the child. The order matters. The leash removes the group while its id
-// certainly belongs to the child. The record is removed last: a record of a process that has ended
-// is harmless.
+// watch waits for the end of the child. The order matters. The watchdog removes the group while its
+// id certainly belongs to the child. The record is removed last: a record of a process that has
+// ended is harmless.
 func (c *Child) watch(r *Register) {
 	defer r.forget(c)
 	defer close(c.done)
@@ -123,7 +123,7 @@ func (c *Child) watch(r *Register) {
 	} else {
 		err = fmt.Errorf("watch process %d: %w", c.pid, err)
 	}
-	r.leash.remove(c.pid)
+	r.watchdog.remove(c.pid)
 	state, waitErr := c.reap()
 	if err == nil {
 		r.erase(c)

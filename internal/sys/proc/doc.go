@@ -9,25 +9,25 @@
 //
 // # States
 //
-//	        fork            record, leash           exec             exit, group ended
+//	        fork           record, watchdog          exec             exit, group ended
 //	(none) ─────▶ at the gate ─────────▶ admitted ───────▶ running ──────────────────▶ ended
-//	                  │ host dies: end of file at the gate     │ host dies: the leash, or EndStrays
+//	                  │ host dies: end of file at the gate     │ host dies: watchdog, EndStrays
 //	                  ▼                                        ▼
 //	                killed                                   killed
 //
 // A child first waits at a gate: a pipe from which it reads one line. The gate opens when the
-// child's record is written and the leash knows its group. If the host dies, three independent
+// child's record is written and the watchdog knows its group. If the host dies, three independent
 // things end its children:
 //
 //   - the gate, for a child that does not run yet: the pipe closes with the host;
-//   - the leash, a small shell in a session of its own, which has the list of running groups and
+//   - the watchdog, a small shell in a session of its own, which has the list of running groups and
 //     kills them when its pipe from the host closes;
 //   - the records, one file per child in the host's folder, with which [EndStrays] finds the
-//     remaining processes if the leash was killed as well.
+//     remaining processes if the watchdog was killed as well.
 //
 // # Guarantees
 //
-//   - A child never runs without a record and a leash, even if the host is killed with SIGKILL
+//   - A child never runs without a record and a watchdog, even if the host is killed with SIGKILL
 //     between any two steps.
 //   - When [Child.Wait] returns, no process of the child's session is left, not even one that runs
 //     in the background or ignores SIGTERM. Nor is any process with the child's token in its
@@ -55,8 +55,8 @@
 // A process that creates a session (setsid, a daemon) and drops the token from its environment
 // stays.
 //
-// The leash knows groups, not sessions. A job that a shell put into a group of its own, or a
-// process that created a session, is ended by Wait, Stop and EndStrays, but not by the leash.
+// The watchdog knows groups, not sessions. A job that a shell put into a group of its own, or a
+// process that created a session, is ended by Wait, Stop and EndStrays, but not by the watchdog.
 //
 // macOS hides the environment of the system's own programs. EndStrays reports such processes of a
 // dead leader as [Stray.Left] instead of ending them.

@@ -21,7 +21,7 @@ import (
 )
 
 func TestHostDiesAtEachStep(t *testing.T) {
-	for _, step := range []string{"forked", "recorded", "leashed", "opened"} {
+	for _, step := range []string{"forked", "recorded", "guarded", "opened"} {
 		t.Run(step, func(t *testing.T) {
 			dir, mark := t.TempDir(), newMark()
 			host, out := startHost(t, step, dir, mark)
@@ -41,7 +41,7 @@ func TestHostDiesAtEachStep(t *testing.T) {
 }
 
 // TestHostDiesAtAnyMoment kills a host that starts and kills families all the time. In every second
-// round its leash is killed with it, so that only the records are left.
+// round its watchdog is killed with it, so that only the records are left.
 func TestHostDiesAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	rounds := 24
@@ -52,17 +52,17 @@ func TestHostDiesAtAnyMoment(t *testing.T) {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			dir, mark := t.TempDir(), newMark()
 			host, out := startHost(t, "busy", dir, mark)
-			leash := readNumber(t, bufio.NewReader(out))
+			watchdog := readNumber(t, bufio.NewReader(out))
 			<-time.After(time.Duration(rand.IntN(80_000)) * time.Microsecond) // a random moment
 
-			leashToo := round%2 == 1
-			if leashToo {
-				freeze(t, host.Process) // otherwise it would replace the leash
-				syscall.Kill(leash, syscall.SIGKILL)
+			watchdogToo := round%2 == 1
+			if watchdogToo {
+				freeze(t, host.Process) // otherwise it would replace the watchdog
+				syscall.Kill(watchdog, syscall.SIGKILL)
 			}
 			host.Process.Kill()
 			host.Wait()
-			if !leashToo {
+			if !watchdogToo {
 				eventually(t, "no process is left", func() bool { return len(marked(t, mark)) == 0 })
 			}
 			strays, err := EndStrays(within(t), dir)
@@ -79,12 +79,12 @@ func TestHostDiesAtAnyMoment(t *testing.T) {
 			if files := recordFiles(t, dir); len(files) > 0 {
 				t.Errorf("records left: %v", files)
 			}
-			eventually(t, "the leash is gone", func() bool { return !runs(leash) })
+			eventually(t, "the watchdog is gone", func() bool { return !runs(watchdog) })
 		})
 	}
 }
 
-// TestStraysOfADeadLeader kills host, leash and leader, while the family keeps running. Only the
+// TestStraysOfADeadLeader kills host, watchdog and leader, while the family keeps running. Only the
 // token identifies it.
 func TestStraysOfADeadLeader(t *testing.T) {
 	t.Parallel()
@@ -94,11 +94,11 @@ func TestStraysOfADeadLeader(t *testing.T) {
 	dir, mark := t.TempDir(), newMark()
 	host, out := startHost(t, "orphans", dir, mark)
 	lines := bufio.NewReader(out)
-	leash, leader := readNumber(t, lines), readNumber(t, lines)
+	watchdog, leader := readNumber(t, lines), readNumber(t, lines)
 	eventually(t, "the family is complete", func() bool { return len(marked(t, mark)) >= 4 })
 
 	freeze(t, host.Process)
-	syscall.Kill(leash, syscall.SIGKILL)
+	syscall.Kill(watchdog, syscall.SIGKILL)
 	syscall.Kill(leader, syscall.SIGKILL)
 	if _, err := EndStrays(within(t), dir); !errors.Is(err, filelock.ErrHeld) {
 		t.Fatalf("strays of a living host: got %v, want filelock.ErrHeld", err)
@@ -201,25 +201,28 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-func TestLeashIsReplaced(t *testing.T) {
+func TestWatchdogIsReplaced(t *testing.T) {
 	r, mark := open(t, t.TempDir()), newMark()
 	first := start(t, r, Cmd{Args: family(mark)})
-	old := leashPid(r)
+	old := watchdogPid(r)
 	syscall.Kill(old, syscall.SIGKILL)
-	eventually(t, "the old leash is gone", func() bool { return !runs(old) })
+	eventually(t, "the old watchdog is gone", func() bool { return !runs(old) })
 	second := start(t, r, Cmd{Args: family(mark)})
-	eventually(t, "a new leash runs", func() bool { pid := leashPid(r); return pid != 0 && pid != old && runs(pid) })
+	eventually(t, "a new watchdog runs", func() bool {
+		pid := watchdogPid(r)
+		return pid != 0 && pid != old && runs(pid)
+	})
 	for _, c := range []*Child{first, second} {
 		select {
 		case <-c.Done():
-			t.Error("a child ended with the old leash")
+			t.Error("a child ended with the old watchdog")
 		default:
 		}
 	}
-	// The new leash has the child of the old one.
+	// The new watchdog has the child of the old one.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := r.leash.close(ctx); err != nil {
+	if err := r.watchdog.close(ctx); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []*Child{first, second} {
@@ -230,7 +233,7 @@ func TestLeashIsReplaced(t *testing.T) {
 }
 
 // TestRunOnDeath checks that the death command of a host runs when the host is killed, and not when
-// it ends in good order. Unlike the leash, its command handles signals.
+// it ends in good order. Unlike the watchdog, its command handles signals.
 func TestRunOnDeath(t *testing.T) {
 	for mode, want := range map[string]bool{"death": true, "orderly": false} {
 		dir := t.TempDir()
@@ -238,7 +241,7 @@ func TestRunOnDeath(t *testing.T) {
 		host.Wait()
 		io.Copy(io.Discard, out)
 		if !want {
-			if files, _ := filepath.Glob(filepath.Join(dir, "[fs]*")); len(files) > 0 { // its leash has ended before it
+			if files, _ := filepath.Glob(filepath.Join(dir, "[fs]*")); len(files) > 0 { // its watchdog ended before it
 				t.Errorf("run was %v", files)
 			}
 			continue
@@ -255,10 +258,10 @@ func TestRunOnDeath(t *testing.T) {
 	}
 }
 
-func TestLeashIgnoresSignals(t *testing.T) {
+func TestWatchdogIgnoresSignals(t *testing.T) {
 	r := open(t, "")
 	c := start(t, r, Cmd{Args: []string{"cat"}, StdinPipe: true})
-	pid := leashPid(r)
+	pid := watchdogPid(r)
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
 		syscall.Kill(pid, sig)
 	}
@@ -266,7 +269,7 @@ func TestLeashIgnoresSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !runs(pid) {
-		t.Error("a signal ended the leash")
+		t.Error("a signal ended the watchdog")
 	}
 }
 
@@ -308,13 +311,13 @@ func readNumber(t *testing.T, from *bufio.Reader) int {
 	return n
 }
 
-func leashPid(r *Register) int {
-	r.leash.mu.Lock()
-	defer r.leash.mu.Unlock()
-	if r.leash.shell == nil {
+func watchdogPid(r *Register) int {
+	r.watchdog.mu.Lock()
+	defer r.watchdog.mu.Unlock()
+	if r.watchdog.shell == nil {
 		return 0
 	}
-	return r.leash.shell.cmd.Process.Pid
+	return r.watchdog.shell.cmd.Process.Pid
 }
 
 func runs(pid int) bool {

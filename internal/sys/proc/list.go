@@ -76,7 +76,7 @@ func unlist(path string) error {
 }
 
 // sweepList removes the entries of processes that have ended. A missed one does no harm: its
-// process is nobody's ancestor.
+// process is not an ancestor of any.
 func sweepList(folder string) {
 	files, err := os.ReadDir(folder)
 	if err != nil {

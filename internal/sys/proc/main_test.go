@@ -63,10 +63,10 @@ func runHost(mode, dir, mark string) error {
 	cmd := Cmd{Args: family(mark), Stdout: os.Stderr}
 	switch mode {
 	case "busy": // until it is killed
-		if err := r.leash.add(1 << 30); err != nil { // this group does not exist; adding it starts the leash
+		if err := r.watchdog.add(1 << 30); err != nil { // this group does not exist; adding it starts the watchdog
 			return err
 		}
-		fmt.Println(r.leash.shell.cmd.Process.Pid)
+		fmt.Println(r.watchdog.shell.cmd.Process.Pid)
 		for {
 			c, err := r.Start(cmd)
 			if err != nil {
@@ -100,7 +100,7 @@ func runHost(mode, dir, mark string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(r.leash.shell.cmd.Process.Pid)
+		fmt.Println(r.watchdog.shell.cmd.Process.Pid)
 		fmt.Println(c.Pid())
 		select {}
 	}
@@ -121,10 +121,10 @@ func runHost(mode, dir, mark string) error {
 	if mode == "recorded" {
 		die()
 	}
-	if err := r.leash.add(c.pid); err != nil {
+	if err := r.watchdog.add(c.pid); err != nil {
 		return err
 	}
-	if mode == "leashed" {
+	if mode == "guarded" {
 		die()
 	}
 	c.open()

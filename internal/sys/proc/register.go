@@ -40,10 +40,10 @@ var ErrClosed = errors.New("the register is closed")
 // Register starts the children of one host and keeps their records. Its methods may be called from
 // any goroutine.
 type Register struct {
-	dir   string
-	alive *filelock.Lock
-	entry string // its file in a list; "" if it is not listed
-	leash leash
+	dir      string
+	alive    *filelock.Lock
+	entry    string // its file in a list; "" if it is not listed
+	watchdog watchdog
 
 	mu       sync.Mutex
 	children map[*Child]struct{}
@@ -57,7 +57,7 @@ type Register struct {
 // Open opens a register with the given folder, which it creates if needed. The folder must belong
 // to this host alone. For the folder of a running host it returns [filelock.ErrHeld]. The remains
 // of a dead host must be ended with [EndStrays] first. With an empty dir there are no records, and
-// children have only a leash. This is for a program that runs a command or two and ends.
+// children have only a watchdog. This is for a program that runs a command or two and ends.
 func Open(dir string) (*Register, error) {
 	r := &Register{dir: dir, children: map[*Child]struct{}{}}
 	if dir == "" {
@@ -115,7 +115,7 @@ func (r *Register) Start(cmd Cmd) (*Child, error) {
 		return nil, err
 	}
 	if err := r.admit(c); err != nil {
-		r.leash.remove(c.pid)
+		r.watchdog.remove(c.pid)
 		c.abandon()
 		r.erase(c)
 		return nil, fmt.Errorf("start a child: %w", err)
@@ -155,16 +155,16 @@ func (c *Child) Finish(ctx context.Context, ladder Ladder) (Exit, error) {
 
 // RunOnDeath sets a command that runs if the host dies before [Register.Close], after the groups of
 // its children are killed. The command consists of absolute paths and gets no environment, input or
-// output. It does not run if the leash is killed together with the host.
+// output. It does not run if the watchdog is killed together with the host.
 func (r *Register) RunOnDeath(command ...string) error {
-	if err := r.leash.runOnDeath(command); err != nil {
+	if err := r.watchdog.runOnDeath(command); err != nil {
 		return fmt.Errorf("set the command for the death of the host: %w", err)
 	}
 	return nil
 }
 
-// Close kills every running child, waits for their end, ends the leash and releases the folder. ctx
-// limits the wait; the children get SIGKILL in any case. Close may be called more than once.
+// Close kills every running child, waits for their end, ends the watchdog and releases the folder.
+// ctx limits the wait; the children get SIGKILL in any case. Close may be called more than once.
 func (r *Register) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -183,7 +183,7 @@ func (r *Register) Close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("process %d: %w", c.pid, err))
 		}
 	}
-	errs = append(errs, r.leash.close(ctx))
+	errs = append(errs, r.watchdog.close(ctx))
 	if r.unlisted() {
 		errs = append(errs, unlist(r.entry))
 		disown()
@@ -207,7 +207,7 @@ func (r *Register) unlisted() bool {
 	return first
 }
 
-// admit records the child and puts it on the leash while it waits at the gate.
+// admit records the child and gives its group to the watchdog while it waits at the gate.
 func (r *Register) admit(c *Child) error {
 	if r.dir != "" {
 		start, err := StartTime(c.pid)
@@ -220,7 +220,7 @@ func (r *Register) admit(c *Child) error {
 			return fmt.Errorf("write its record: %w", err)
 		}
 	}
-	return r.leash.add(c.pid)
+	return r.watchdog.add(c.pid)
 }
 
 // abandon ends a child at the gate that must not run. The child exits when the gate is closed.

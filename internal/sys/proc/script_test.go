@@ -19,7 +19,7 @@ func TestScriptsInOtherShells(t *testing.T) {
 		}
 		t.Run(shell[0], func(t *testing.T) {
 			t.Run("gate", func(t *testing.T) { gateIn(t, shell) })
-			t.Run("leash", func(t *testing.T) { leashIn(t, shell) })
+			t.Run("watchdog", func(t *testing.T) { watchdogIn(t, shell) })
 		})
 	}
 }
@@ -44,7 +44,7 @@ func gateIn(t *testing.T, shell []string) {
 	}
 }
 
-func leashIn(t *testing.T, shell []string) {
+func watchdogIn(t *testing.T, shell []string) {
 	group := func() *exec.Cmd {
 		cmd := exec.Command("sleep", "1000")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -59,10 +59,11 @@ func leashIn(t *testing.T, shell []string) {
 		"+" + strconv.Itoa(third.Process.Pid), "-" + strconv.Itoa(second.Process.Pid)} {
 		lines.WriteString(line + "\n")
 	}
-	leash := exec.Command(shell[0], append(shell[1:len(shell):len(shell)], "-c", leashScript, "cadre-leash")...)
-	leash.Env = []string{}
-	leash.Stdin = strings.NewReader(lines.String())
-	if out, err := leash.CombinedOutput(); err != nil || string(out) != "ready\n" {
+	args := append(shell[1:len(shell):len(shell)], "-c", watchdogScript, "cadre-watchdog")
+	watchdog := exec.Command(shell[0], args...)
+	watchdog.Env = []string{}
+	watchdog.Stdin = strings.NewReader(lines.String())
+	if out, err := watchdog.CombinedOutput(); err != nil || string(out) != "ready\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
 	first.Wait()

@@ -182,8 +182,8 @@ func TestHolderOf(t *testing.T) {
 	}
 
 	host, out := startHost(t, "orphans", t.TempDir(), newMark())
-	var leash, child int
-	if _, err := fmt.Fscan(out, &leash, &child); err != nil {
+	var watchdog, child int
+	if _, err := fmt.Fscan(out, &watchdog, &child); err != nil {
 		t.Fatal(err)
 	}
 	alive := filepath.Join(host.Args[1], AliveFile)

@@ -32,7 +32,7 @@ func (l Ladder) withDefaults() Ladder {
 }
 
 // Stop ends the child: it closes its standard input, then sends SIGTERM to the whole group, then
-// SIGKILL. Each step is only taken if the one before did not suffice. Stop returns when the child
+// SIGKILL. Each step is taken only if the one before did not suffice. Stop returns when the child
 // has ended. When ctx ends, Stop sends SIGKILL at once; it never returns without SIGKILL while the
 // child is running. It may be called more than once, also concurrently.
 func (c *Child) Stop(ctx context.Context, ladder Ladder) error {

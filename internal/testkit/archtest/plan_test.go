@@ -282,7 +282,7 @@ var bans = []ban{
 		because: "the contract is for journals on a disk, in memory and elsewhere"},
 	{imports: []string{"os/exec"},
 		but: []string{"internal/sys/proc", "internal/agent/agenttest"},
-		because: "no process outlives its host: proc starts children with a group, a record and a leash; it also " +
+		because: "no process outlives its host: proc starts children with a group, a record and a watchdog; it also " +
 			"starts hosts in the background, which do outlive the process that started them"},
 	{imports: []string{"net"},
 		but: []string{"internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex",

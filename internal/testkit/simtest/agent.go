@@ -112,7 +112,7 @@ func (s *service) end(err error) {
 			close(s.updates)
 		})
 	}
-	if s.on.of.alive { // otherwise its leash ends the session
+	if s.on.of.alive { // otherwise its watchdog ends the session
 		s.on.slots = slices.DeleteFunc(slices.Clone(s.on.slots), func(other *slot) bool { return other == s.slot })
 	}
 }

@@ -45,7 +45,7 @@ func (w *world) boot(place int) {
 	w.start(func() { h.live(ctx) })
 }
 
-// crash kills the host of a place. A little later its leash ends its sessions, and another host
+// crash kills the host of a place. A little later its watchdog ends its sessions, and another host
 // starts.
 func (w *world) crash(place int, again time.Duration) {
 	h := w.hosts[place]
