@@ -10,7 +10,7 @@
 // never existed.
 //
 //	        protocol                    model                                        present
-//	line ─▶ sieve ─▶ decode ─▶ tools ─▶ correlate ─▶ reduce ─▶ settle ─▶ record ─┬─▶ notices, supplements
+//	line ─▶ filter ▶ decode ─▶ tools ─▶ correlate ─▶ reduce ─▶ settle ─▶ record ─┬─▶ notices, supplements
 //	bytes   of use?  blocks,   a team's call with    what is   what the          └─▶ state, JSON Patches
 //	                 letters   call?    its result   known     state lacks
 //

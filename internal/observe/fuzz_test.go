@@ -120,8 +120,8 @@ func shown(t *testing.T, s *present.TeamState) string {
 	return string(data)
 }
 
-// FuzzSift checks that a skipped line does not concern a team when it is decoded all the same.
-func FuzzSift(f *testing.F) {
+// FuzzFilter checks that a skipped line does not concern a team when it is decoded all the same.
+func FuzzFilter(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
 		line = bytes.TrimSpace(line)
@@ -129,7 +129,7 @@ func FuzzSift(f *testing.F) {
 			bytes.IndexByte(line, '\n') >= 0 {
 			return // no program escapes a tool's name or a key
 		}
-		s := protocol.NewSieve(func(string) bool { return false })
+		s := protocol.NewFilter(func(string) bool { return false })
 		if s.Worth(line, false) {
 			return
 		}

@@ -126,12 +126,13 @@ func TestPhase52Recognizer(t *testing.T) {
 			if is && protocol.CategoryOf(c.tool) != c.category {
 				t.Errorf("category %s", protocol.CategoryOf(c.tool))
 			}
-			// The sieve must not skip it, nor anything that is worth a warning.
+			// The filter must not skip it, nor anything that is worth a warning.
 			line := fmt.Sprintf(
 				`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":%q,"input":%s}]}}`,
 				c.tool, cmp.Or(c.input, "{}"))
-			if s := protocol.NewSieve(func(string) bool { return false }); (is || c.warns) && !s.Worth([]byte(line), false) {
-				t.Error("the line is passed over")
+			f := protocol.NewFilter(func(string) bool { return false })
+			if (is || c.warns) && !f.Worth([]byte(line), false) {
+				t.Error("the line is skipped")
 			}
 		})
 	}

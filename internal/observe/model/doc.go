@@ -11,7 +11,7 @@
 //   - cast (speaker.go) knows who speaks: the lead, a teammate with its own stream or a chain of
 //     nameless files, or a subagent, which is not in the team.
 //   - correlation (correlate.go) matches calls and results, in whatever order they arrive.
-//   - subject (subject.go, epoch.go, requests.go) is the observed team: its name, its lead, its
+//   - subject (subject.go, lifetime.go, requests.go) is the observed team: its name, its lead, its
 //     beginning and end, with a board of tasks, a roster of members, a mailbag, and a ledger of
 //     usage.
 //   - chronicle (chronicle.go) has the team's state and the record under construction; settle.go

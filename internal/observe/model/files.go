@@ -74,7 +74,7 @@ func (w *Watcher) takeEntry(name string, n *protocol.FileNote, at stamp) {
 // existing entries again.
 func (w *Watcher) isNew(what string, n *protocol.FileNote) bool {
 	// An earlier team may have had an equal entry.
-	return w.once(protocol.Hash(fmt.Sprint(what, w.team.epoch.Before, " ", n.To, " ", n.Key)))
+	return w.once(protocol.Hash(fmt.Sprint(what, w.team.lifetime.Before, " ", n.To, " ", n.Key)))
 }
 
 // takeDelivered marks a message that waited in an inbox as delivered.
@@ -115,10 +115,10 @@ func (s *subject) configured(n *protocol.FileNote, at stamp) {
 		s.found(n.Team, c.LeadSession, "", created, c.Description)
 	case !s.called(n.Team):
 		return
-	case s.epoch.LeadSession == "" && c.LeadSession != "":
+	case s.lifetime.LeadSession == "" && c.LeadSession != "":
 		s.led(c.LeadSession, "", created)
 	}
-	s.epoch.Created = c.CreatedAt
+	s.lifetime.Created = c.CreatedAt
 	listed := map[string]bool{}
 	for _, m := range c.Members {
 		listed[m.Name] = true
@@ -155,7 +155,7 @@ func (s *subject) configured(n *protocol.FileNote, at stamp) {
 	s.cast.news = true
 }
 
-// whole finds out what was removed while nobody observed.
+// whole finds out what was removed while no observer ran.
 func (s *subject) whole(w *protocol.Whole, at stamp) {
 	if w.Tasks != nil {
 		there := make(map[string]bool, len(w.Tasks))

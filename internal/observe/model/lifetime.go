@@ -15,8 +15,8 @@ import (
 // The time of its beginning decides which team began last, so it does not matter which is read
 // first.
 
-// epoch is the part of one team's life that is not in its state.
-type epoch struct {
+// lifetime is the part of one team's life that is not in its state.
+type lifetime struct {
 	// Name is the name by which the team's agents know it; "" while it is unknown, because the
 	// restored data does not say it.
 	Name        string `json:"name,omitempty"`
@@ -39,7 +39,7 @@ func (s *subject) leads(session, source string) bool {
 	if !s.here() {
 		return false
 	}
-	e := &s.epoch
+	e := &s.lifetime
 	switch {
 	case session != "" && (e.LeadSession == session || implicit(session) == e.Name):
 		return true
@@ -53,7 +53,7 @@ func (s *subject) leads(session, source string) bool {
 // of its own, or another team of that name. A session that has its team from its start had no
 // other.
 func (s *subject) precedes(at stamp) bool {
-	e := &s.epoch
+	e := &s.lifetime
 	return s.here() && at.At < min(e.Created, e.Founded.At) && e.Name != implicit(e.LeadSession)
 }
 
@@ -76,11 +76,11 @@ func (s *subject) joins(by speaker, at stamp, source string) bool {
 		}
 		s.found(by.Team, "", "", at, "")
 	}
-	if by.Side && s.epoch.Within == "" {
-		s.epoch.Within = by.Session
+	if by.Side && s.lifetime.Within == "" {
+		s.lifetime.Within = by.Session
 	}
-	if s.epoch.Mate == "" {
-		s.epoch.Mate = by.Session
+	if s.lifetime.Mate == "" {
+		s.lifetime.Mate = by.Session
 	}
 	if p := s.roster.at(by.Member); p != nil && !p.Joined.V {
 		p.Joined.learn(true, at)
@@ -101,13 +101,13 @@ func (s *subject) found(name, session, source string, at stamp, goal string) {
 		s.settle(s.recordID("last"), s.lead(), at)
 		s.ended(s.recordID("end"), at, fmt.Sprintf("%s began after it", name))
 	}
-	before := s.epoch.Before
+	before := s.lifetime.Before
 	if s.state != nil {
 		before++
 	}
 	s.state, s.placed, s.mailed = &team.State{}, 0, 0
 	s.board, s.roster, s.mail = newBoard(), newRoster(), newMailbag()
-	s.epoch = epoch{Name: name, LeadSession: session, LeadSource: source, Founded: at, Gone: s.epoch.Gone,
+	s.lifetime = lifetime{Name: name, LeadSession: session, LeadSource: source, Founded: at, Gone: s.lifetime.Gone,
 		Before: before}
 	id := s.options.ID
 	if id == "" || before > 0 {
@@ -151,13 +151,13 @@ func word(name string) string {
 // wanted reports whether a team of that name that existed at that time may be observed. It must not
 // have ended since.
 func (s *subject) wanted(name string, at stamp) bool {
-	gone, past := s.epoch.Gone[name]
+	gone, past := s.lifetime.Gone[name]
 	return (s.options.Of == "" || s.options.Of == name) && !(past && at.before(gone))
 }
 
 // succeeds reports whether a team that the session created at that time replaces the observed one.
 func (s *subject) succeeds(name, session string, at stamp) bool {
-	e := &s.epoch
+	e := &s.lifetime
 	switch _, past := e.Gone[name]; {
 	case s.strangeLead(session):
 	case e.Name == "", session == "":
@@ -170,17 +170,17 @@ func (s *subject) succeeds(name, session string, at stamp) bool {
 	return e.Founded.before(at)
 }
 
-// strangeLead reports whether a session leads another team than the observed one, if of the latter
-// only the session of its teammates is known.
+// strangeLead reports whether a session leads another team than the observed one. It answers only
+// while the session of the observed team's teammates is all that is known of that team's sessions.
 func (s *subject) strangeLead(session string) bool {
-	e := &s.epoch
+	e := &s.lifetime
 	return e.Name == "" && e.LeadSession == "" && e.Within != "" && session != "" && session != e.Within
 }
 
 // recreated reports whether a config.json with the observed team's name belongs to another team.
-// That team was created after the observed one was removed, while nobody observed.
+// That team was created after the observed one was removed, while no observer ran.
 func (s *subject) recreated(name, session string, created team.Time) bool {
-	e := &s.epoch
+	e := &s.lifetime
 	switch {
 	case name != e.Name, created == 0, name == implicit(session):
 		return false
@@ -192,13 +192,13 @@ func (s *subject) recreated(name, session string, created team.Time) bool {
 
 // past records a team that began before the observed one.
 func (s *subject) past(name string, began stamp) {
-	if _, known := s.epoch.Gone[name]; !known && s.options.Of == "" {
-		s.warn("team %s began before the observed team %s and is ignored", name, s.epoch.Name)
-		s.epoch.gone(name, began)
+	if _, known := s.lifetime.Gone[name]; !known && s.options.Of == "" {
+		s.warn("team %s began before the observed team %s and is ignored", name, s.lifetime.Name)
+		s.lifetime.gone(name, began)
 	}
 }
 
-func (e *epoch) gone(name string, since stamp) {
+func (e *lifetime) gone(name string, since stamp) {
 	if e.Gone == nil {
 		e.Gone = map[string]stamp{}
 	}
@@ -218,7 +218,7 @@ func (s *subject) ended(id string, at stamp, reason string) {
 			one.Before = one.most()
 		}
 	}
-	s.epoch.gone(s.epoch.Name, at)
+	s.lifetime.gone(s.lifetime.Name, at)
 	s.commit(id, s.lead(), at)
 	s.board, s.roster = newBoard(), newRoster()
 }
@@ -226,7 +226,7 @@ func (s *subject) ended(id string, at stamp, reason string) {
 // strange reports whether a teammate belongs to another team than the observed one. That team may
 // have begun later.
 func (s *subject) strange(by speaker) bool {
-	e := &s.epoch
+	e := &s.lifetime
 	_, past := e.Gone[by.Team]
 	switch {
 	case !s.here() || past:
@@ -240,15 +240,15 @@ func (s *subject) strange(by speaker) bool {
 
 // older reports whether at is before the beginning of the team, if their clocks can be compared.
 func (s *subject) older(at stamp, source string) bool {
-	return at.before(s.epoch.Founded) &&
-		(s.epoch.Before > 0 || s.cast.timed(source) && s.cast.timed(s.epoch.LeadSource))
+	return at.before(s.lifetime.Founded) &&
+		(s.lifetime.Before > 0 || s.cast.timed(source) && s.cast.timed(s.lifetime.LeadSource))
 }
 
 // led records the session that leads the team, of which only teammates were known so far.
 func (s *subject) led(session, source string, at stamp) {
-	s.epoch.LeadSession, s.epoch.LeadSource = session, source
-	if at.before(s.epoch.Founded) {
-		s.epoch.Founded = at
+	s.lifetime.LeadSession, s.lifetime.LeadSource = session, source
+	if at.before(s.lifetime.Founded) {
+		s.lifetime.Founded = at
 	}
 	s.emit(&team.MemberDescribed{Member: s.lead(), Session: session})
 	s.unbilled = true

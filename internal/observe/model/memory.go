@@ -18,7 +18,7 @@ type memory struct {
 	Agent     string              `json:"agent,omitempty"`
 	Seq       int64               `json:"seq"`
 	State     json.RawMessage     `json:"state,omitempty"`
-	Epoch     epoch               `json:"epoch"`
+	Lifetime  lifetime            `json:"epoch"`
 	Board     *board              `json:"board"`
 	Roster    *roster             `json:"roster"`
 	Mail      *mailbag            `json:"mail"`
@@ -51,8 +51,8 @@ var ErrOther = errors.New("it belongs to another observation")
 // results, and ids that were counted already. A watcher restored from it continues as if nothing
 // had happened.
 func (w *Watcher) Save() ([]byte, error) {
-	m := memory{V: memoryVersion, Epoch: w.team.epoch, Board: w.team.board, Roster: w.team.roster, Mail: w.team.mail,
-		Calls: w.correlation.calls, Early: w.correlation.early,
+	m := memory{V: memoryVersion, Lifetime: w.team.lifetime, Board: w.team.board, Roster: w.team.roster,
+		Mail: w.team.mail, Calls: w.correlation.calls, Early: w.correlation.early,
 		Sessions: w.cast.sessions, Order: w.cast.order, Sides: w.cast.sides, SideOrder: w.cast.sideOrder,
 		Sources: w.cast.sources, Spent: w.team.spent, Held: w.held, Lines: w.team.lines, Counts: w.Counts()}
 	if w.team.state != nil {
@@ -66,7 +66,7 @@ func (w *Watcher) Save() ([]byte, error) {
 	for _, h := range w.correlation.done.inOrder() {
 		m.Done = binary.LittleEndian.AppendUint64(m.Done, h)
 	}
-	for _, h := range w.sieve.Ignored() {
+	for _, h := range w.filter.Ignored() {
 		m.Foreign = binary.LittleEndian.AppendUint64(m.Foreign, h)
 	}
 	return json.Marshal(m)
@@ -86,7 +86,7 @@ func Restore(options Options, recorded Recorded, saved []byte, newer *team.State
 	if newer != nil && (have == nil || newer.Seq() != have.Seq() || newer.Team().ID != have.Team().ID) {
 		w.team.adopt(newer)
 	}
-	if of := options.Of; of != "" && w.team.state != nil && w.team.epoch.Name != "" && w.team.epoch.Name != of {
+	if of := options.Of; of != "" && w.team.state != nil && w.team.lifetime.Name != "" && w.team.lifetime.Name != of {
 		return nil, ErrOther
 	}
 	return w, nil
@@ -113,7 +113,7 @@ func (w *Watcher) restore(saved []byte) error {
 		}
 		w.team.state = s
 	}
-	w.team.epoch, w.team.board, w.team.roster, w.team.mail = m.Epoch, m.Board, m.Roster, m.Mail
+	w.team.lifetime, w.team.board, w.team.roster, w.team.mail = m.Lifetime, m.Board, m.Roster, m.Mail
 	whole(&w.team.board.Tasks)
 	whole(&w.team.roster.People)
 	made(&w.team.roster.Spawns)
@@ -127,7 +127,7 @@ func (w *Watcher) restore(saved []byte) error {
 	}
 	w.correlation.restore(&m)
 	for at := 0; at+8 <= len(m.Foreign); at += 8 {
-		w.sieve.Ignore(binary.LittleEndian.Uint64(m.Foreign[at:]))
+		w.filter.Ignore(binary.LittleEndian.Uint64(m.Foreign[at:]))
 	}
 	w.held, w.team.lines, w.counts = m.Held, m.Lines, m.Counts
 	w.counts.Duplicates = 0 // the correlation counts them
@@ -224,7 +224,7 @@ func Known(options Options, recorded Recorded, name string, led bool, members []
 	s := w.team
 	s.found(name, "", "", stamp{At: now}, "")
 	if led {
-		s.epoch.LeadSource = anySource
+		s.lifetime.LeadSource = anySource
 		s.events[0].(*team.TeamCreated).Lead.Session = unknownSession
 	}
 	for _, m := range members {

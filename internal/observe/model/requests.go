@@ -54,21 +54,21 @@ func askedOf(request string) string {
 }
 
 func (s *subject) broadcast(actor string, out *protocol.Outcome, body, summary string) {
-	everybody := out.Recipient
-	if everybody == nil {
+	recipients := out.Recipient
+	if recipients == nil {
 		for _, name := range append([]string{s.lead()}, s.roster.joined()...) {
 			if p := s.roster.People[name]; name != actor && (p == nil || p.end() == "") {
-				everybody = append(everybody, name)
+				recipients = append(recipients, name)
 			}
 		}
 	}
 	var fresh []string
-	for _, name := range everybody {
+	for _, name := range recipients {
 		if s.mail.sent(actor, name, body) {
 			fresh = append(fresh, name)
 		}
 	}
-	if len(fresh) > 0 || len(everybody) == 0 {
+	if len(fresh) > 0 || len(recipients) == 0 {
 		s.send(&team.Message{From: actor, To: "*", Recipients: fresh, Type: team.TypeBroadcast, Body: body,
 			Summary: summary})
 	}

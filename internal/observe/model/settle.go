@@ -18,7 +18,7 @@ func (s *subject) settle(id, actor string, at stamp) {
 		clear(s.roster.dirty)
 		return
 	}
-	if t := s.epoch.Name; t != "" && !s.founding() && s.state.Team().Observed == unnamed && t != unnamed &&
+	if t := s.lifetime.Name; t != "" && !s.founding() && s.state.Team().Observed == unnamed && t != unnamed &&
 		s.options.Name != unnamed {
 		s.emit(&team.MemberDescribed{Member: s.lead(), Team: t})
 	}

@@ -13,12 +13,12 @@ import (
 type subject struct {
 	chronicle
 	ledger
-	options Options
-	cast    *cast
-	epoch   epoch
-	board   *board
-	roster  *roster
-	mail    *mailbag
+	options  Options
+	cast     *cast
+	lifetime lifetime
+	board    *board
+	roster   *roster
+	mail     *mailbag
 }
 
 func newSubject(options Options, who *cast, recorded Recorded) *subject {
@@ -42,19 +42,19 @@ func (s *subject) isMember(name string) bool { return name == s.lead() || s.rost
 // called reports whether name is the team's name among its agents. If that is unknown, the first
 // name seen becomes it. "" always matches.
 func (s *subject) called(name string) bool {
-	if s.epoch.Name == "" {
-		s.epoch.Name = name
+	if s.lifetime.Name == "" {
+		s.lifetime.Name = name
 	}
-	return name == "" || name == s.epoch.Name
+	return name == "" || name == s.lifetime.Name
 }
 
 // session returns the observed session: the lead's, or that of the first teammate that was seen; ""
 // if no line has named it.
 func (s *subject) session() string {
 	if lead, _ := s.state.Member(s.lead()); lead.Session != unknownSession {
-		return cmp.Or(lead.Session, s.epoch.Mate)
+		return cmp.Or(lead.Session, s.lifetime.Mate)
 	}
-	return s.epoch.Mate
+	return s.lifetime.Mate
 }
 
 // created processes a TeamCreate.
@@ -71,7 +71,7 @@ func (s *subject) created(f *fact, out *protocol.Outcome) {
 		s.found(name, f.Call.By.Session, f.Call.Source, f.Result.At, in.Description)
 	case s.strangeLead(f.Call.By.Session):
 		s.past(name, f.Result.At)
-	case s.called(name) && s.epoch.LeadSession == "" && s.epoch.LeadSource == "":
+	case s.called(name) && s.lifetime.LeadSession == "" && s.lifetime.LeadSource == "":
 		s.led(f.Call.By.Session, f.Call.Source, f.Result.At)
 	case !s.called(name):
 		s.past(name, f.Result.At)
@@ -95,15 +95,15 @@ func (s *subject) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcom
 	case own && s.wanted(of, f.Result.At) && (!s.here() || s.succeeds(of, f.Call.By.Session, f.Result.At)):
 		s.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
 	case s.here() && (s.leads(f.Call.By.Session, f.Call.Source) || f.Call.By.Session != "" &&
-		f.Call.By.Session == s.epoch.Within):
+		f.Call.By.Session == s.lifetime.Within):
 		if s.precedes(f.Result.At) {
 			return
 		}
 		if !s.called(of) {
-			s.warn("%s was spawned into %s, but %s is observed", name, of, s.epoch.Name)
+			s.warn("%s was spawned into %s, but %s is observed", name, of, s.lifetime.Name)
 			return
 		}
-		if s.epoch.LeadSession == "" && f.Call.By.Member == "" {
+		if s.lifetime.LeadSession == "" && f.Call.By.Member == "" {
 			s.led(f.Call.By.Session, f.Call.Source, f.Result.At)
 		}
 	case s.here() && f.Call.By.Member != "": // a teammate spawns another one
@@ -135,27 +135,27 @@ func (s *subject) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcom
 func (s *subject) adopt(now *team.State) {
 	if s.state == nil || s.state.Team().ID != now.Team().ID {
 		s.board, s.roster, s.mail = newBoard(), newRoster(), newMailbag()
-		before := s.epoch.Before
+		before := s.lifetime.Before
 		if s.state != nil {
 			before++
 		}
-		s.epoch = epoch{Gone: s.epoch.Gone, Before: before}
+		s.lifetime = lifetime{Gone: s.lifetime.Gone, Before: before}
 	}
 	s.state, s.placed = now, placed(now)
 	lead, _ := now.Member(now.Team().Lead)
 	switch {
 	case lead.Session == unknownSession:
-		s.epoch.LeadSource = anySource
-	case s.epoch.LeadSession == "":
-		s.epoch.LeadSession = lead.Session
+		s.lifetime.LeadSource = anySource
+	case s.lifetime.LeadSession == "":
+		s.lifetime.LeadSession = lead.Session
 	}
-	if s.epoch.Name == "" {
-		s.epoch.Name = cmp.Or(now.Team().Observed, now.Team().Name)
+	if s.lifetime.Name == "" {
+		s.lifetime.Name = cmp.Or(now.Team().Observed, now.Team().Name)
 	}
-	if s.epoch.Name == unnamed {
-		s.epoch.Name = ""
+	if s.lifetime.Name == unnamed {
+		s.lifetime.Name = ""
 	}
-	s.epoch.Founded = stamp{At: now.Team().CreatedAt}
+	s.lifetime.Founded = stamp{At: now.Team().CreatedAt}
 	for n := 1; n <= s.placed; n++ {
 		if t, ok := now.Task(fmt.Sprint(n)); ok && !skipped(t) {
 			s.board.adopt(&t)

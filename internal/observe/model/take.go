@@ -15,10 +15,10 @@ func (w *Watcher) take(name string, src *source, m *protocol.Line, now team.Time
 	at := src.stamp(m.At, now, w.team.lines)
 	if m.Sub { // a subagent's tasks and messages are not the team's
 		for _, u := range m.Uses {
-			w.sieve.Ignore(protocol.Hash(u.ID))
+			w.filter.Ignore(protocol.Hash(u.ID))
 		}
 		for _, r := range m.Results {
-			w.sieve.Ignore(protocol.Hash(r.ID))
+			w.filter.Ignore(protocol.Hash(r.ID))
 		}
 		return
 	}
@@ -74,7 +74,7 @@ func (w *Watcher) use(name string, src *source, m *protocol.Line, u protocol.Use
 		is = false
 	}
 	if !is {
-		w.sieve.Ignore(protocol.Hash(u.ID))
+		w.filter.Ignore(protocol.Hash(u.ID))
 		if why != "" {
 			w.team.warn("%s: %s", name, why)
 			if protocol.CategoryOf(u.Name) == "" {
@@ -188,7 +188,7 @@ func (w *Watcher) creates(session string) bool {
 }
 
 func (w *Watcher) result(r *result, now team.Time) {
-	if w.sieve.Ignores(protocol.Hash(r.ID)) {
+	if w.filter.Ignores(protocol.Hash(r.ID)) {
 		return
 	}
 	c, ok := w.correlation.result(r, now)

@@ -85,7 +85,7 @@ func (s *subject) pays(id string, one *spent) bool {
 	if one.Member == "" {
 		return s.leads(id, "")
 	}
-	return one.Team == "" || one.Team == s.epoch.Name
+	return one.Team == "" || one.Team == s.lifetime.Name
 }
 
 // account emits the usage of the team's sessions beyond what is in its state.

@@ -70,7 +70,7 @@ type Watcher struct {
 	maxLine     int
 	team        *subject
 	cast        *cast
-	sieve       *protocol.Sieve
+	filter      *protocol.Filter
 	correlation *correlation
 	held        []fact
 	dropping    bool // held facts are being dropped
@@ -85,7 +85,7 @@ func New(options Options, recorded Recorded) *Watcher {
 	c := newCorrelation(options.TTL)
 	who := newCast(&c.done)
 	return &Watcher{maxLine: options.MaxLine, team: newSubject(options, who, recorded), cast: who, correlation: c,
-		sieve: protocol.NewSieve(who.initialized)}
+		filter: protocol.NewFilter(who.initialized)}
 }
 
 // Introduce tells who writes the lines of a source, if the lines do not say so: the stream of a
@@ -125,12 +125,12 @@ func (w *Watcher) Line(name string, line []byte, now team.Time) Report {
 	case len(line) == 0:
 	case broken != nil:
 		*broken++
-		if w.sieve.Worth(line, len(src.Arms) > 0) {
+		if w.filter.Worth(line, len(src.Arms) > 0) {
 			w.gap(name, src, why.loss, now)
 		} else {
 			w.team.warn("%s: %s", name, why.harmless)
 		}
-	case w.sieve.Worth(line, len(src.Arms) > 0):
+	case w.filter.Worth(line, len(src.Arms) > 0):
 		w.read(name, src, line, now)
 	}
 	return w.report()

@@ -5,22 +5,24 @@ import (
 	"slices"
 )
 
-// Sieve finds the lines that may concern a team: about ten of a thousand lines of an agent's
+// Filter finds the lines that may concern a team: about ten of a thousand lines of an agent's
 // stream. It looks at some bytes of a line and decodes no JSON, so skipping a line costs about as
 // much as finding its end. In doubt, a line is worth decoding.
-type Sieve struct {
+type Filter struct {
 	// initialized reports whether a session has already sent its init, which is repeated with every
 	// turn.
 	initialized func(session string) bool
 	foreign     [1 << 10]uint64 // hashes of tool uses that do not belong to a team, indexed by hash
 }
 
-// NewSieve returns a sieve that has seen no lines.
-func NewSieve(initialized func(session string) bool) *Sieve { return &Sieve{initialized: initialized} }
+// NewFilter returns a filter that has seen no lines.
+func NewFilter(initialized func(session string) bool) *Filter {
+	return &Filter{initialized: initialized}
+}
 
 // Worth reports whether a line may concern a team. next says that the source's next message
 // matters, whatever its content.
-func (s *Sieve) Worth(line []byte, next bool) bool {
+func (s *Filter) Worth(line []byte, next bool) bool {
 	kind, rest := Head(line)
 	switch string(kind) {
 	case "": // the type is not the first field: a transcript, or another order
@@ -98,7 +100,7 @@ func text(p, in []byte) (value, rest []byte) {
 
 // uses reports whether a line has a tool_use that may belong to a team. It records the others, so
 // that their results are skipped as well.
-func (s *Sieve) uses(line []byte) bool {
+func (s *Filter) uses(line []byte) bool {
 	for {
 		at := bytes.Index(line, toolUse)
 		if at < 0 {
@@ -120,7 +122,7 @@ func (s *Sieve) uses(line []byte) bool {
 
 // results reports whether a line has tool results, and whether one of them may belong to a team's
 // call, which may still follow.
-func (s *Sieve) results(line []byte) (some, worth bool) {
+func (s *Filter) results(line []byte) (some, worth bool) {
 	for {
 		at := bytes.Index(line, toolUseID)
 		if at < 0 {
@@ -139,17 +141,17 @@ func (s *Sieve) results(line []byte) (some, worth bool) {
 }
 
 // Ignore records that a tool use does not belong to a team, so that its result is skipped.
-func (s *Sieve) Ignore(h uint64) { s.foreign[h%uint64(len(s.foreign))] = h }
+func (s *Filter) Ignore(h uint64) { s.foreign[h%uint64(len(s.foreign))] = h }
 
-func (s *Sieve) Ignores(h uint64) bool { return s.foreign[h%uint64(len(s.foreign))] == h }
+func (s *Filter) Ignores(h uint64) bool { return s.foreign[h%uint64(len(s.foreign))] == h }
 
 // Ignored returns the hashes of the ignored tool uses.
-func (s *Sieve) Ignored() []uint64 {
+func (s *Filter) Ignored() []uint64 {
 	return slices.DeleteFunc(slices.Clone(s.foreign[:]), func(h uint64) bool { return h == 0 })
 }
 
 // repeats reports whether the init on the line is not the first of its session.
-func (s *Sieve) repeats(line []byte) bool {
+func (s *Filter) repeats(line []byte) bool {
 	at := bytes.Index(line, sessionID)
 	if at < 0 {
 		return false

@@ -147,7 +147,7 @@ func (o *Observer) Gap(source, reason string, now team.Time) (seen observe.Seen)
 }
 
 // End records that a source has no more lines, because the program at its other end has exited. A
-// session that waits for input keeps its status, because somebody may continue it.
+// session that waits for input keeps its status, because it may be continued.
 func (o *Observer) End(source string, now team.Time) (seen observe.Seen) {
 	switch {
 	case o.s == nil || !o.member().Status.Running():

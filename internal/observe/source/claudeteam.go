@@ -31,7 +31,7 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 		}
 		return err
 	}
-	var s scribe
+	var s noteWriter
 	for at, change := range t.Follow(ctx) {
 		if ctx.Err() != nil {
 			return nil
@@ -56,14 +56,14 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 	return nil
 }
 
-// scribe turns the changes from a follower into notes, in order.
-type scribe struct {
+// noteWriter turns the changes from a follower into notes, in order.
+type noteWriter struct {
 	n      int64 // number of changes so far
 	roster projection.Config
 }
 
 // note returns the note for a change, and whether it has news.
-func (s *scribe) note(at time.Time, change teamfiles.Change) (note protocol.FileNote, news bool) {
+func (s *noteWriter) note(at time.Time, change teamfiles.Change) (note protocol.FileNote, news bool) {
 	s.n++
 	note = protocol.FileNote{At: team.Time(at.UnixMilli()), N: s.n}
 	if s.enlist(change) {
@@ -92,7 +92,7 @@ func (s *scribe) note(at time.Time, change teamfiles.Change) (note protocol.File
 }
 
 // enlist applies a change to the roster, and reports whether it was new.
-func (s *scribe) enlist(change teamfiles.Change) bool {
+func (s *noteWriter) enlist(change teamfiles.Change) bool {
 	switch c := change.(type) {
 	case *teamfiles.TeamSeen:
 		s.roster = c.Config

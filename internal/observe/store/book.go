@@ -82,7 +82,7 @@ func (b *Book) state(ctx context.Context) (s *team.State, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rep.View(func(now *team.State) { s = now }) // nobody changes it after the replica is closed
+	rep.View(func(now *team.State) { s = now }) // it does not change after the replica is closed
 	return s, rep.Close()
 }
 
