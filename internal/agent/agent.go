@@ -128,8 +128,8 @@ type Spec struct {
 	// session's total cost
 	Spent int64
 	Dir   string // where the session works
-	// Where returns the directory for a task's command, for an agent that runs commands. It keeps
-	// others away from there until done is called. nil means Dir.
+	// Where returns the directory for a task's command, for an agent that runs commands. Others
+	// wait for that directory until done is called. nil means Dir.
 	Where   func(ctx context.Context, task team.Task) (dir string, done func(), err error)
 	Scratch string   // path of a folder for its own files; the session makes it, and its host removes it
 	Env     []string // added to the environment
@@ -199,8 +199,8 @@ type Tool struct {
 // ToolServerName is the name that agents have for the MCP server of the team's tools.
 const ToolServerName = "cadre"
 
-// Nobody is the answer to an agent that asks a person at its own terminal.
-const Nobody = "Nobody sits at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
+// NoPerson is the answer to an agent that asks a person at its own terminal.
+const NoPerson = "No person is at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
 
 // Team is a session's access to its team, always as its member.
 type Team interface {

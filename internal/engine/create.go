@@ -43,7 +43,7 @@ func (e *Engine) CreateLed(ctx context.Context, name, dir string) error {
 	if err == nil {
 		err = e.Create(name, []team.Command{Command(team.User, body)})
 	}
-	if team.CodeOf(err) == team.Taken { // somebody was faster
+	if team.CodeOf(err) == team.Taken { // another process was faster
 		return nil
 	}
 	return err

@@ -31,8 +31,8 @@ func (r Runner) Committing(ctx context.Context) Runner {
 	return named
 }
 
-// Ours returns the runner with cadre as the author and the committer, for commits that are nobody's
-// work.
+// Ours returns the runner with cadre as the author and the committer, for commits that are no
+// member's work.
 func (r Runner) Ours() Runner {
 	return r.With("GIT_AUTHOR_NAME="+ourName, "GIT_AUTHOR_EMAIL="+ourMail, "GIT_COMMITTER_NAME="+ourName,
 		"GIT_COMMITTER_EMAIL="+ourMail)

@@ -20,8 +20,8 @@ const (
 	// suspicion is how long a command runs before the guard checks whether git waits for a pipe.
 	// Most commands have ended by then, so the check costs them nothing.
 	suspicion = time.Second
-	// certainty is how long git has to wait for the same pipe: a pipe with an active writer blocks
-	// nobody.
+	// certainty is how long git has to wait for the same pipe: a pipe with an active writer does
+	// not block git.
 	certainty = 200 * time.Millisecond
 	// asking bounds how long git may take to say whether a folder is ignored. It may wait for the
 	// same pipe.
@@ -190,7 +190,7 @@ func linked(file string) []string {
 }
 
 // pipes returns the named pipes below a folder, except in a repository's folder. Sockets and
-// devices block nobody: opening a socket fails, and opening a device does not wait.
+// devices do not block: opening a socket fails, and opening a device does not wait.
 func pipes(ctx context.Context, dir string) (found []string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -12,9 +12,13 @@
 //	git ──────┼─ another exit status ───▶ [Refusal]: git has answered, and the answer is no
 //	 ▲        ├─ a lock is held ────────▶ waits for the holder, then [LockedError], which names the file
 //	 └─again──┘
-//	          ├─ it waits for a pipe ───▶ [BlockedError], which names it: somebody put it in the place of a file that git reads. Linux reports for which pipe
-//	          │                           git waits; elsewhere, a slow command is suspected if there is a pipe that git would open
-//	          └─ anything else ─────────▶ another error: the answer is unknown. A signal, the end of the context, or of the command's time, which the error names
+//	          ├─ it waits for a pipe ───▶ [BlockedError], which names it
+//	          └─ anything else ─────────▶ another error: the answer is unknown
+//
+// A pipe in the place of a file that git reads would make git wait for ever. Linux reports for
+// which pipe git waits. Elsewhere, a slow command is suspected if there is a pipe that git would
+// open. The other errors are a signal, the end of the context, and the end of the command's time,
+// which the error names.
 //
 // # Guarantees
 //

@@ -229,7 +229,7 @@ func candidates(text string) []string {
 			}
 		}
 	}
-	for rest := text; ; { // a folder that nobody knows may be the one where the command runs
+	for rest := text; ; { // an unknown folder may be the one where the command runs
 		_, after, more := strings.Cut(rest, "*/")
 		if !more {
 			break

@@ -27,8 +27,8 @@ type Runner struct {
 type Verdict struct {
 	Rejected bool
 	Feedback string // the reason, worded for the agent that has to act on it; only with Rejected
-	// a hook answered {"continue": false}: the teammate is to stop, so it is not kept working even
-	// if it is idle
+	// a hook answered {"continue": false}: the teammate is to stop, so no hook keeps it working
+	// when it goes idle
 	Stop   bool
 	Reason string   // the reason that this hook gave, may be empty
 	Notes  []string // for the log: hooks that failed, timed out or were skipped
@@ -36,8 +36,8 @@ type Verdict struct {
 }
 
 // Run runs every hook for the event, one after the other, in the project's folder. The error is
-// ctx's, or reports an event that is not valid. A failure of a hook never is an error: it becomes a
-// note in the verdict, and counts as allowed.
+// ctx's, or reports an event that is not valid. A failed hook is not an error: it becomes a note in
+// the verdict, and counts as allowed.
 func (r *Runner) Run(ctx context.Context, event Event) (Verdict, error) {
 	var v Verdict
 	check := Hook{Event: event.Name, Command: "any"}

@@ -77,8 +77,8 @@ func (t Trust) Trusted(config *Config) (bool, error) {
 	return file.Projects[config.Dir].Digest == e.Digest, nil
 }
 
-// Untrusted returns the events for which hooks of the project in dir do not run because nobody
-// trusts them, in the order of [Events]. off reports whether a hook is switched off.
+// Untrusted returns the events for which hooks of the project in dir do not run because the user
+// does not trust them, in the order of [Events]. off reports whether a hook is switched off.
 func (t Trust) Untrusted(dir string, off func(id string) bool) ([]string, error) {
 	config, err := loadProject(dir)
 	if err != nil {

@@ -234,7 +234,7 @@ func (s *slot) where(ctx context.Context, task team.Task) (dir string, done func
 	if err != nil {
 		return "", nil, err
 	}
-	if m.Dir == "" { // nobody works in a worktree, so all work is in the team's directory
+	if m.Dir == "" { // no member works in a worktree, so all work is in the team's directory
 		m.Dir = s.host.Replica.Team().Dir
 	}
 	return m.Dir, done, nil

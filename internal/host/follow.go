@@ -24,7 +24,7 @@ type turn struct {
 	task     string          // that the turn is for, even when it is completed; "" for none
 	mail     []team.Message  // that it got since the last turn ended
 	pending  string          // what it said at the end of the turn before the reminder of its task
-	nudged   map[string]bool // claims that it was reminded of
+	reminded map[string]bool // claims that it was reminded of
 	working  bool            // the session was given a task, and no turn has ended since
 	ended    bool            // no turn runs, and nothing that starts one was given since
 	closes   bool            // the end of the turn is being recorded
@@ -124,7 +124,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// occupation returns what the member is doing: what its agent says, else its task.
+// occupation returns what the member is doing, in its agent's words, or else its task.
 func (s *slot) occupation(summary string) string {
 	if held := s.held(); summary == "" && len(held) > 0 {
 		summary = "task " + held[0].Called() + ": " + held[0].Subject
@@ -262,7 +262,7 @@ func (s *slot) endTurn(u agent.TurnEnded) {
 		}
 	})
 	replaced := full || renews // the next session continues the tasks that it holds
-	if !replaced && !u.Interrupted && s.nudge(text) {
+	if !replaced && !u.Interrupted && s.remindHeld(text) {
 		return
 	}
 	s.giveReport(text)
@@ -285,8 +285,7 @@ func (s *slot) endTurn(u agent.TurnEnded) {
 	}
 }
 
-// settleMail records that the turn has ended, and which messages that were on their way in it have
-// arrived.
+// settleMail records that the turn has ended, and which messages arrived with it.
 func (s *slot) settleMail(u agent.TurnEnded) {
 	shows, good := false, u.Problem == nil && !u.Interrupted
 	s.update(func(t *turn) { // before others learn that it is idle
@@ -348,9 +347,9 @@ func (s *slot) trouble(p agent.Problem) {
 	s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: s.wordsOf(p)})
 }
 
-// nudge reminds a session that ended its turn of the task that it holds, once per claim. It reports
-// whether it did.
-func (s *slot) nudge(text string) bool {
+// remindHeld reminds a session that ended its turn of the task that it holds, once per claim. It
+// reports whether it did.
+func (s *slot) remindHeld(text string) bool {
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
 		m, _ := st.Member(s.member)
@@ -362,11 +361,11 @@ func (s *slot) nudge(text string) bool {
 		claim := claimOf(t)
 		first := false
 		s.update(func(turn *turn) {
-			if turn.nudged == nil {
-				turn.nudged = map[string]bool{}
+			if turn.reminded == nil {
+				turn.reminded = map[string]bool{}
 			}
-			if first = !turn.nudged[claim]; first {
-				turn.nudged[claim] = true
+			if first = !turn.reminded[claim]; first {
+				turn.reminded[claim] = true
 				if text != "" {
 					turn.pending = text
 				}
@@ -376,7 +375,7 @@ func (s *slot) nudge(text string) bool {
 			continue
 		}
 		select {
-		case s.gifts <- team.Want{Kind: wantNudge, Request: t.ID}:
+		case s.gifts <- team.Want{Kind: wantReminder, Request: t.ID}:
 			return true
 		default:
 		}

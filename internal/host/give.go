@@ -20,9 +20,9 @@ import (
 // opening is the id of a session's first prompt.
 const opening = "opening"
 
-// wantNudge reminds the session of the task Request, which it still holds. The slot itself creates
-// it.
-const wantNudge team.WantKind = "nudge"
+// wantReminder reminds the session of the task Request, which it still holds. The slot itself
+// creates it.
+const wantReminder team.WantKind = "reminder"
 
 // wantTask tells the session of the task Request, which its member holds and it does not know of.
 // The slot itself creates it.
@@ -76,11 +76,11 @@ func (s *slot) deliver(ctx context.Context, session agent.Session, now agent.Acc
 			}
 		case wantTask:
 			s.deliverTask(ctx, session, id, w.Request)
-		case wantNudge:
+		case wantReminder:
 			var text string
 			s.host.Replica.View(func(st *team.State) {
 				task, _ := st.Task(w.Request)
-				text = prompts.Nudge(st, task)
+				text = prompts.Reminder(st, task)
 			})
 			if !s.hand(ctx, session, agent.Prompt{ID: id, Text: text}, w.Kind) {
 				s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
@@ -294,8 +294,7 @@ func (s *slot) deliverWork(ctx context.Context, session agent.Session, id, text 
 		s.know(team.Task{ID: task, Fence: fence})
 		var work string
 		s.host.Replica.View(func(st *team.State) {
-			// Somebody may have completed, deleted or released it since. Then there is nothing to
-			// say.
+			// It may have been completed, deleted or released since. Then there is nothing to say.
 			if t, _ := st.Task(task); t.Status == team.InProgress && t.Owner == s.member && t.Fence == fence {
 				work = prompts.Work(st, task)
 			}

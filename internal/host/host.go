@@ -1,10 +1,11 @@
-// Package host runs the sessions of the members whose lease it holds: one loop does what the team wants.
+// Package host runs the sessions of the members whose lease it holds: one loop fulfils the wants of
+// the team.
 //
 // # Authority
 //
-// A host decides nothing about the team. It asks the state what is wanted, does it, and reports
-// what happened as commands. One goroutine, [Host.Run], owns the slots. Each slot has a goroutine
-// that reads its session's updates, and at most one that gives it mail.
+// A host decides nothing about the team. It takes the wants from the state, fulfils them, and
+// reports the results as commands. One goroutine, [Host.Run], owns the slots. Each slot has a
+// goroutine that reads its session's updates, and at most one that gives it mail.
 //
 // # A slot
 //
@@ -201,7 +202,7 @@ func reap(ctx context.Context, dir string, log func(string)) error {
 	}
 	strays, err := proc.EndStrays(ctx, dir)
 	for _, stray := range strays {
-		log(fmt.Sprintf("ended what a dead host had left running for %s: process %d", stray.Member, stray.Pid))
+		log(fmt.Sprintf("ended process %[2]d, which a dead host had left running for %[1]s", stray.Member, stray.Pid))
 	}
 	if errors.Is(err, filelock.ErrHeld) {
 		return nil
@@ -251,7 +252,7 @@ func New(o Options) *Host {
 	return h
 }
 
-// Run does what the team wants until ctx ends, the team has ended, or with UntilIdle no session is
+// Run fulfils the team's wants until ctx ends, the team has ended, or with UntilIdle no session is
 // left. It returns nil when ctx is cancelled, and otherwise why it could not continue.
 func (h *Host) Run(ctx context.Context) error {
 	defer close(h.over)
@@ -299,7 +300,7 @@ func (h *Host) Run(ctx context.Context) error {
 	return errors.Join(failure, h.leave(out, why))
 }
 
-// watch signals changes of the team after seq. It merges a change into a signal that nobody has
+// watch signals changes of the team after seq. It merges a change into a signal that was not
 // received yet.
 func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 	for {
@@ -319,7 +320,7 @@ func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 	}
 }
 
-// reconcile does what is wanted now. It returns when to look again even if nothing changes, and
+// reconcile fulfils the present wants. It returns when to look again even if nothing changes, and
 // whether the host has a reason to stay.
 func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, err error) {
 	r := h.survey()
@@ -389,7 +390,7 @@ func (h *Host) survey() *round {
 	return r
 }
 
-// fulfil does what a want asks for, or starts it.
+// fulfil fulfils a want, or starts to.
 func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 	var m team.Member
 	if found := r.member(w.Member); found != nil {
@@ -526,7 +527,7 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return nil
 		}
 		if err := h.Machine.Hosts.Clear(ctx, m.Host); err != nil {
-			h.Log(fmt.Sprintf("what the dead host of %s left cannot be ended yet: %v", m.Name, err))
+			h.Log(fmt.Sprintf("the processes that the dead host of %s left cannot be ended yet: %v", m.Name, err))
 			return nil // the lease stays with the dead host until it can
 		}
 	}
@@ -545,7 +546,7 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 
 // do sends a command as the host, from any goroutine. A refusal does not fail the host: the state
 // has changed, and the next look shows how. A command that comes after the end of its member or
-// team is not worth a line.
+// team is not logged.
 func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 	_, err := h.send(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: inWords(body)})
 	if code := team.CodeOf(err); code != "" {
@@ -590,8 +591,8 @@ func (h *Host) vacate(s *slot) {
 	}
 }
 
-// hasten shortens the friendly end of a session when Hurry or Kill says so. It returns when ctx has
-// ended.
+// hasten shortens the time that a session has to end by itself when Hurry or Kill is closed. It
+// returns when ctx has ended.
 func (h *Host) hasten(ctx context.Context, cancel func()) {
 	defer cancel()
 	select {
@@ -634,7 +635,7 @@ func (h *Host) leave(ctx context.Context, why string) error {
 		}
 	}
 	if err := h.tracer.settle(ctx, ""); err != nil {
-		h.Log("what tasks did is not recorded: " + err.Error())
+		h.Log("the work of tasks is not recorded: " + err.Error())
 	}
 	h.tracer.close(ctx)
 	var mine []team.Member

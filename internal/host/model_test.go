@@ -177,9 +177,9 @@ func TestTheLastText(t *testing.T) {
 	}
 }
 
-// TestNudge: a member that ends a turn while it holds a task is reminded of the task, once per
-// claim. If no agent leads, the task then fails.
-func TestNudge(t *testing.T) {
+// TestReminder checks that a member which ends a turn while it holds a task is reminded of it, once
+// per claim. If no agent leads, the task then fails.
+func TestReminder(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	ann := next(t, modelled(s))

@@ -120,7 +120,7 @@ func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.B
 	before := map[string]string{}
 	if !own {
 		if base.Unknown != "" {
-			w.Left = []string{"what was changed in " + dir + " (the state before the team is not known: " +
+			w.Left = []string{"the changes in " + dir + " (the state before the team is unknown: " +
 				base.Unknown + ")"}
 			return nil
 		}
@@ -177,11 +177,11 @@ func (s *slot) save(ctx context.Context) (SavedWork, error) {
 		if ctx.Err() != nil {
 			return w, err
 		}
-		s.host.Log("the changes of " + s.member + " cannot be told: " + err.Error())
+		s.host.Log("the changes of " + s.member + " cannot be determined: " + err.Error())
 	}
 	before, there, err := s.host.Machine.Saved.Read(s.member)
 	if err != nil {
-		s.host.Log("what was saved before for " + s.member + " cannot be read and is passed over: " + err.Error())
+		s.host.Log("what was saved before for " + s.member + " cannot be read and is skipped: " + err.Error())
 	} else if there && before.Task != w.Task {
 		if _, err := before.record(ctx, s.host.sends(s.lease), s.host.Replica); err != nil {
 			return w, err
@@ -237,7 +237,7 @@ func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task te
 		dir, own = filepath.Join(teamDir, worktrees, m.Name), true
 	}
 	if err := w.edits(ctx, procs, t.Base, teamDir, dir, own); err != nil {
-		return fmt.Errorf("what %s has done of task %s cannot be told: %w", m.Name, task.ID, err)
+		return fmt.Errorf("the unfinished work of %s on task %s cannot be determined: %w", m.Name, task.ID, err)
 	}
 	return w.keep(ctx, byUser(rep), rep, savedFolder(teamDir))
 }
@@ -278,7 +278,7 @@ func (s *slot) leased() (leased bool) {
 }
 
 // record records the work with its task. It reports whether the work is not needed any more:
-// somebody else may hold the task by now, and may return it to the queue.
+// another member may hold the task by now, and may return it to the queue.
 func (w SavedWork) record(ctx context.Context, do sender, rep *replica.Replica) (done bool, err error) {
 	if w.Task == "" {
 		return true, nil
@@ -415,7 +415,7 @@ func (s *slot) requeueTasks(ctx context.Context, reason string) bool {
 	for _, t := range held {
 		if err := s.host.do(ctx, &team.ReleaseTask{Task: t.ID, Member: s.member, Fence: t.Fence, Reason: reason},
 			s.lease); err != nil {
-			s.host.Log("task " + t.ID + " was not given back: " + err.Error())
+			s.host.Log("task " + t.ID + " was not returned to the queue: " + err.Error())
 			done = false
 		}
 	}
@@ -427,7 +427,7 @@ func (s *slot) requeueTasks(ctx context.Context, reason string) bool {
 func (h *Host) keepSaved(ctx context.Context, member string, as sender) error {
 	w, there, err := h.Machine.Saved.Read(member)
 	if err != nil {
-		h.Log("what was saved for " + member + " cannot be read and is passed over: " + err.Error())
+		h.Log("what was saved for " + member + " cannot be read and is skipped: " + err.Error())
 	}
 	if err != nil || !there {
 		return nil

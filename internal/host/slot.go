@@ -298,7 +298,7 @@ func (s *slot) takeRole(spec *agent.Spec, m team.Member, dir string) error {
 	role, ok, err := s.host.Role(dir, m.Role)
 	if err != nil {
 		return &agent.Problem{Kind: agent.ProblemMissing,
-			Text: fmt.Sprintf("the role of %s cannot be known: %v", m.Name, err)}
+			Text: fmt.Sprintf("the role of %s cannot be read: %v", m.Name, err)}
 	}
 	if !ok {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"cadre/internal/agent/tools"
 )
 
-// served are the team's tools for a session of ours. Mail comes with their results, and is then not
+// served serves the team's tools to a session of ours. Mail that comes with their results is not
 // given in a prompt again. They are also served on a unix socket for agents that want a program as
 // their MCP server: cadre mcp connects the two.
 type served struct {

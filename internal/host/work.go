@@ -73,7 +73,7 @@ func (h *Host) settle(member string) {
 	ctx, cancel := context.WithTimeout(context.Background(), workTime)
 	defer cancel()
 	if err := h.tracer.settle(ctx, member); err != nil {
-		h.Log("what the tasks of " + member + " did is not recorded: " + err.Error())
+		h.Log("the work of the tasks of " + member + " is not recorded: " + err.Error())
 	}
 }
 
@@ -167,10 +167,10 @@ func (h *Host) keepWork(m team.Member) {
 
 func notKept(p worktree.Place, member string, err error) error {
 	if locked := (*git.LockedError)(nil); errors.As(err, &locked) {
-		return fmt.Errorf("what %s did cannot be put on its branch: %w", member, err)
+		return fmt.Errorf("the work of %s cannot be committed to its branch: %w", member, err)
 	}
-	return fmt.Errorf("what %s did cannot be put on its branch: %w; move %s elsewhere, or remove it, and try again",
-		member, err, p.Dir)
+	return fmt.Errorf("the work of %s cannot be committed to its branch: %w; move %s elsewhere, or remove it, "+
+		"and try again", member, err, p.Dir)
 }
 
 // isolates says why no member can have a worktree of its own.
@@ -235,7 +235,7 @@ func KeepWork(ctx context.Context, dir, project string, log func(string)) error 
 		}
 		kept, err := worktree.Leave(ctx, procs, path, branch, workOf(e.Name(), filepath.Base(dir)))
 		if broken := (*worktree.BrokenError)(nil); errors.As(err, &broken) {
-			log(fmt.Sprintf("what %s did cannot be put on its branch: %v", e.Name(), err))
+			log(fmt.Sprintf("the work of %s cannot be committed to its branch: %v", e.Name(), err))
 			continue
 		}
 		if err != nil {

@@ -115,8 +115,8 @@ func (h Home) Running() string { return filepath.Join(h.teams(), proc.ListFolder
 // Trust returns the file that says which projects' hooks may run.
 func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
 
-// owns returns damage if the journal in a team's folder belongs to another team: somebody put its
-// files there.
+// owns returns damage if the journal in a team's folder belongs to another team, whose files were
+// copied there.
 func owns(j *filejournal.Journal, dir string) error {
 	name := filepath.Base(dir)
 	id, _, _ := strings.Cut(j.ID(), restoredMark)
@@ -200,7 +200,7 @@ func (h Home) found(t team.Team, records [][]byte) (dir string, err error) {
 	if err := makeFolder(h.teams()); err != nil {
 		return "", err
 	}
-	// Names of teams contain no dot, so nobody takes the folder for a team before it is complete.
+	// Names of teams contain no dot, so the folder does not count as a team before it is complete.
 	making, err := os.MkdirTemp(h.teams(), newMark)
 	if err != nil {
 		return "", fmt.Errorf("create team %s: %w", t.Name, err)

@@ -52,8 +52,8 @@ func (h Home) DropRemoved(id string) error {
 	return nil
 }
 
-// removed returns the path of a team's record. The id may come from somebody else's checkpoint, so
-// ok is false for an invalid one.
+// removed returns the path of a team's record. The id may come from a foreign checkpoint, so ok is
+// false for an invalid one.
 func (h Home) removed(id string) (path string, ok bool) {
 	if id == "." || id == "" || filepath.Base(id) != id || !filepath.IsLocal(id) {
 		return "", false

@@ -168,9 +168,9 @@ func (h Home) Own(ref string) (string, error) {
 	return h.own(ref, func(k Known) bool { return k.Err != nil || k.lost() && !k.Team.Ended() })
 }
 
-// Sure is Own for the removal of a team. A team counts in any state if its directory does not exist:
-// that may be the project under its former path, and nobody else can be meant. An observed team
-// counts, because it belongs to no project and its name is unique in the home.
+// Sure is Own for the removal of a team. A team counts in any state if its directory does not
+// exist: that may be the project under its former path, and no other team can be meant. An observed
+// team counts, because it belongs to no project and its name is unique in the home.
 func (h Home) Sure(ref string) (string, error) {
 	return h.own(ref, func(k Known) bool { return k.Err != nil || k.Team.Observed != "" || k.lost() })
 }
@@ -281,8 +281,8 @@ func isFolder(dir string) (bool, error) {
 	case err != nil:
 		return false, err
 	case info.Mode().Type() == fs.ModeSymlink:
-		return false, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a link, and a team is in a folder of "+
-			"its own home; to use the team where it is, set CADRE_HOME", dir)}
+		return false, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a link, but a team must be in a "+
+			"folder of its own home; to use the team where it is, set CADRE_HOME", dir)}
 	case !info.IsDir():
 		return false, notAFolder(dir, info.Mode())
 	}

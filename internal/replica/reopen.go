@@ -76,7 +76,7 @@ func (rep *Replica) records(ctx context.Context, after int64) iter.Seq2[journal.
 func (rep *Replica) reopen(ctx context.Context, broken journal.Journal) error {
 	rep.reopening.Lock()
 	defer rep.reopening.Unlock()
-	if rep.current() != broken { // somebody was faster
+	if rep.current() != broken { // another call was faster
 		return nil
 	}
 	j, err := rep.opts.Reopen(ctx)

@@ -230,8 +230,8 @@ func (rep *Replica) Await(ctx context.Context, after int64) error {
 	return nil
 }
 
-// Settle records what is overdue. What this replica may not record, somebody else will: it logs an
-// error, and returns only the end of ctx.
+// Settle records what is overdue. It logs a refusal, because another process records what this
+// replica may not. It returns only the end of ctx.
 func (rep *Replica) Settle(ctx context.Context) error {
 	if err := rep.settle(ctx); err != nil && ctx.Err() == nil {
 		rep.log(err.Error())
@@ -357,7 +357,7 @@ func (rep *Replica) repeated(ctx context.Context, seq int64) (Receipt, error) {
 	for r, err := range rep.Read(ctx, seq-1) {
 		return Receipt{Record: r, Repeated: true}, err
 	}
-	return Receipt{}, fmt.Errorf("record %d of the team is gone", seq)
+	return Receipt{}, fmt.Errorf("record %d of the team cannot be read any more", seq)
 }
 
 // snapshot saves the state if that is due. Its failure does not fail a command: the history has

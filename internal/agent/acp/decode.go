@@ -156,8 +156,8 @@ func (t *tool) whole(status sdk.ToolCallStatus) bool {
 	return t.Kind != "" || len(t.Input) > 0
 }
 
-// permission returns what the agent asks permission for. aside reports that it asks about something
-// else than the tool in use, such as a folder outside the project.
+// permission returns what the agent asks permission for. aside reports that the question is not
+// about the tool in use but, for example, about a folder outside the project.
 func (d *decoder) permission(r sdk.RequestPermissionRequest) (name, text string, aside bool) {
 	about := tool{Kind: value(r.ToolCall.Kind), Title: value(r.ToolCall.Title)}
 	if t := d.tools[r.ToolCall.ToolCallId]; t != nil {
@@ -273,7 +273,7 @@ func rename(in map[string]any, to string, from ...string) {
 	}
 }
 
-// looks are the tools that change nothing. If the gate allows them, nobody is asked.
+// looks are the tools that change nothing. If the gate allows them, they need no permission.
 var looks = []string{"Read", "Grep", "Glob", "LS", "TodoRead", "TodoWrite", "Skill"}
 
 // contentOf returns the text of a tool's result.

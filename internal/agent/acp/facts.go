@@ -31,7 +31,7 @@ type facts struct {
 
 	midTurn midTurn
 	memory  memory
-	// modeless: what it does without asking cannot be changed.
+	// modeless says that the agent has no modes: what it does without asking cannot be changed.
 	modeless bool
 	// mode returns the agent's name for the mode in which it does by itself exactly what it may; ""
 	// for its initial mode. While the gate applies, this has to be a mode in which nothing that the
@@ -51,7 +51,7 @@ type facts struct {
 	load func(session string, env []string) (id string, wait time.Duration)
 	// name returns the team's name for the session, for load.
 	name func(id string) string
-	// aside: it reports errors on standard error, by means of prepare.
+	// aside says that it reports errors on standard error, by means of prepare.
 	aside bool
 	// noise is the beginning of texts in which the agent speaks about itself rather than for the
 	// model.

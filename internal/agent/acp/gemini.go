@@ -34,7 +34,8 @@ var gemini = facts{
 	ungated: func() string {
 		if found, _ := filepath.Glob(filepath.Join(geminiPolicies(), "*.toml")); len(found) > 0 {
 			return "the policies of this machine in " + geminiPolicies() +
-				" keep gemini from taking any other, without which nothing can be forbidden it; give the work to another agent"
+				" keep gemini from taking another policy, and without one cadre can forbid it nothing; " +
+				"give the work to another agent"
 		}
 		return ""
 	},
@@ -46,7 +47,7 @@ var gemini = facts{
 	noise:   "[MODE_UPDATE]",
 	names:   map[string]string{"WriteTodos": "TodoWrite"},
 	mcp: func(title string) (server, tool string) {
-		if rest, ok := strings.CutPrefix(title, "mcp_"); ok { // in what is told of a tool that failed at once
+		if rest, ok := strings.CutPrefix(title, "mcp_"); ok { // in the report of a tool that failed at once
 			server, tool, _ = strings.Cut(rest, "_")
 			return server, tool
 		}

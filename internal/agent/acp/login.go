@@ -31,7 +31,7 @@ func (a Agent) Remedy(kind agent.ProblemKind) string {
 	if f := a.facts; f.howToLog != "" {
 		return agent.Remedy(kind, f.install, f.howToLog)
 	}
-	return agent.Remedy(kind, "install the program, or name another one", "see what its makers say of that")
+	return agent.Remedy(kind, "install the program, or name another one", "see its documentation for how to log in")
 }
 
 // CheckLogin reads the agent's own files and variables.

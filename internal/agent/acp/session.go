@@ -252,7 +252,7 @@ func (s *session) fail(err error) error {
 	gone := s.ctx.Err() != nil
 	s.child.Kill()
 	go s.watch()
-	for range s.updates { // nobody reads them
+	for range s.updates { // they are not needed any more
 	}
 	words := wordsOf(err)
 	if gone {

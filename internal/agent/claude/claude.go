@@ -20,7 +20,7 @@
 //
 // The program loads the settings, CLAUDE.md, MCP servers, hooks and skills of the project and of
 // the user as always. Its own tools for messages between agents and for task lists are off. The
-// team's tools have the same names, and a model that took the wrong one would talk to nobody.
+// team's tools have the same names, and a message sent with the wrong one would reach no member.
 //
 // Source of the protocol: recorded from Claude Code 2.1.197 and 2.1.329.
 package claude

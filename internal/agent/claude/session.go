@@ -348,7 +348,7 @@ func (s *session) permission(id string, r request) {
 	}
 	switch r.ToolName {
 	case "AskUserQuestion":
-		deny(agent.Nobody)
+		deny(agent.NoPerson)
 	case "EnterPlanMode":
 		allow()
 	case exitPlan:

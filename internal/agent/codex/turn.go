@@ -112,7 +112,7 @@ func (s *session) client(p agent.Prompt) string {
 	return fmt.Sprintf("%d/%s", s.spec.Incarnation, p.ID)
 }
 
-// say sends an update. When the program has ended, it drops an update that nobody takes.
+// say sends an update. When the program has ended, it drops an update that is not taken.
 func (s *session) say(u agent.Update) {
 	select {
 	case s.updates <- u:
@@ -419,7 +419,7 @@ func (s *session) asked(w *wire, m rpc) {
 	case questions:
 		answers := object{}
 		for _, q := range r.ids {
-			answers[q] = object{"answers": []string{agent.Nobody}}
+			answers[q] = object{"answers": []string{agent.NoPerson}}
 		}
 		answer(object{"answers": answers})
 	case elicitation:

@@ -39,7 +39,7 @@ type refused struct {
 // decoded returns the message in a text, or the error answer if it has none.
 func decoded(text []byte) (m message, broken json.RawMessage) {
 	if !json.Valid(text) {
-		return m, refusal(nil, parseError, "not a JSON-RPC message: it is no JSON")
+		return m, refusal(nil, parseError, "not a JSON-RPC message: it is not JSON")
 	}
 	err := json.Unmarshal(text, &m)
 	id := m.ID
@@ -138,7 +138,7 @@ func readParams(text json.RawMessage) (p params, err error) {
 		err = errors.Join(json.Unmarshal(p.Meta, &p.said), json.Unmarshal(p.Meta, &p.beside))
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		err = fmt.Errorf("%s is a %s, which it cannot be", cmp.Or(wrong.Field, "params"), wrong.Value)
+		err = fmt.Errorf("%s cannot be a %s", cmp.Or(wrong.Field, "params"), wrong.Value)
 	}
 	return p, err
 }

@@ -180,7 +180,7 @@ func (s *server) serve(ctx context.Context, m message) (any, *refused) {
 		text, failed := guarded(ctx, s.tools, p.Name, p.Arguments)
 		return called{result: also, Content: []content{{"text", text}}, IsError: failed}, nil
 	}
-	return nil, &refused{Code: methodNotFound, Message: fmt.Sprintf("there is no method %q", m.Method)}
+	return nil, &refused{Code: methodNotFound, Message: fmt.Sprintf("unknown method %q", m.Method)}
 }
 
 func (s *server) greet(client string) (instructions string) {

@@ -3,8 +3,8 @@
 //
 // # Authority
 //
-// A member whose plan waits for approval, and one that asks before it acts, may read without asking
-// anybody. This package says which commands only read. It allows nothing itself: [Found.Concerns]
+// A member whose plan waits for approval, and one that asks before it acts, may read without
+// asking. This package says which commands only read. It allows nothing itself: [Found.Concerns]
 // matches what the team or the user denies or wants to be asked about, and the team's core decides.
 //
 // # What it accepts

@@ -47,7 +47,7 @@ func (l *looker) repository(from string) (*repository, bool) {
 	}
 }
 
-// linked returns the repository of a linked worktree. Anybody could have written the file that
+// linked returns the repository of a linked worktree. A member could have written the file that
 // names its folder, so that folder must name the worktree in turn.
 func (l *looker) linked(top, link string) (*repository, bool) {
 	dir, ok := namedBy(link, "gitdir: ", top)

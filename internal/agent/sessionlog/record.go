@@ -13,7 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Parts of a text are logged together, when there is enough of them or the first one is old enough.
+// Parts of a text are logged together, once there are enough of them or the first one is old
+// enough.
 const (
 	enoughText = 2 << 10
 	oldEnough  = 100 * time.Millisecond

@@ -1,9 +1,9 @@
-// Package sessionlog keeps what the session of a member shows, for those who watch it.
+// Package sessionlog logs what the session of a member shows, for people who watch it.
 //
 // # Authority
 //
 // It has authority over a team's folder of session logs and nothing else. A log is not history: it
-// is in no journal, is not fsynced, and has bounded length. Nothing decides anything from it.
+// is in no journal, is not fsynced, and has bounded length. No decision depends on it.
 //
 // # Files
 //
@@ -18,8 +18,8 @@
 // # Guarantees
 //
 //   - A log takes at most two segments of [SegmentSize] each, and one entry more.
-//   - Any number of viewers in any process read at their own pace. A viewer that hangs holds nobody
-//     up.
+//   - Any number of viewers in any process read at their own pace. A viewer that hangs does not
+//     delay the others or the session.
 //   - A viewer gets every entry that is still kept, in order. In place of entries that are not kept
 //     any more, it gets one of kind [Lost] with their number.
 package sessionlog

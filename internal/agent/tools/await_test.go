@@ -149,7 +149,7 @@ func TestStatusDoesNotWait(t *testing.T) {
 		}
 		return text
 	}
-	if text := call(); !strings.HasPrefix(text, "Nothing was waited for: nobody else does anything") {
+	if text := call(); !strings.HasPrefix(text, "You did not wait: no other member is working") {
 		t.Error(text)
 	}
 	b.do(team.User, &team.SpawnMember{Name: "eve", Agent: team.External}) // of whom nobody can tell

@@ -232,10 +232,10 @@ func decode(tool string, input json.RawMessage, into any) error {
 		i := slices.IndexFunc(fields, func(f slot) bool { return folded(f.name) == folded(key) })
 		switch {
 		case i < 0:
-			wrong = append(wrong, fmt.Sprintf("there is no %s%s", quoted(key), meant(fields, key)))
+			wrong = append(wrong, fmt.Sprintf("the field %s is unknown%s", quoted(key), meant(fields, key)))
 		case string(bytes.TrimSpace(given[key])) == "null": // like a missing field
 		case there[fields[i].name]:
-			wrong = append(wrong, fields[i].name+" is there twice")
+			wrong = append(wrong, fields[i].name+" is given twice")
 		default:
 			f := fields[i]
 			there[f.name] = true

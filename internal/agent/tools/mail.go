@@ -18,7 +18,7 @@ const noMessages = "No new messages."
 func (c *call) sendMessage(in *sendMessage) (string, error) {
 	to := c.name(in.To.value())
 	if to == "*" || strings.EqualFold(to, "all") {
-		return "", mistake("Nothing was sent: to everybody else on the team it is Broadcast.")
+		return "", mistake("Nothing was sent: use Broadcast to write to all other members.")
 	}
 	body := &team.SendMessage{To: to, Intent: in.Intent.s, Priority: urgency(in.Urgent),
 		Body: worded(in.Summary, in.Message), Metadata: in.Metadata.m}
@@ -42,7 +42,7 @@ func (c *call) broadcast(in *broadcast) (string, error) {
 	if m, ok := c.waiting(func(m team.Message) bool {
 		return m.Type == team.TypeBroadcast && alike(m, body.Intent, body.Priority, body.Body, body.Metadata)
 	}); ok {
-		return fmt.Sprintf("Message #%d to everybody says the same and waits for delivery; it was not sent again.",
+		return fmt.Sprintf("Message #%d to all members says the same and waits for delivery; it was not sent again.",
 			m.Seq), nil
 	}
 	r, err := c.do(body)
@@ -58,7 +58,7 @@ func (c *call) broadcast(in *broadcast) (string, error) {
 func (c *call) waitsForLead(seq int64) (words string) {
 	c.view(func(s *team.State) {
 		if s.Holds(seq) {
-			words = " It is held until somebody leads the team again."
+			words = " It is held until a session leads the team again."
 		}
 	})
 	return words
@@ -78,7 +78,7 @@ func (c *call) resendMessages(in *resend) (string, error) {
 		return "", err
 	}
 	e, _ := found[*team.MessagesResent](r)
-	return fmt.Sprintf("Sent to %s again: %s. You are told if it is not given them for long.", e.Member,
+	return fmt.Sprintf("Sent to %s again: %s. You get a message if delivery takes long.", e.Member,
 		messages(e.Seqs)), nil
 }
 

@@ -40,15 +40,15 @@ func (c *call) spawnTeammate(in *spawn) (string, error) {
 	}
 	switch {
 	case c.o.Agents != nil && len(agents) == 0:
-		return "", mistake("Nobody was added: no agent that could be a teammate is installed here. Do the work " +
+		return "", mistake("No teammate was added: no agent that could be one is installed here. Do the work " +
 			"yourself, or tell the user.")
 	case c.o.Agents != nil && !slices.Contains(agents, body.Agent):
-		return "", mistake("Nobody was added: agent %s is not available here; agent is one of: %s.", quoted(body.Agent),
-			strings.Join(agents, ", "))
+		return "", mistake("No teammate was added: agent %s is not available here; agent is one of: %s.",
+			quoted(body.Agent), strings.Join(agents, ", "))
 	}
 	if body.Isolation != "" && c.o.Isolates != nil {
 		if err := c.o.Isolates(c.ctx); err != nil {
-			return "", mistake("Nobody was added: %s cannot have a worktree of its own: %s", body.Name,
+			return "", mistake("No teammate was added: %s cannot have a worktree of its own: %s", body.Name,
 				line(err.Error(), mostOfAnError))
 		}
 	}
@@ -123,7 +123,7 @@ func (c *call) respondToShutdown(in *shutdownAnswer) (string, error) {
 	case m.Status == team.Stopped && in.Approve.on:
 		return "You have shut down already. " + after(true), nil
 	case request == "" && m.Status.Running():
-		return "", mistake("Nobody asked you to shut down. Continue your work.")
+		return "", mistake("You were not asked to shut down. Continue your work.")
 	}
 	answer := map[bool]string{true: "approved", false: "rejected"}[in.Approve.on]
 	_, err := c.do(&team.AnswerShutdown{Request: request, Approved: in.Approve.on, Reason: in.Reason.value()})
@@ -140,7 +140,8 @@ func after(approved bool) string {
 	if approved {
 		return "End your turn; your session ends now."
 	}
-	return "The lead was told. Continue to work. You are ended at the deadline, unless the lead withdraws the request."
+	return "The lead was notified. Continue to work. You are ended at the deadline, " +
+		"unless the lead withdraws the request."
 }
 
 func (c *call) submitPlan(in *plan) (string, error) {
@@ -171,7 +172,7 @@ func (c *call) respondToPlan(in *planAnswer) (string, error) {
 	})
 	switch {
 	case err == nil:
-		return fmt.Sprintf("The plan of %s is %s; %s is told.", of.Name, answer, of.Name), nil
+		return fmt.Sprintf("The plan of %s is %s; %s is notified.", of.Name, answer, of.Name), nil
 	case team.CodeOf(err) == team.Conflict && of.Plan.State == answer && of.Plan.Feedback == in.Feedback.value():
 		return fmt.Sprintf("The plan of %s was %s already, with the same feedback.", of.Name, answer), nil
 	}

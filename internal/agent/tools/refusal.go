@@ -69,14 +69,14 @@ var next = sync.OnceValue(func() map[string]map[team.Code]string {
 			team.Denied: another},
 		"TaskUpdate": {team.Conflict: "Stop working on it; TaskClaim with next: true takes another one.",
 			team.NotFound: "TaskList shows the tasks.",
-			team.NotReady: "TaskGet shows how it stands.", team.Denied: "You claim tasks for yourself alone; TaskList " +
+			team.NotReady: "TaskGet shows its status.", team.Denied: "You claim tasks for yourself alone; TaskList " +
 				"shows which ones you can."},
 		"TaskCreate":          {team.NotFound: "TaskList shows the tasks."},
 		"SubmitPlan":          {team.NotReady: "End your turn; the answer comes as a message."},
 		"RespondToShutdown":   {team.Conflict: "Continue your work; ReadMessages shows what is new."},
 		"RespondToPlan":       {team.NotFound: pending, team.Conflict: pending},
 		"RespondToPermission": {team.NotFound: pending, team.Conflict: pending},
-		"ShutdownTeammate": {team.Conflict: "TeamStatus shows how it stands.",
+		"ShutdownTeammate": {team.Conflict: "TeamStatus shows its status.",
 			team.NotFound: "TeamStatus shows who is on the team."},
 		"ResendMessages": {team.Conflict: "TeamStatus shows what was not delivered for long.",
 			team.Nothing:  "TeamStatus shows what was not delivered for long.",
@@ -109,10 +109,10 @@ func (c *call) rejected(err error) string {
 	}](err)
 	switch {
 	case ok && r.Final() && c.leads:
-		return text + "It has said so many times in a row: tell the user instead of trying again."
+		return text + "It has rejected this many times in a row: tell the user instead of trying again."
 	case ok && r.Final():
-		return text + "It has said so many times in a row, and " + c.lead() +
-			" was told: do not try again before you have an answer."
+		return text + "It has rejected this many times in a row, and " + c.lead() +
+			" was notified: do not try again before you have an answer."
 	case c.tool == "TaskCreate":
 		return text + "Change the task accordingly and create it again."
 	}

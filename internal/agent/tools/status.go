@@ -63,7 +63,7 @@ func (c *call) await(wanted seconds) (words string, err error) {
 		case news:
 			return "", nil
 		case !expected:
-			return "Nothing was waited for: nobody else does anything, so no news will come.\n", nil
+			return "You did not wait: no other member is working, so no news will come.\n", nil
 		}
 		if err := c.o.Wait(waiting, seq); err != nil {
 			switch {
@@ -83,7 +83,7 @@ func (c *call) life(m team.Member) (words string) {
 		words += "; offline for " + c.since(m.Offline)
 	}
 	if len(m.Late) > 0 {
-		words += "; not given for long: " + messages(m.Late)
+		words += "; not delivered for long: " + messages(m.Late)
 		if c.leads {
 			words += " → ResendMessages"
 		}
@@ -242,7 +242,7 @@ func (c *call) leaveToOthers(force bool) (string, error) {
 	})
 	if len(running) > 0 && !force {
 		return "", mistake("%s still on the team: %s. Shut them down first with ShutdownTeammate, or end your turn: "+
-			"when nothing is left to do you are asked for the report, and the rest goes by itself.",
+			"when nothing is left to do you are asked for the report, and cadre ends the team after it.",
 			isOrAre(len(running)), strings.Join(running, ", "))
 	}
 	for _, name := range running {

@@ -10,7 +10,7 @@ import (
 type who int
 
 const (
-	everybody who = iota
+	anyMember who = iota
 	lead
 	teammates
 )
@@ -26,7 +26,7 @@ type tool struct {
 }
 
 func (t *tool) offeredTo(leads bool) bool {
-	return t.who == everybody || (t.who == lead) == leads
+	return t.who == anyMember || (t.who == lead) == leads
 }
 
 // run is a tool's function. It reads the input into a new I.
@@ -74,10 +74,10 @@ func init() {
 				"the others get a refusal. Claim before you work, and finish with TaskUpdate."},
 		{name: "SendMessage", input: reflect.TypeFor[sendMessage](), call: run((*call).sendMessage),
 			about: "Send a message to one member. It arrives while the member works, at its next step. Your plain " +
-				"text reaches nobody on the team: " +
+				"text reaches no member of the team: " +
 				"use this to say, ask or report something. Do not repeat what the task list says."},
 		{name: "Broadcast", input: reflect.TypeFor[broadcast](), call: run((*call).broadcast),
-			about: "Send one message to everybody else on the team. It costs each of them attention: prefer " +
+			about: "Send one message to all other members. It costs each of them attention: prefer " +
 				"SendMessage."},
 		{name: readMessages, input: reflect.TypeFor[nothing](), call: run((*call).readMessages),
 			about: "Read your pending messages. They also come with the results of the other " +
@@ -93,7 +93,7 @@ func init() {
 			about: "Answer a shutdown request. Approve when your work is done or returned to the queue; your session ends " +
 				"then. A rejection needs a good reason, and you are ended at the deadline anyway unless the lead " +
 				"withdraws the request.",
-			instead: "nobody asks the lead to shut down. CleanupTeam ends the team."},
+			instead: "the lead cannot be asked to shut down. CleanupTeam ends the team."},
 		{name: "SubmitPlan", who: teammates, input: reflect.TypeFor[plan](), call: run((*call).submitPlan),
 			about: "Submit your plan to the lead, if you must not change anything before it is approved. Then " +
 				"end your turn: the answer comes as a message.",

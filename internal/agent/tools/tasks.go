@@ -16,7 +16,7 @@ func (c *call) taskCreate(in *taskCreate) (string, error) {
 		ActiveForm: in.ActiveForm.value(), Owner: c.name(in.Owner.value()),
 		Role: in.Role.value(), BlockedBy: in.BlockedBy.all, Priority: in.Priority.s, Metadata: in.Metadata.m}
 	if t, ok := c.same(body); ok {
-		return fmt.Sprintf("You created this task already: %s\nNothing was added. If it is to be there twice, give "+
+		return fmt.Sprintf("You created this task already: %s\nNothing was added. To add it a second time, give "+
 			"it another subject.", brief(t)), nil
 	}
 	r, err := c.do(body)
@@ -31,12 +31,12 @@ func (c *call) taskCreate(in *taskCreate) (string, error) {
 	return fmt.Sprintf("Task %s created: %s%s%s", t.Ref(), subject(t.Subject), marks(t), c.awaits(t)), nil
 }
 
-// awaits says that a task waits for somebody who is not on the team, so that a misspelled name is
+// awaits says that a task waits for a member that is not on the team, so that a misspelled name is
 // noticed.
 func (c *call) awaits(t team.Task) (words string) {
 	c.view(func(s *team.State) {
 		if s.Awaits(t.ID) {
-			words = fmt.Sprintf("\nNobody on the team is named %s: the task waits until you spawn a teammate of "+
+			words = fmt.Sprintf("\nNo member is named %s: the task waits until you spawn a teammate of "+
 				"that name.", t.Owner)
 		}
 	})
@@ -198,7 +198,7 @@ func (c *call) already(id string, wanted team.TaskStatus, member string) (string
 	case wanted == team.Deleted:
 		return fmt.Sprintf("Task %s was deleted already.", t.Ref()), true
 	case wanted == team.Pending && !t.OutOfRetries():
-		return fmt.Sprintf("Task %s is on the list already.", t.Ref()), true
+		return fmt.Sprintf("Task %s is in the queue already.", t.Ref()), true
 	case wanted == team.Completed && t.CompletedBy == c.me:
 		return fmt.Sprintf("You completed task %s already; its result is as it was.", t.Ref()), true
 	case wanted == team.InProgress && t.Owner == member && member == c.me:

@@ -105,7 +105,7 @@ type call struct {
 	tool  string
 	me    string
 	leads bool
-	over  bool // nobody gets mail any more
+	over  bool // no member gets mail any more
 }
 
 // Call calls a tool.
@@ -148,7 +148,7 @@ func (c *call) run(input json.RawMessage) (string, error) {
 		}
 	}
 	if !c.exists() && t.name != cleanupTeam {
-		return "", mistake("There is no team any more: it was cleaned up. Stop working and end your turn.")
+		return "", mistake("The team does not exist any more: it was cleaned up. Stop working and end your turn.")
 	}
 	return t.call(c, input)
 }

@@ -109,7 +109,7 @@ func TestAgentsOfASpawn(t *testing.T) {
 		t.Error(s)
 	}
 	if text, failed := set.Call(b.ctx, "SpawnTeammate", json.RawMessage(`{"name":"x","prompt":"x"}`)); !failed ||
-		!strings.Contains(text, "no agent that could be a teammate is installed") {
+		!strings.Contains(text, "no agent that could be one is installed") {
 		t.Error(text)
 	}
 	o.Agents = nil // anything goes
@@ -482,8 +482,8 @@ func TestSpawnWithoutARepository(t *testing.T) {
 	o.Isolates = func(context.Context) error { return errors.New("/d is not in a git repository") }
 	text, failed := tools.New(o).Call(b.ctx, "SpawnTeammate",
 		json.RawMessage(`{"name":"ann","prompt":"x","isolation":"worktree"}`))
-	if !failed || !strings.Contains(text, "Nobody was added: ann cannot have a worktree of its own: /d is not in a "+
-		"git repository") {
+	if !failed || !strings.Contains(text, "No teammate was added: ann cannot have a worktree of its own: /d is not in "+
+		"a git repository") {
 		t.Error(failed, text)
 	}
 	b.View(func(s *team.State) {

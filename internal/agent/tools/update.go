@@ -122,7 +122,7 @@ func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, nam
 	name(len(change.AddBlockedBy) > 0, "waits for "+c.refs(change.AddBlockedBy))
 	name(len(change.RemoveBlockedBy) > 0, "no longer waits for "+c.refs(change.RemoveBlockedBy))
 	name(len(change.AddBlocks) > 0, "blocks "+c.refs(change.AddBlocks))
-	name(len(change.RemoveBlocks) > 0, "blocks no more "+c.refs(change.RemoveBlocks))
+	name(len(change.RemoveBlocks) > 0, "no longer blocks "+c.refs(change.RemoveBlocks))
 	name(len(change.Metadata) > 0, "metadata")
 	for i := range names {
 		names[i] = line(names[i], mostOfASubject)
@@ -139,7 +139,7 @@ func (c *call) owner(in *taskUpdate, t team.Task) *string {
 	owner := c.name(*in.Owner.s)
 	switch team.TaskStatus(in.Status.s) {
 	case team.InProgress:
-		// of somebody else's task the claim says best whose it is
+		// for another member's task, the refusal of the claim names the owner
 		free := t.Owner == "" || t.Owner == c.me || t.Status == team.InProgress && !c.leads
 		if owner == "" || owner == c.me && free {
 			return nil

@@ -41,7 +41,7 @@ func foldersOf(claude string, t team.Team, step func(string)) *folders {
 	return f
 }
 
-// use makes the folders those of that name.
+// use points the folders at those of that name.
 func (f *folders) use(name string) {
 	f.name = name
 	f.roster, f.tasks = filepath.Join(f.claude, "teams", name), filepath.Join(f.claude, "tasks", name)
@@ -155,7 +155,7 @@ func (f *folders) tasksHolder() (holder, error) {
 	}
 	var o Owner
 	if json.Unmarshal(data, &o) != nil {
-		return older, nil // nobody else writes a file of this name, so it is a damaged one of ours
+		return older, nil // no other program writes a file of this name, so it is a damaged one of ours
 	}
 	return f.holderOf(o), nil
 }

@@ -152,7 +152,7 @@ func highestID(s *team.State) int {
 	return s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed) + s.Count(team.Deleted)
 }
 
-// namespace of the session ids: an arbitrary UUID that nobody else uses.
+// namespace of the session ids: an arbitrary UUID that no other program uses.
 var namespace = [16]byte{0x6d, 0x1f, 0x0c, 0x52, 0x3b, 0x8e, 0x4a, 0x97, 0x9c, 0x44, 0xe1, 0x70, 0x25, 0xb6, 0xd8, 0x03}
 
 // sessionID returns the UUID (version 5) that stands for the lead's session. It never changes for a

@@ -87,7 +87,7 @@ type run struct {
 // mostNumbers bounds the names that are tried for a team beside another one.
 const mostNumbers = 99
 
-// recall makes the folders those that were projected to before.
+// recall points the folders at those that were projected to before.
 func (r *run) recall(m mark) {
 	switch {
 	case m.Team == r.team.ID && m.Name != "":

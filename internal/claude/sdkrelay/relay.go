@@ -68,8 +68,8 @@ type Options struct {
 	Memory, Disk int64
 	// Connect is how long the program may take to connect for the first time; 0 means a minute.
 	Connect time.Duration
-	// Quiet is how long nobody must have sent anything after the last turn before the relay ends,
-	// once In has ended; 0 means 5 s.
+	// Quiet is how long neither side must have sent anything after the last turn before the relay
+	// ends, once In has ended; 0 means 5 s.
 	Quiet time.Duration
 	// Grace is how long a consumer may take to read the rest after Run's context has ended; 0 means
 	// 5 s.
@@ -132,7 +132,7 @@ type ExposedError struct{ Address string }
 
 func (e *ExposedError) Error() string {
 	return "other machines can connect to " + e.Address +
-		", and anybody on the network between can read the session and impersonate both sides"
+		", and a machine on the network between can read the session and impersonate both sides"
 }
 
 // Relay connects one program and its consumers.
@@ -268,7 +268,7 @@ func (r *Relay) admit(life context.Context, c net.Conn) {
 }
 
 // After sets the id of the last event that an earlier relay received, so that the gap since then is
-// not reported in vain. It must be called before Run.
+// not reported needlessly. It must be called before Run.
 func (r *Relay) After(event string) { r.last = event }
 
 // Last returns the id of the last event received; "" for none. It must be called from See.

@@ -104,8 +104,8 @@ func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 var errNeverThere = errors.New("it never connected")
 
 // await waits while there is something to relay. It returns when the program has ended, has nothing
-// more to send or does not connect in time, or when ctx ends. ended is nil if somebody else starts
-// the program.
+// more to send or does not connect in time, or when ctx ends. ended is nil if this relay does not
+// start the program.
 func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
 	var late <-chan time.Time
 	if ended != nil {

@@ -87,7 +87,7 @@ const (
 
 // Follow yields the content of the files and then every change, each with a time at which it was
 // observed, until ctx ends or the team is removed, which is the last change. It only reads. It may
-// miss a change that is undone between two looks, a few milliseconds apart.
+// miss a change that is undone between two looks, which are a few milliseconds apart.
 func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 	return func(yield func(time.Time, Change) bool) {
 		f := newFollower(t)

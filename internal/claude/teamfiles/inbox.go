@@ -80,7 +80,7 @@ func (t *Team) Send(ctx context.Context, to string, e Entry) error {
 		return err
 	}
 	if c.Member(to) == nil {
-		return t.nobody(to)
+		return t.unknownMember(to)
 	}
 	if err := team.CheckName("member", to); err != nil { // it becomes a path
 		return err

@@ -298,7 +298,7 @@ func (t *Team) SetActive(ctx context.Context, name string, active bool) error {
 	return t.amend(ctx, func(r *roll) (bool, error) {
 		i := r.find(name)
 		if i < 0 {
-			return false, t.nobody(name)
+			return false, t.unknownMember(name)
 		}
 		var m projection.Member
 		if err := r.members[i].decode(&m); err != nil {
@@ -311,6 +311,6 @@ func (t *Team) SetActive(ctx context.Context, name string, active bool) error {
 	})
 }
 
-func (t *Team) nobody(name string) error {
+func (t *Team) unknownMember(name string) error {
 	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("team %s has no member %q", t.Name, name)}
 }

@@ -108,7 +108,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Check says why nobody can work in the team's directory; nil if it is fine. An error that is not a
+// Check says why the team's directory cannot be used; nil if it can. An error that is not a
 // [*MissingError] means that this is unknown.
 func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
 	if err := Glance(t); err != nil || t.Observed != "" || t.Base.Top == "" || git.Installed() != nil {

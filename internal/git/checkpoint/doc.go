@@ -19,23 +19,23 @@
 //	                   restore/team-DIGEST.json             sheets: what the team is restored from, besides the tasks that are closed;
 //	                           base-DIGEST.json             later commits share those that are as they were
 //	                           members-DIGEST.jsonl
-//	                           messages/0007-DIGEST.jsonl   numbers 700 to 799, as far as somebody has not been given them
+//	                           messages/0007-DIGEST.jsonl   numbers 700 to 799, as far as they are not delivered
 //	                           tasks/0012-DIGEST.jsonl      the same, as far as they are open
 //	                   COMPLETED               the record of a team that was consolidated
 //	README.md                                  what a forge shows of the branch
 //
-// A commit on the branch also carries the work. The branches of members, what is checked out in the
-// team's directory, a commit of what the team has changed there and not committed, and the commits
-// that tasks name are its further parents, each once: what a checkpoint before has is reachable by
-// the first parent. So the line of first parents has checkpoints only, and whoever has the branch
-// has the work. state.json names the commits. By the rule of the consolidation, what differs from
-// the last commit now and did not when the team was created is the team's. Files that git ignores,
-// files over 5 MiB and files that likely hold a secret are named in its place.
+// A commit on the branch also carries the work, as its further parents, each once. They are the
+// branches of members, the commit that is checked out in the team's directory, a commit of the
+// team's uncommitted changes there, and the commits that tasks name. What an earlier checkpoint has
+// is reachable by the first parent. So the line of first parents has checkpoints only, and a clone
+// that has the branch has the work. state.json names the commits. As in the consolidation, a file
+// is the team's if it differs from the last commit now and did not when the team was created. Files
+// that git ignores, files over 5 MiB and files that likely hold a secret are only named.
 //
-// So a checkpoint costs what happened since the last one and what is open, however long the history
-// is, and state.json is as large as the team and what it has in hand: 50 KiB at most for ten
-// members and a hundred tasks. Likely secrets are replaced by [Mark] before anything is written: a
-// branch may be pushed.
+// So the cost of a checkpoint depends on the events since the last one and on the open tasks, not
+// on the length of the history. The size of state.json depends on the team and its open tasks: 50
+// KiB at most for ten members and a hundred tasks. Likely secrets are replaced by [Mark] before
+// anything is written: a branch may be pushed.
 //
 // # Writing
 //

@@ -365,7 +365,7 @@ func (b *branch) bring(ctx context.Context, s *Store, t Tip) (stays bool, err er
 		if !follows || err != nil {
 			return true, err
 		}
-		// somebody works on that branch
+		// a worktree has that branch checked out
 		if at, err := b.git.Text(ctx, "for-each-ref", "--format=%(worktreepath)", ref); at != "" || err != nil {
 			return true, err
 		}

@@ -74,7 +74,7 @@ func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, erro
 	}
 	var read []Listed
 	for i, o := range found {
-		if o != nil { // otherwise it is somebody else's branch with such a name
+		if o != nil { // otherwise it is a foreign branch with such a name
 			all[i].glance(o.data)
 			read = append(read, all[i])
 		}

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// withoutMarks makes sure that nothing redacted runs: a command with [Mark] in place of a secret
-// would do something else. It records what the user must know about that.
+// withoutMarks makes sure that no redacted command runs: with [Mark] in place of a secret, it would
+// do something else. It records what the user must know about that.
 func (r *Restored) withoutMarks(k *team.Kept) error {
 	for i := range k.Members {
 		if err := edit(&k.Members[i], "a member", r.member); err != nil {

@@ -38,7 +38,7 @@ func (r *readme) text(doc document) []byte {
 	line("# Team %s\n", name)
 	line("This branch holds checkpoints of a team of coding agents: what the team is, and the work that it has not " +
 		"merged yet. It is written by cadre, is not meant to be merged,")
-	line("and nothing is to be built of it.\n")
+	line("and CI should not build it.\n")
 	if goal := strings.TrimSpace(r.goal); goal != "" {
 		line("> %s\n", plain(excerpt.Line(redact.Text(goal), goalSize)))
 	}

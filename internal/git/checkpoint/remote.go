@@ -116,7 +116,7 @@ func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 	return Found{}, &DamageError{"the branch " + b.name + " of " + r.URL, "it holds no checkpoint of team " + s.team}
 }
 
-// ErrMoved reports that somebody else has pushed in the meantime.
+// ErrMoved reports that another clone has pushed in the meantime.
 var ErrMoved = errors.New("the remote has another checkpoint by now")
 
 // Push moves the remote's branch to the commit, which must be a successor of the branch. The user's
@@ -155,7 +155,7 @@ type Outgoing struct {
 	Branches []string // of members
 	Commits  int      // of members and of the person, that the remote lacks
 	Files    int      // in them
-	Suspects []Left   // files in these commits that are large or likely contain a secret, and that nobody included
+	Suspects []Left   // files in these commits that are large or likely contain a secret, and were not included
 	Unseen   int      // files that were not checked, because there are too many
 }
 

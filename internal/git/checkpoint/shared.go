@@ -104,7 +104,7 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 	if err != nil {
 		return err
 	}
-	if why := b.untold(t.Base); why != "" {
+	if why := b.unknownBase(t.Base); why != "" {
 		return errors.New("the team's work there cannot be told from earlier changes: " + why)
 	}
 	if found, err = b.ignoredIn(ctx, found, w.Include); err != nil {
@@ -157,13 +157,13 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 	return nil
 }
 
-// untold says why nobody can tell what the team did in the directory; "" if that is known.
-func (b *branch) untold(base team.Base) string {
+// unknownBase says why the team's changes in the directory are unknown; "" if they are known.
+func (b *branch) unknownBase(base team.Base) string {
 	switch {
 	case base.Unknown != "":
 		return base.Unknown
 	case base.Top == "":
-		return "nobody looked when the team was created"
+		return "the directory was not examined when the team was created"
 	case base.Top != b.top:
 		return "it was created in " + base.Top
 	}

@@ -31,8 +31,8 @@ const (
 // perSheet bounds how much is rewritten when one message or task changes.
 const perSheet = 100
 
-// sheetNames and digests match valid names and digests of sheets. Anybody may have written the
-// branch that they come from, and they go into paths and commands of git.
+// sheetNames and digests match valid names and digests of sheets. The branch that they come from
+// may be forged, and they go into paths and commands of git.
 var (
 	sheetNames = lazyregexp.New(`^restore/(?:[a-z]+/)?[a-z0-9]+\.jsonl?$`)
 	digests    = lazyregexp.New(`^[0-9a-f]{64}$`)

@@ -128,7 +128,7 @@ func (s *Store) stays(why string) string {
 	return fmt.Sprintf("checkpoints of team %s stay in %s, because %s", s.team, s.shelf.place(), why)
 }
 
-// Lasting reports whether the error of a checkpoint repeats until somebody fixes its cause.
+// Lasting reports whether the error of a checkpoint repeats until a person fixes its cause.
 func Lasting(err error) bool {
 	var damage *DamageError
 	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrBlocked) ||
@@ -154,8 +154,8 @@ func (s *Store) describe(at *tip) Checkpoint {
 }
 
 // Write makes a checkpoint of the team's present state. If another process has made one that covers
-// it, Write returns that one. If the branch belongs to somebody else, or cannot be made, it writes
-// beside the team and says so. It does not do that if the team continues elsewhere.
+// it, Write returns that one. If the branch is foreign, or cannot be made, it writes beside the
+// team and says so. It does not do that if the team continues elsewhere.
 func (s *Store) Write(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
 	made, err := s.put(ctx, source, beside)
 	if s.aside == nil || !Lasting(err) || errors.Is(err, ErrForked) {

@@ -29,7 +29,7 @@ type Work struct {
 	Sum    string `json:"shared_sum,omitempty"` // of what Shared was made from
 
 	// Report is the path, from Top, of the report on the team; "" for none there. cadre wrote it,
-	// so its copy in Shared is nobody's work.
+	// so its copy in Shared is no member's work.
 	Report string `json:"report,omitempty"`
 
 	Branches []Tip    `json:"branches,omitempty"` // of members

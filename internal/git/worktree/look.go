@@ -25,7 +25,7 @@ const (
 	Whole               // the worktree, on its branch
 	// the worktree or its repository was moved since: [Repair] reconnects them
 	Moved
-	Partial // git was killed while it made the worktree, and nobody has worked there
+	Partial // git was killed while it made the worktree, and no member has worked there
 )
 
 // BrokenError reports that a worktree is not in its place any more, or that something else is
@@ -72,9 +72,9 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	case err != nil:
 		return Absent, err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return broken(aside, "is a symbolic link, and no worktree")
+		return broken(aside, "is a symbolic link, not a worktree")
 	case !info.IsDir():
-		return broken(aside, "is a file, and no worktree")
+		return broken(aside, "is a file, not a worktree")
 	}
 	link, err := readLink(filepath.Join(p.Dir, ".git"), "gitdir: ")
 	switch {
@@ -83,7 +83,7 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	case errors.Is(err, fs.ErrNotExist) && isEmpty(p.Dir) && own.dir == "":
 		return Absent, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return broken(aside, "is a folder without the file .git, and no worktree any more")
+		return broken(aside, "is a folder without the file .git, so it is not a worktree any more")
 	case errors.Is(err, errNoPath) && own.dir != "": // a repair was killed while git wrote it
 		return Moved, nil
 	case errors.Is(err, errNoPath), errors.Is(err, errNoFile):

@@ -14,9 +14,9 @@ import (
 // updated.
 const merged = "refs/worktree/cadre-merge"
 
-// Merge merges the commits into the branch of the worktree, and updates its files. Nobody may be
-// working there. Uncommitted work is committed first. If one of the commits conflicts, that one is
-// returned with the conflict, and the ones before it are merged.
+// Merge merges the commits into the branch of the worktree, and updates its files. No session may
+// be working there. Uncommitted work is committed first. If one of the commits conflicts, that one
+// is returned with the conflict, and the ones before it are merged.
 //
 // The merge's commit is made first, and the worktree records it as its destination before any file
 // changes. So after a kill, the next call finishes the update, and takes no half-written file for

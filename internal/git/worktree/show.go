@@ -14,9 +14,9 @@ import (
 // existing one is updated to the commit: changes and new files there are removed, except ignored
 // ones. Show returns the directory in it that corresponds to repo.
 //
-// Anything else in the place is removed, even an incomplete worktree that a kill left. git is given
-// the worktree explicitly, so that nothing that somebody wrote there redirects it to the user's
-// checkout.
+// Anything else in the place is removed, even an incomplete worktree that a killed process left.
+// git is given the worktree explicitly, so that nothing that a member wrote there redirects it to
+// the user's checkout.
 func Show(ctx context.Context, procs *proc.Register, repo, dir, commit string) (work string, err error) {
 	if err := Able(ctx, procs, repo); err != nil {
 		return "", err

@@ -203,8 +203,8 @@ func (s *Snapshots) seed(ctx context.Context) error {
 	return err
 }
 
-// holdNone makes our index again if it has a file that has to be left out now, because the file is
-// unchanged from HEAD again.
+// holdNone makes our index again if it has a file that must be left out now, because the file
+// equals HEAD's again.
 func (s *Snapshots) holdNone(except Exception) {
 	for path := range s.added {
 		if omit, _ := except(filepath.Join(s.Dir, filepath.FromSlash(path))); omit {

@@ -19,7 +19,7 @@
 // # Guarantees
 //
 //   - Add continues an existing worktree as it is, after any kill, and after it or its repository
-//     was moved. If somebody else removed it or put something else in its place, Add returns a
+//     was moved. If another program removed it or put something else in its place, Add returns a
 //     [BrokenError], and touches nothing there.
 //   - Keep and Leave lose nothing: uncommitted work is committed first, wherever the member went in
 //     its worktree.
@@ -219,7 +219,7 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 const staleLock = 2 * time.Second
 
 // unlock removes the locks that a killed git left in the worktree and on its branch. Its member has
-// ended, so nobody else works there for long.
+// ended, so no other process works there for long.
 func (t tree) unlock(ctx context.Context, branch string) error {
 	return unlocked(ctx, filepath.Join(t.own, "index.lock"), filepath.Join(t.own, "HEAD.lock"),
 		branchLock(t.common, branch))
@@ -331,7 +331,7 @@ func removed(dir string) string {
 
 // forget removes the rest of a worktree that was moved out of its place, and its branch if that is
 // merged or empty. The moved worktree is removed last: as long as it exists, the worktree does not
-// count as removed by somebody else.
+// count as removed by another program.
 func (f folder) forget(ctx context.Context, dir, branch string, merged bool) error {
 	if err := f.drop(ctx, dir); err != nil {
 		return err

@@ -215,7 +215,7 @@ func (w *walk) hasLater() (bool, error) {
 	return len(firsts) > 0 && firsts[len(firsts)-1] > w.seg.First, err
 }
 
-// stableMarker reads the marker under the sync lock, so that nobody writes it meanwhile.
+// stableMarker reads the marker under the sync lock, so that no process writes it meanwhile.
 func (j *Journal) stableMarker(ctx context.Context) (int64, bool, error) {
 	if err := j.syncs.lock(ctx); err != nil {
 		return 0, false, err
@@ -226,7 +226,7 @@ func (j *Journal) stableMarker(ctx context.Context) (int64, bool, error) {
 }
 
 // makeSuccessor creates the next segment after a full one, and moves the walk into it. The full
-// segment is sealed and synced first, whichever process filled it. Nobody syncs it after that.
+// segment is sealed and synced first, whichever process filled it. It is not synced after that.
 func (w *walk) makeSuccessor(ctx context.Context) error {
 	durable, ok, err := w.j.stableMarker(ctx)
 	if err != nil {

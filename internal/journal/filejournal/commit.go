@@ -127,8 +127,8 @@ func (s *segment) writtenEnd(end cursor) int64 {
 //
 // fsync reports only write-back errors that occurred after this descriptor was opened. An earlier
 // error may have been reported to other descriptors. The system then treats the data as written,
-// and later descriptors see no error. So the first sync of a segment rewrites the records that
-// nobody has reported as durable.
+// and later descriptors see no error. So the first sync of a segment rewrites the records that no
+// handle has reported as durable.
 func (j *Journal) secure(seg *segment, durable, upTo int64) error {
 	if durable < seg.First {
 		// The segment's name may not be durable either: its creator may have died before it synced
@@ -149,8 +149,8 @@ func (j *Journal) secure(seg *segment, durable, upTo int64) error {
 	return nil
 }
 
-// rewrite writes records of a segment again: the same bytes to the same places. Nobody changes
-// those, so it needs no lock.
+// rewrite writes records of a segment again: the same bytes to the same places. Those never change,
+// so it needs no lock.
 func (j *Journal) rewrite(seg *segment, after, to int64) error {
 	j.mu.Lock()
 	from := j.places.before(after)

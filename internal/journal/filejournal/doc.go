@@ -3,7 +3,7 @@
 // # Authority
 //
 // It has authority over <team>/journal/ and <team>/state.json and nothing else in the team's
-// folder. Nobody else writes there. Folders have mode 0700 and files 0600.
+// folder. No other package writes there. Folders have mode 0700 and files 0600.
 //
 // # Files
 //
@@ -36,7 +36,7 @@
 // its last record, or 0 if that record is the last before its segment.
 //
 // A segment whose journal differs from the marker's is damage, and so is a marker whose journal
-// differs from the segments'. If marker and segments have nothing in common, nobody can know which
+// differs from the segments'. If marker and segments have nothing in common, it is unknown which
 // belong to the team, and [Mend] refuses. A marker of an older version has one line. Then only the
 // segments say which journal it is, until the next write binds the marker.
 //

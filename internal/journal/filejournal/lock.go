@@ -64,8 +64,8 @@ func (l *fileLock) enter(ctx context.Context) error {
 
 func (l *fileLock) leave() { <-l.gate }
 
-// await waits inside the gate until nobody holds the flock. Any number of processes may wait so at
-// once. If it returns an error, it has left the gate.
+// await waits inside the gate until the flock is free. Any number of processes may wait so at once.
+// If it returns an error, it has left the gate.
 func (l *fileLock) await(ctx context.Context) error {
 	ok, err := l.try(unix.LOCK_SH)
 	if err == nil && !ok {

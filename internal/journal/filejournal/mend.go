@@ -37,7 +37,7 @@ type Mended struct {
 // Handles that were open meanwhile get [journal.ErrGone]. An interrupted mend leaves a journal that
 // is still damaged and can be mended again. A journal without problems is not changed.
 //
-// If the marker and the segments belong to different journals, nobody can know which of them belong
+// If the marker and the segments belong to different journals, it is unknown which of them belong
 // to the team. Mend then changes nothing and returns [ErrSwapped].
 func Mend(ctx context.Context, dir string) (Mended, error) {
 	return mend(ctx, OS, dir)
@@ -273,7 +273,7 @@ func setAside(d Disk, path string, as func(from, to string) error) (name string,
 }
 
 // clearHelpers sets aside whatever is in place of a lock file or the marker and is not a regular
-// file, so that the file can be created again. Nobody can hold a lock on it.
+// file, so that the file can be created again. No process can hold a lock on it.
 func clearHelpers(d Disk, dir string) (aside []string, err error) {
 	for _, helper := range []string{lockName, markerName, snapshotLockName} {
 		path := filepath.Join(dir, helper)

@@ -159,7 +159,7 @@ func (l *Detector) beats() heartbeat.Store {
 	return heartbeat.Of(l.Dir)
 }
 
-// clocks returns the wall clock, and a steady clock that nobody can set.
+// clocks returns the wall clock, and a steady clock that cannot be set.
 func (l *Detector) clocks() (wall time.Time, steady time.Duration) {
 	now := l.Now()
 	if wall = now.Round(0); l.Wall != nil {

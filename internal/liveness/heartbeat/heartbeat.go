@@ -1,6 +1,6 @@
 // Package heartbeat keeps the heartbeats of a team's members: one small file per member. The
-// process that runs the member's session rewrites it every half a minute. Anybody can read it to
-// see which members are alive.
+// process that runs the member's session rewrites it every half a minute. Any process can read it
+// to see which members are alive.
 //
 // # Authority
 //

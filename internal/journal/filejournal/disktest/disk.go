@@ -28,8 +28,8 @@
 // # After a failed sync
 //
 // It behaves like Linux. Some of the sectors reached the disk. The others are never written unless
-// a process writes to them again, and everybody still reads them as if nothing had happened. Each
-// file descriptor opened before gets the error once. Descriptors opened later do not get it.
+// a process writes to them again, and all processes still read them as if nothing had happened.
+// Each file descriptor opened before gets the error once. Descriptors opened later do not get it.
 package disktest
 
 import (
@@ -288,8 +288,8 @@ func (p *Process) do(op *Op, do func(d *Disk, fault Fault) error) error {
 	return nil
 }
 
-// Alive returns an error if the process was killed or the power is off. Nobody hears of its
-// conclusions after that.
+// Alive returns an error if the process was killed or the power is off. It cannot report any result
+// after that.
 func (p *Process) Alive() error { return p.locked(func() error { return nil }) }
 
 func (p *Process) locked(do func() error) error {

@@ -107,7 +107,7 @@ func (n *node) touched() [][]sector {
 	return all
 }
 
-// build returns the content after applying changes to safe, with size bytes. Bytes that nobody
+// build returns the content after applying changes to safe, with size bytes. Bytes that no process
 // wrote have the value fill.
 func build(safe []byte, changes []change, size int, fill byte) []byte {
 	room := max(size, len(safe))
