@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -25,6 +26,7 @@ type Past struct {
 	held    int                // bytes of their data
 	spacing int64              // records between two keyframes, at least
 	most    int                // bytes to hold, at most; a single keyframe may be larger
+	scratch []byte             // in which keyframes are encoded during a walk
 }
 
 const (
@@ -186,6 +188,7 @@ func (p *Past) walk(ctx context.Context, state *team.State, seq int64) (*team.St
 	if state.Seq() == seq {
 		return state, nil
 	}
+	defer func() { p.scratch = nil }()
 	for r, err := range p.ahead(ctx, state.Seq(), seq) {
 		if err != nil {
 			return state, err
@@ -200,48 +203,114 @@ func (p *Past) walk(ctx context.Context, state *team.State, seq int64) (*team.St
 		state.Seq())
 }
 
-// ahead yields the records after seq after up to seq through. Another goroutine reads and decodes
-// them meanwhile, which takes as long as applying them. It has ended when ahead returns.
+// parcel is some records on their way from the journal to the state.
+type parcel struct {
+	lines   []line
+	records []*team.Record // of the lines, up to the first one that cannot be decoded
+	failed  error
+	decoded chan struct{} // closed when the lines are decoded
+}
+
+type line struct {
+	seq  int64
+	text string
+}
+
+// decode decodes the lines of the parcel.
+func (c *parcel) decode() {
+	defer close(c.decoded)
+	for _, l := range c.lines {
+		r, err := team.DecodeRecord(l.seq, l.text)
+		if err != nil {
+			c.failed = err
+			return
+		}
+		c.records = append(c.records, r)
+	}
+}
+
+const (
+	parcelSize   = 256 // lines
+	mostDecoders = 4
+)
+
+// ahead yields the records after seq after up to seq through. Meanwhile one goroutine reads the lines,
+// and others decode them, because each of these takes about as long as applying the records. They
+// have ended when ahead returns.
 func (p *Past) ahead(ctx context.Context, after, through int64) iter.Seq2[*team.Record, error] {
-	const size, waiting = 256, 4
 	return func(yield func(*team.Record, error) bool) {
-		ctx, stop := context.WithCancel(ctx)
-		batches := make(chan []*team.Record, waiting)
+		reading, stop := context.WithCancel(ctx)
+		decoders := max(1, min(mostDecoders, runtime.GOMAXPROCS(0)-1))
+		parcels, work := make(chan *parcel, 2*decoders), make(chan *parcel, 2*decoders)
 		var failed error
-		go func() {
-			defer close(batches)
-			var batch []*team.Record
-			send := func() bool {
-				select {
-				case batches <- batch:
-					batch = make([]*team.Record, 0, size)
-					return true
-				case <-ctx.Done():
-					return false
+		var running sync.WaitGroup
+		running.Go(func() {
+			defer close(parcels)
+			defer close(work)
+			failed = p.pack(reading, after, through, func(c *parcel) bool {
+				for _, to := range []chan *parcel{work, parcels} {
+					select {
+					case to <- c:
+					case <-reading.Done():
+						return false
+					}
 				}
-			}
-			_, failed = p.read(ctx, after, func(r *team.Record, _ error) bool {
-				batch = append(batch, r)
-				return (len(batch) < size && r.Seq < through || send()) && r.Seq < through
+				return true
 			})
-			send()
-		}()
-		defer func() {
-			stop()
-			for range batches {
-			}
-		}()
-		for batch := range batches {
-			for _, r := range batch {
+		})
+		for range decoders {
+			running.Go(func() {
+				for c := range work {
+					c.decode()
+				}
+			})
+		}
+		defer running.Wait()
+		defer stop()
+		for c := range parcels {
+			<-c.decoded
+			for _, r := range c.records {
 				if !yield(r, nil) {
 					return
 				}
 			}
+			if c.failed != nil {
+				yield(nil, c.failed)
+				return
+			}
+		}
+		if failed == nil {
+			failed = ctx.Err()
 		}
 		if failed != nil {
 			yield(nil, failed)
 		}
 	}
+}
+
+// pack reads the lines of the records after seq after up to seq through, and sends them in parcels.
+func (p *Past) pack(ctx context.Context, after, through int64, send func(*parcel) bool) error {
+	var lines []line
+	sent := func() bool {
+		c := &parcel{lines: lines, records: make([]*team.Record, 0, len(lines)), decoded: make(chan struct{})}
+		lines = nil
+		return len(c.lines) == 0 || send(c)
+	}
+	for r, err := range p.records(ctx, after) {
+		if err != nil {
+			sent()
+			return err
+		}
+		if lines == nil {
+			lines = make([]line, 0, min(parcelSize, through-r.Seq+1))
+		}
+		lines = append(lines, line{r.Seq, string(r.Data)})
+		if (len(lines) == parcelSize || r.Seq >= through) && (!sent() || r.Seq >= through) {
+			return nil
+		}
+	}
+	sent()
+	return nil
 }
 
 // keep makes a keyframe of the state if the last one before it is far enough away.
@@ -255,8 +324,11 @@ func (p *Past) keep(state *team.State) {
 	if away < p.spacing || away*bytesPerRecord < int64(size) {
 		return
 	}
-	data := team.AppendSnapshot(make([]byte, 0, size+size/8), state)
-	p.insert(journal.Snapshot{Seq: state.Seq(), Data: string(data)})
+	if cap(p.scratch) < size {
+		p.scratch = make([]byte, 0, size+size/4)
+	}
+	p.scratch = team.AppendSnapshot(p.scratch[:0], state)
+	p.insert(journal.Snapshot{Seq: state.Seq(), Data: string(p.scratch)})
 }
 
 // look makes a keyframe of the journal's snapshot.
