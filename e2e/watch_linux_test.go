@@ -125,8 +125,8 @@ func (p *slowTerminal) ends(c *exec.Cmd) error {
 	return nil
 }
 
-// TestWatchQuits: whoever quits at once finds no answers of the terminal on the prompt. The screen asks
-// the terminal nothing where synchronized output is off.
+// TestWatchQuits checks that a user who quits at once finds no answers of the terminal on the
+// prompt. The screen asks the terminal nothing where synchronized output is off.
 func TestWatchQuits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,8 +152,8 @@ func TestWatchQuits(t *testing.T) {
 	}
 }
 
-// TestWatchSize: a terminal without a size is waited for, and one that changes its size is drawn again.
-// A lost terminal ends the screen.
+// TestWatchSize checks that a terminal without a size is waited for, and that one that changes its
+// size is drawn again. A lost terminal ends the screen.
 func TestWatchSize(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

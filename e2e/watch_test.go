@@ -106,7 +106,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchRefusals: without a terminal the screen says what to use instead.
+// TestWatchRefusals checks that without a terminal the screen says what to use instead.
 func TestWatchRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -115,8 +115,8 @@ func TestWatchRefusals(t *testing.T) {
 	w.refused(w.cadre("watch", "nowhere"), 2, "team nowhere does not exist")
 }
 
-// TestWatchLines: for a screen reader the same is read out as lines, without a sequence for the
-// terminal, until the team has ended.
+// TestWatchLines checks that a screen reader gets the same as lines, without terminal sequences,
+// until the team has ended.
 func TestWatchLines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

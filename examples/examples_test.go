@@ -133,7 +133,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// TestStart: what cadre init writes runs as it is.
+// TestStart checks that the output of cadre init runs as it is.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} {
@@ -146,7 +146,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestAll: each file of the folder is an example in the program, with what it is for.
+// TestAll checks that each file of the folder is an example in the program, with what it is for.
 func TestAll(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil {

@@ -14,7 +14,7 @@ func TestKindOf(t *testing.T) {
 		words  string
 		want   agent.ProblemKind
 	}{
-		// What the protocol says wins over any words.
+		// The status of the protocol takes precedence over any words.
 		{401, "the model is overloaded", agent.ProblemLogin},
 		{403, "", agent.ProblemLogin},
 		{429, "Invalid API key", agent.ProblemLimit},
@@ -61,7 +61,7 @@ func TestKindOf(t *testing.T) {
 		{0, "stream disconnected before completion", agent.ProblemModel},
 		{0, "", agent.ProblemModel},
 
-		// What an agent works on is no word for its failure.
+		// A text about the agent's work does not describe its failure.
 		{0, "I fixed the 401 in login.go, and the test of the login page", agent.ProblemModel},
 		{0, "There are 429 files, of which line 403 is too long", agent.ProblemModel},
 		{0, "The API key field is on the login form; users log in with it", agent.ProblemModel},

@@ -12,8 +12,8 @@ import (
 	"cadre/internal/git"
 )
 
-// A pipe in the place of a file that git reads holds git up for ever: the command ends soon, and
-// its error names the pipe. Nobody writes into these pipes.
+// TestBlocked checks that a command ends soon if a pipe is in the place of a file that git reads,
+// and that the error names the pipe. No process writes into these pipes.
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -62,8 +62,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// On Linux the kernel tells for which pipe git waits, so it is named wherever it lies, and also
-// where somebody holds it open and writes nothing.
+// TestBlockedAnywhere checks that on Linux any pipe for which git waits is named, even one that
+// another process holds open without writing.
 func TestBlockedAnywhere(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not tell")
@@ -100,8 +100,8 @@ func TestBlockedAnywhere(t *testing.T) {
 	}
 }
 
-// A pipe that git does not open holds up nobody, however long a command takes, and nor does a
-// socket or a device. Each command here takes longer than it is trusted without a look.
+// TestNotBlocked checks that a pipe that git does not open, a socket or a device does not end a
+// command, however long it takes. Each command here runs long enough for the guard to look.
 func TestNotBlocked(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -176,7 +176,7 @@ func TestNotBlocked(t *testing.T) {
 	}
 }
 
-// A socket in the place of a file that git reads holds up nobody.
+// TestNotBlockedBySocket checks that a socket in the place of a file that git reads does not block.
 func TestNotBlockedBySocket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("its command takes two seconds; not with -short")

@@ -55,7 +55,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What differs between two sides is told path by path, as an index takes it.
+// TestChanges checks that the differences between two sides are listed by path, in the format of an
+// index.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -87,8 +88,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A git that has not answered is not a git that has refused, whatever kept it from that; and it
-// ends with all that it has started.
+// TestNoAnswer checks that a git without an answer does not count as a refusal, whatever the
+// reason, and that all of its processes end.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -151,8 +152,8 @@ func canceled() context.Context {
 	return ctx
 }
 
-// What another git holds is waited for as long as somebody has the patience for it, and then it is
-// named.
+// TestLocked checks that a command waits for a lock of another git as long as its patience lasts,
+// and then names the lock.
 func TestLocked(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"index.lock", "HEAD.lock", "packed-refs.lock", "refs/heads/main.lock"} {
@@ -196,8 +197,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// The index is held as git holds it; what a kill left of that is taken over, and what a git left is
-// not.
+// TestIndex checks that the index is locked as git locks it. A lock of ours that a kill left is
+// taken over, and one that a git left is not.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

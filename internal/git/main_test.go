@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// lab is a real repository with one commit, and a runner in its top.
+// lab is a real repository with one commit, and a runner at its top.
 type lab struct {
 	t *testing.T
 	git.Runner
@@ -57,7 +57,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// text is what git prints, which does not refuse.
+// text returns the output of git, which must succeed.
 func (l *lab) text(args ...string) string {
 	l.t.Helper()
 	out, err := l.Text(l.ctx, args...)
@@ -78,7 +78,7 @@ func (l *lab) write(name, text string) {
 	}
 }
 
-// pipe is one by which a script tells something, for half a minute.
+// pipe returns a pipe with which a script reports something, for half a minute.
 func (l *lab) pipe(name string) *os.File {
 	l.t.Helper()
 	path := filepath.Join(l.Dir, name)
@@ -101,7 +101,7 @@ func (l *lab) exists(name string) bool {
 	return err == nil
 }
 
-// persons is what the git of a person prints, in the surroundings that [git.Local] gives it.
+// persons returns the output of a person's git, in the environment that [git.Local] gives it.
 func (l *lab) persons(args ...string) string {
 	l.t.Helper()
 	cmd := exec.CommandContext(l.ctx, "git", args...)

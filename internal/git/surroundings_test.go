@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Whatever whoever calls us is just working on, a command means what it is told; but the person's
-// own words to git count.
+// TestSurroundings checks that a command uses the given repository, whatever the caller's
+// environment is, and that the user's own settings for git apply.
 func TestSurroundings(t *testing.T) {
 	other := newLab(t)
 	l := newLab(t)
@@ -56,8 +56,8 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// Nothing of the repository runs by itself, nothing asks, and what is printed does not depend on
-// who runs it.
+// TestQuiet checks that nothing of the repository runs by itself, that nothing is asked, and that
+// the output does not depend on the user.
 func TestQuiet(t *testing.T) {
 	l := newLab(t)
 	t.Setenv("LC_ALL", "de_DE.UTF-8")
@@ -115,7 +115,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// Who commits is whom git was told of, and cadre for what it was not.
+// TestWhoCommits checks that the committer is the one that git knows, and otherwise cadre.
 func TestWhoCommits(t *testing.T) {
 	for name, c := range map[string]struct {
 		env    map[string]string
@@ -156,7 +156,8 @@ func TestWhoCommits(t *testing.T) {
 	}
 }
 
-// What was written survives a loss of power: it is on the disk when git has ended.
+// TestDurable checks that what was written is on the disk when git has ended, so that it survives a
+// loss of power.
 func TestDurable(t *testing.T) {
 	l := newLab(t)
 	l.write("a.txt", "one\n")

@@ -12,8 +12,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Where the system does not tell what git waits for, a pipe is suspected under a name that git
-// opens by itself, and no other.
+// TestSuspect checks that, where the system does not show what git waits for, only a pipe under a
+// name that git opens by itself is suspected.
 func TestSuspect(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -62,7 +62,7 @@ func TestKilledAtWork(t *testing.T) {
 		c, err := s.team.Config(s.ctx)
 		return err == nil && c.Members[1].IsActive != nil && !*c.Members[1].IsActive
 	})
-	s.say("bob", "which port is it?") // nobody is running
+	s.say("bob", "which port is it?") // no member is running
 	s.say("bob", "which was it again?")
 	waiting, err := s.team.Waiting(s.ctx, "ann")
 	if err != nil || len(waiting) < 2 {
@@ -171,8 +171,8 @@ func TestSweep(t *testing.T) {
 }
 
 // TestKilledAfterJoining checks a member that joined by hand and was killed. It is taken off the
-// roster, so that nobody writes to it, and can come back under its name, even without its watchdog.
-// It does not get a name that another member has.
+// roster, so that no member writes to it, and can come back under its name, even without its
+// watchdog. It does not get a name that another member has.
 func TestKilledAfterJoining(t *testing.T) {
 	s := newStage(t, "bob")
 	s.kill(s.victim("joined", "joined"))
@@ -196,7 +196,7 @@ func TestKilledAfterJoining(t *testing.T) {
 	stranger := s.takeSlot("claude")
 	entry.JoinedAt = 9
 	if err := stranger.Join(s.ctx, entry); team.CodeOf(err) != team.Taken {
-		t.Errorf("it has somebody else's name: %v", err)
+		t.Errorf("it has another member's name: %v", err)
 	}
 }
 

@@ -153,7 +153,7 @@ func TestNamedSaysWhatItCannotFollow(t *testing.T) {
 	namedBy(dir, deep) // ends
 }
 
-// Special files are listed too, in any position: nobody knows what comes out of a pipe, or where a
+// Special files are listed too, in any position: it is unknown what comes out of a pipe, or where a
 // link will lead.
 func TestNamedSpecialFiles(t *testing.T) {
 	dir := t.TempDir()

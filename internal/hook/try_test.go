@@ -79,7 +79,8 @@ func TestTryInput(t *testing.T) {
 	}
 }
 
-// TestTryNeedsTrust: a project's hook is not run before it is trusted, and not after it changed.
+// TestTryNeedsTrust checks that a project's hook is not run before it is trusted, and not after it
+// changed.
 func TestTryNeedsTrust(t *testing.T) {
 	dir := t.TempDir()
 	settings := write(t, filepath.Join(dir, ".claude", "settings.json"),
@@ -111,7 +112,7 @@ func TestTryNeedsTrust(t *testing.T) {
 	}
 }
 
-// TestEventIsReadAsWritten: what a hook gets can be kept and given to it again.
+// TestEventIsReadAsWritten checks that what a hook gets can be kept and given to it again.
 func TestEventIsReadAsWritten(t *testing.T) {
 	for _, name := range Events() {
 		want := Sample(name)

@@ -11,9 +11,9 @@ import (
 	"cadre/internal/team"
 )
 
-// TestModeThatTakesANewSession: a mode that a running session cannot get takes a new session, which
-// continues with its history and its task when the turn has ended. It is requested once, however
-// long the turn takes, and not at all if the mode is changed back in time.
+// TestModeThatTakesANewSession checks that a mode that a running session cannot get takes a new
+// session, which continues with its history and its task when the turn has ended. It is requested
+// once, however long the turn takes, and not at all if the mode is changed back in time.
 func TestModeThatTakesANewSession(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{"it takes a new session": agent.ErrNewSession,
@@ -63,8 +63,8 @@ func TestModeThatTakesANewSession(t *testing.T) {
 	}
 }
 
-// TestModeAfterAFailedTurn: if the turn ends because the model cannot be reached, the new session
-// tries again.
+// TestModeAfterAFailedTurn checks that if the turn ends because the model cannot be reached, the
+// new session tries again.
 func TestModeAfterAFailedTurn(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look"})
@@ -102,8 +102,8 @@ func TestModeAfterAFailedTurn(t *testing.T) {
 	s.until("the task is done", func(st *team.State) bool { return st.Count(team.Completed) == 1 })
 }
 
-// TestModeChangedBack: an idle session is replaced at once. A session whose mode is changed back
-// before its turn ends is not replaced.
+// TestModeChangedBack checks that an idle session is replaced at once. A session whose mode is
+// changed back before its turn ends is not replaced.
 func TestModeChangedBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."})
@@ -131,8 +131,8 @@ func TestModeChangedBack(t *testing.T) {
 	again.started <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 }
 
-// TestSessionsLookWithoutLocks: git takes no locks for commands of a session that only read, unless
-// the user says otherwise.
+// TestSessionsLookWithoutLocks checks that git takes no locks for commands of a session that only
+// read, unless the user says otherwise.
 func TestSessionsLookWithoutLocks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "bob",

@@ -51,8 +51,8 @@ func working(started chan<- struct{}) scripted {
 	}
 }
 
-// TestWorkIsSavedWithoutALead: a teammate whose lead is lost saves its work at intervals. When a
-// session leads again, the work is kept with the task.
+// TestWorkIsSavedWithoutALead checks that a teammate whose lead is lost saves its work at
+// intervals. When a session leads again, the work is kept with the task.
 func TestWorkIsSavedWithoutALead(t *testing.T) {
 	t.Parallel()
 	s, dir := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -97,8 +97,8 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 	eventually(t, "the file is gone", func() bool { _, there := saved(); return !there })
 }
 
-// TestZombieRests: after a while without a lead the member's task returns to the queue, and its
-// session ends until a session leads again.
+// TestZombieRests checks that after a while without a lead the member's task returns to the queue,
+// and its session ends until a session leads again.
 func TestZombieRests(t *testing.T) {
 	t.Parallel()
 	timing := quick
@@ -126,8 +126,8 @@ func TestZombieRests(t *testing.T) {
 	s.until("ann continues", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
 
-// TestBlockedZombieYields: a teammate that waits for an answer which nobody can give returns its
-// task.
+// TestBlockedZombieYields checks that a teammate returns its task if it waits for an answer that
+// cannot come.
 func TestBlockedZombieYields(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -149,7 +149,7 @@ func TestBlockedZombieYields(t *testing.T) {
 	})
 }
 
-// TestLeadLives: a lead that sends heartbeats is never lost. When it ends it is.
+// TestLeadLives checks that a lead that sends heartbeats is never lost. When it ends it is.
 func TestLeadLives(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"))

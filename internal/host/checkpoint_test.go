@@ -74,7 +74,7 @@ func keeping(t *testing.T, p *project, every time.Duration) (*stage, *hosted) {
 	return s, h
 }
 
-// TestCheckpointsAreMadeFor: these changes make a checkpoint before the next period.
+// TestCheckpointsAreMadeFor checks that these changes make a checkpoint before the next period.
 func TestCheckpointsAreMadeFor(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -32,11 +32,11 @@ func TestASessionForEveryMember(t *testing.T) {
 	s.do(team.User, spawn("zoe"))
 	s.untilStatus("zoe", team.Idle)
 	if !host.Hosted(s.hosts) {
-		t.Error("nobody seems to be hosting")
+		t.Error("no host seems to be running")
 	}
 }
 
-// TestTheEndOfAHost: when a host ends its members wait for the next one, unchanged.
+// TestTheEndOfAHost checks that when a host ends its members wait for the next one, unchanged.
 func TestTheEndOfAHost(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look"})
@@ -59,8 +59,8 @@ func TestTheEndOfAHost(t *testing.T) {
 	}
 }
 
-// TestEndOfRun: a host that ends in order while the team can continue records that its members'
-// run ended, and not that a host died.
+// TestEndOfRun checks that a host that ends in order while the team can continue records that its
+// members' run ended, and not that a host died.
 func TestEndOfRun(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -88,8 +88,8 @@ func (s stubbornSession) Stop(ctx context.Context) error {
 	return s.Session.Stop(ctx)
 }
 
-// TestHaste: a caller that pauses a team can shorten the end of its sessions. Its members are
-// recorded as paused anyway.
+// TestHaste checks that a caller that pauses a team can shorten the end of its sessions. Its
+// members are recorded as paused anyway.
 func TestHaste(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"hurry", "kill", "kill after hurry"} {
@@ -126,8 +126,8 @@ func TestHaste(t *testing.T) {
 	}
 }
 
-// TestSessionsThatFail: a session that ends by itself has failed, in its own words, and is not
-// started again.
+// TestSessionsThatFail checks that a session that ends by itself has failed, in its own words, and
+// is not started again.
 func TestSessionsThatFail(t *testing.T) {
 	t.Parallel()
 	var starts atomic.Int32
@@ -167,7 +167,8 @@ func TestSessionsThatFail(t *testing.T) {
 	}
 }
 
-// TestUnknownAgents: a member whose agent a host does not know waits for a host that does.
+// TestUnknownAgents checks that a member whose agent a host does not know waits for a host that
+// does.
 func TestUnknownAgents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.SpawnMember{Name: "bob", Agent: "other"})
@@ -189,7 +190,7 @@ func (unwilling) Start(context.Context, agent.Spec, agent.Team) (agent.Session, 
 	return nil, &agent.Problem{Kind: agent.ProblemLogin, Text: "no key for the model"}
 }
 
-// TestDelivery: a message counts as delivered once the session has it, not before.
+// TestDelivery checks that a message counts as delivered once the session has it, not before.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	got := make(chan []team.Message)
@@ -233,7 +234,7 @@ func TestDelivery(t *testing.T) {
 	})
 }
 
-// TestWork: an idle session is told once of a task that it could take.
+// TestWork checks that an idle session is told once of a task that it could take.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	woken := make(chan struct{})
@@ -262,7 +263,8 @@ func TestWork(t *testing.T) {
 	s.do("ann", &team.ClaimTask{})
 }
 
-// TestWorkThatWasRefused: a worker that was not allowed to start a task is asked again when it may.
+// TestWorkThatWasRefused checks that a worker that was not allowed to start a task is asked again
+// when it may.
 func TestWorkThatWasRefused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -352,7 +354,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestTheEndOfATeam: the end of the team ends its host and every session.
+// TestTheEndOfATeam checks that the end of the team ends its host and every session.
 func TestTheEndOfATeam(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]team.Body{"aborted": &team.SetStatus{Status: team.TeamAborted},
@@ -382,8 +384,8 @@ func TestASpentBudgetEndsSessions(t *testing.T) {
 	}
 }
 
-// TestOneHostPerMember: of several hosts one has the member. When that host is dead, another one
-// takes the member.
+// TestOneHostPerMember checks that of several hosts one has the member. When that host is dead,
+// another one takes the member.
 func TestOneHostPerMember(t *testing.T) {
 	t.Parallel()
 	var running, most atomic.Int32
@@ -427,7 +429,8 @@ func TestOneHostPerMember(t *testing.T) {
 	}
 }
 
-// TestALostLease: a session that lost its lease is ended, and does nothing more in the team.
+// TestALostLease checks that a session that lost its lease is ended, and does nothing more in the
+// team.
 func TestALostLease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))

@@ -58,8 +58,8 @@ func idling(a *session) error {
 	return nil
 }
 
-// TestSavedWorkOutlivesItsHost: a host that takes a member over keeps the work that was saved on
-// the dead host.
+// TestSavedWorkOutlivesItsHost checks that a host that takes a member over keeps the work that was
+// saved on the dead host.
 func TestSavedWorkOutlivesItsHost(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -76,9 +76,9 @@ func TestSavedWorkOutlivesItsHost(t *testing.T) {
 	eventually(t, "the file is gone", func() bool { _, err := os.Stat(s.savedFile()); return os.IsNotExist(err) })
 }
 
-// TestSavedWorkOfAnotherTaskIsKept: a session that saves its work first keeps work on another task
-// that the file has. A host whose lock was lost may have written that after the member was taken
-// over.
+// TestSavedWorkOfAnotherTaskIsKept checks that a session that saves its work first keeps work on
+// another task that the file has. A host whose lock was lost may have written that after the member
+// was taken over.
 func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one", Role: "somebody else"})
@@ -88,8 +88,8 @@ func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
 	s.untilKept("half")
 }
 
-// TestNewerSavedWorkStays: work that was saved while older work was being kept is not removed with
-// it.
+// TestNewerSavedWorkStays checks that work that was saved while older work was being kept is not
+// removed with it.
 func TestNewerSavedWorkStays(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -114,8 +114,9 @@ func TestNewerSavedWorkStays(t *testing.T) {
 	s.untilKept("more")
 }
 
-// TestNewerWorkIsKeptLast: saved work is recorded in the order in which it was saved, although
-// several goroutines record it. Older work whose record took long does not replace newer work.
+// TestNewerWorkIsKeptLast checks that saved work is recorded in the order in which it was saved,
+// although several goroutines record it. Older work whose record took long does not replace newer
+// work.
 func TestNewerWorkIsKeptLast(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
@@ -206,8 +207,8 @@ func (j *lateSave) Append(ctx context.Context, after int64, catchUp func(journal
 	return j.Journal.Append(ctx, after, catchUp, decide)
 }
 
-// TestSavedWorkOutlivesItsSession: a session that ends by itself leaves its saved work with its
-// task, even if that cannot be recorded at once.
+// TestSavedWorkOutlivesItsSession checks that a session that ends by itself leaves its saved work
+// with its task, even if that cannot be recorded at once.
 func TestSavedWorkOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	for name, failures := range map[string]int64{"at once": 0, "not at once": 1} {
@@ -235,8 +236,8 @@ func TestSavedWorkOutlivesItsSession(t *testing.T) {
 	}
 }
 
-// TestAYieldThatCouldNotBeRecorded: a task that a teammate without a lead could not return is
-// returned later.
+// TestAYieldThatCouldNotBeRecorded checks that a task that a teammate without a lead could not
+// return is returned later.
 func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"work_saved", "task_released"} {
@@ -266,8 +267,8 @@ func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 	}
 }
 
-// TestAClaimAfterTheTurn: an idle session is told of a task that was claimed for it, by the lead or
-// by a late call of its own. A worker is woken for it.
+// TestAClaimAfterTheTurn checks that an idle session is told of a task that was claimed for it, by
+// the lead or by a late call of its own. A worker is woken for it.
 func TestAClaimAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	// A task out of retries can be claimed only by its id.
@@ -311,7 +312,7 @@ func TestAClaimAfterTheTurn(t *testing.T) {
 			select {
 			case <-ann.wake:
 			case <-time.After(10 * time.Second):
-				t.Error("nobody wakes it")
+				t.Error("it is not woken")
 			}
 		})
 	}
@@ -333,9 +334,10 @@ func (h *heldUp) Append(ctx context.Context, after int64, catchUp func(journal.R
 	return h.Journal.Append(ctx, after, catchUp, decide)
 }
 
-// TestAClaimOfBoth: a session claims a task while its host is about to claim the same one for it,
-// and is told of it. When the host sees the claim is left to chance here. Without the reminder the
-// next look would tell the session, so histories of package simtest would not show the fault.
+// TestAClaimOfBoth checks a session that claims a task while its host is about to claim the same
+// one for it. The session is told of the task. When the host sees the claim is left to chance here.
+// Without the reminder the next look would tell the session, so histories of package simtest would
+// not show the fault.
 func TestAClaimOfBoth(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -388,9 +390,9 @@ func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journa
 	return seq, err
 }
 
-// TestATaskThatIsGoneBeforeItIsGiven: a task that is deleted before its member was told of it is
-// nobody's work. The session is told nothing, and stays idle. In a repository the host makes
-// snapshots between the claim and its message, so it learns of the deletion in time.
+// TestATaskThatIsGoneBeforeItIsGiven checks that a task that is deleted before its member was told
+// of it is not given to a member. The session is told nothing, and stays idle. In a repository the
+// host makes snapshots between the claim and its message, so it learns of the deletion in time.
 func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 	t.Parallel()
 	for name, gone := range map[string]func(*stage){
@@ -429,9 +431,9 @@ func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 	}
 }
 
-// TestAHostThatCanRecordNothing: a host that can record nothing any more ends, and another host
-// takes its members. It must not keep them when the only thing to record is the loss of the lead,
-// which it only looks for.
+// TestAHostThatCanRecordNothing checks that a host that can record nothing any more ends, and
+// another host takes its members. It must not keep them when the only thing to record is the loss
+// of the lead, which it only looks for.
 func TestAHostThatCanRecordNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"))
@@ -454,7 +456,8 @@ func TestAHostThatCanRecordNothing(t *testing.T) {
 	})
 }
 
-// TestACallThatFindsTheJournalBroken: a host also ends if a member's session finds that out.
+// TestACallThatFindsTheJournalBroken checks that a host also ends if a member's session finds that
+// out.
 func TestACallThatFindsTheJournalBroken(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -498,8 +501,8 @@ func (d deafened) Wait(ctx context.Context, after int64) error {
 	return ctx.Err()
 }
 
-// TestAReplacedSessionGetsNoMail: a session that was replaced, and whose host has not learned of
-// that, gets no mail with the results of its tools. The mail is for the next session.
+// TestAReplacedSessionGetsNoMail checks that a session that was replaced, and whose host has not
+// learned of that, gets no mail with the results of its tools. The mail is for the next session.
 func TestAReplacedSessionGetsNoMail(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -532,8 +535,8 @@ func TestAReplacedSessionGetsNoMail(t *testing.T) {
 	}
 }
 
-// TestAClaimAfterATrouble: a session whose last turn failed is told too, once it may be tried
-// again.
+// TestAClaimAfterATrouble checks that a session whose last turn failed is told too, once it may be
+// tried again.
 func TestAClaimAfterATrouble(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"},

@@ -109,7 +109,8 @@ func (s *stage) inbox(member, kind string) (bodies []string) {
 	return bodies
 }
 
-// TestAModelWorks: a member is told of its task, does it, and goes idle. Its result is its report.
+// TestAModelWorks checks that a member is told of its task, does it, and goes idle. Its result is
+// its report.
 func TestAModelWorks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
@@ -152,8 +153,8 @@ func (s *stage) task(id string) (task team.Task) {
 	return task
 }
 
-// TestTheLastText: a turn that ends without a report sends its last text to the lead, once. A
-// second idle report sends nothing.
+// TestTheLastText checks that a turn that ends without a report sends its last text to the lead,
+// once. A second idle report sends nothing.
 func TestTheLastText(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
@@ -197,8 +198,8 @@ func TestReminder(t *testing.T) {
 	}
 }
 
-// TestReceipts: a message is delivered when the session says that it has it. What an ended session
-// did not confirm is given to the next one, unless the transcript has it.
+// TestReceipts checks that a message is delivered when the session says that it has it. What an
+// ended session did not confirm is given to the next one, unless the transcript has it.
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -230,7 +231,8 @@ func TestReceipts(t *testing.T) {
 	s.until("both are delivered", func(st *team.State) bool { return len(st.Inbox("ann")) == 0 })
 }
 
-// TestMailWithATool: the result of a tool carries the mail, which is not given a second time.
+// TestMailWithATool checks that the result of a tool carries the mail, which is not given a second
+// time.
 func TestMailWithATool(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
@@ -262,7 +264,8 @@ func TestMailWithATool(t *testing.T) {
 	}
 }
 
-// TestReceiptOfATool: mail with a tool's result is delivered when the stream shows the result.
+// TestReceiptOfATool checks that mail with a tool's result is delivered when the stream shows the
+// result.
 func TestReceiptOfATool(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."}, &team.SpawnMember{Name: "eve",
@@ -284,8 +287,8 @@ func TestReceiptOfATool(t *testing.T) {
 	}
 }
 
-// TestTrouble: the lead gets troubles in the agent's words, the task returns to the queue, and the
-// member is tried again.
+// TestTrouble checks that the lead gets troubles in the agent's words, the task returns to the
+// queue, and the member is tried again.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
@@ -318,8 +321,8 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestCutOff: a session that was interrupted in the middle of a turn continues with its history,
-// its task and a note.
+// TestCutOff checks that a session that was interrupted in the middle of a turn continues with its
+// history, its task and a note.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
@@ -345,7 +348,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestPlans: a plan that the agent submits to its lead waits for the answer, and gets it.
+// TestPlans checks that a plan that the agent submits to its lead waits for the answer, and gets
+// it.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look.", PlanApproval: true})
@@ -394,7 +398,8 @@ func TestPlans(t *testing.T) {
 	s.until("it has no message of what it knows", func(st *team.State) bool { return len(st.Inbox("ann")) == 0 })
 }
 
-// TestHandover: a session whose context is nearly full is replaced by a fresh one, with a note.
+// TestHandover checks that a session whose context is nearly full is replaced by a fresh one, with
+// a note.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
@@ -420,8 +425,8 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestPromptTooLong: a prompt that is too long is given to a fresh session, with its mail and what
-// was said before it.
+// TestPromptTooLong checks that a prompt that is too long is given to a fresh session, with its
+// mail and what was said before it.
 func TestPromptTooLong(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "eve",
@@ -455,8 +460,8 @@ func TestPromptTooLong(t *testing.T) {
 	}
 }
 
-// TestTheReport: a lead is asked for its report, and its answer is the report. New work withdraws
-// the question.
+// TestTheReport checks that a lead is asked for its report, and its answer is the report. New work
+// withdraws the question.
 func TestTheReport(t *testing.T) {
 	t.Parallel()
 	s := ledStage(t)
@@ -485,8 +490,8 @@ func TestTheReport(t *testing.T) {
 	s.until("it reported", func(st *team.State) bool { return st.Team().LastWords == "# Report\n\nFound it." })
 }
 
-// TestIdleNoticesCostNothing: idle notices start no turn of a lead; they come with the next message
-// that does.
+// TestIdleNoticesCostNothing checks that idle notices start no turn of a lead; they come with the
+// next message that does.
 func TestIdleNoticesCostNothing(t *testing.T) {
 	t.Parallel()
 	s := ledStage(t)
@@ -517,8 +522,8 @@ func ledStage(t *testing.T) *stage {
 		LeadAgent: "scripted"})
 }
 
-// TestMailIsGivenOnce: mail that comes while an earlier receipt is being recorded is given, and the
-// earlier mail is not given again.
+// TestMailIsGivenOnce checks that mail that comes while an earlier receipt is being recorded is
+// given, and the earlier mail is not given again.
 func TestMailIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Listen."})

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestWhatASessionGivesBack: what a session returns is given again: the mail, and its opening text.
-// Its task is announced again, and nothing comes twice.
+// TestWhatASessionGivesBack checks that what a session returns is given again: the mail, and its
+// opening text. Its task is announced again, and nothing comes twice.
 func TestWhatASessionGivesBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
@@ -49,7 +49,7 @@ func TestWhatASessionGivesBack(t *testing.T) {
 	})
 }
 
-// TestDelegateReachesTheSession: delegate mode that is switched on while a lead in
+// TestDelegateReachesTheSession checks that delegate mode that is switched on while a lead in
 // bypassPermissions works reaches its session.
 func TestDelegateReachesTheSession(t *testing.T) {
 	t.Parallel()

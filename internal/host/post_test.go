@@ -7,8 +7,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestPost: a message is given once, by either way, and not again while its arrival is being
-// recorded. Mail that did not leave is given again.
+// TestPost checks that a message is given once, by either way, and not again while its arrival is
+// being recorded. Mail that did not leave is given again.
 func TestPost(t *testing.T) {
 	t.Parallel()
 	var p post
@@ -46,8 +46,8 @@ func TestPost(t *testing.T) {
 	taken("d")
 }
 
-// TestPostBetweenTurns: mail that a tool carries while a prompt waits may belong to the next turn,
-// and stays on its way until that is clear.
+// TestPostBetweenTurns checks that mail that a tool carries while a prompt waits may belong to the
+// next turn, and stays on its way until that is clear.
 func TestPostBetweenTurns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -48,8 +48,9 @@ func task(s *stage) (one team.Task) {
 	return one
 }
 
-// TestWorkIsKeptFromOutside: work that another member will continue comes with the task, even if
-// its owner saved nothing. The owner's host was killed, or the owner is alive and does not know.
+// TestWorkIsKeptFromOutside checks that work that another member will continue comes with the task,
+// even if its owner saved nothing. The owner's host was killed, or the owner is alive and does not
+// know.
 func TestWorkIsKeptFromOutside(t *testing.T) {
 	t.Parallel()
 	dir, base := dirty(t)
@@ -87,8 +88,8 @@ func TestWorkIsKeptFromOutside(t *testing.T) {
 	}
 }
 
-// TestUnknownBaseIsNotTold: if the earlier content is unknown, nothing of a shared folder is
-// reported.
+// TestUnknownBaseIsNotTold checks that if the earlier content is unknown, nothing of a shared
+// folder is reported.
 func TestUnknownBaseIsNotTold(t *testing.T) {
 	t.Parallel()
 	dir, _ := dirty(t)
@@ -103,8 +104,8 @@ func TestUnknownBaseIsNotTold(t *testing.T) {
 	}
 }
 
-// TestSavedWorkOutlivesAConflict: saved work on a task that another member works on by now is not
-// lost.
+// TestSavedWorkOutlivesAConflict checks that saved work on a task that another member works on by
+// now is not lost.
 func TestSavedWorkOutlivesAConflict(t *testing.T) {
 	t.Parallel()
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()},

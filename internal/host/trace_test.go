@@ -66,8 +66,8 @@ func (p *project) changed(w team.Work) string {
 	return strings.ReplaceAll(p.git("diff", "--name-only", w.Base, w.Commit), "\n", " ")
 }
 
-// TestWorkInTheTeamsDirectory: in the team's directory a task's work is two snapshots. They show
-// its own changes, not those of earlier tasks, and nothing of the person's.
+// TestWorkInTheTeamsDirectory checks that in the team's directory a task's work is two snapshots.
+// They show its own changes, not those of earlier tasks, and nothing of the person's.
 func TestWorkInTheTeamsDirectory(t *testing.T) {
 	t.Parallel()
 	dir, base := dirty(t)
@@ -121,8 +121,8 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 	}
 }
 
-// TestWorkOfSeveralAtOnce: if two members work in one directory at once, nobody can tell who did
-// what, and the record says so.
+// TestWorkOfSeveralAtOnce checks the record if two members work in one directory at once: it is
+// unknown who did what, and the record says so.
 func TestWorkOfSeveralAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -151,8 +151,8 @@ func TestWorkOfSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// TestWorkInAWorktree: in a worktree the work is on the member's branch, with its uncommitted
-// changes, task by task. It is recorded before the worktree is removed.
+// TestWorkInAWorktree checks that in a worktree the work is on the member's branch, with its
+// uncommitted changes, task by task. It is recorded before the worktree is removed.
 func TestWorkInAWorktree(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -192,8 +192,8 @@ func (s *stage) dying(id string) *proc.Register {
 	return procs
 }
 
-// TestWorkAfterAKill: a host that is killed before it has recorded a task's work leaves that to the
-// next host, whatever it had made by then.
+// TestWorkAfterAKill checks that a host that is killed before it has recorded a task's work leaves
+// that to the next host, whatever it had made by then.
 func TestWorkAfterAKill(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -241,8 +241,8 @@ func TestWorkAfterAKill(t *testing.T) {
 	})
 }
 
-// TestWorkThatCannotBeRecorded: work that cannot be recorded is recorded with the reason, and
-// delays nobody.
+// TestWorkThatCannotBeRecorded checks that work that cannot be recorded is recorded with the
+// reason, and delays no caller.
 func TestWorkThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -259,8 +259,8 @@ func TestWorkThatCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// TestWorkOfASecondAttempt: a second attempt at a task starts where the first did. If others worked
-// there since, it starts from what they left.
+// TestWorkOfASecondAttempt checks that a second attempt at a task starts where the first did. If
+// others worked there since, it starts from what they left.
 func TestWorkOfASecondAttempt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -303,7 +303,7 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 	}
 }
 
-// TestRecordWork: a consolidation, which ends members, first records their work.
+// TestRecordWork checks that a consolidation, which ends members, first records their work.
 func TestRecordWork(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -328,9 +328,9 @@ func TestRecordWork(t *testing.T) {
 	}
 }
 
-// TestWorkIsRecordedQuickly: the record of small work costs little. A task with recorded work takes
-// less than a second or, on a busy machine, less than a hundred times as long as git takes to look
-// at the project.
+// TestWorkIsRecordedQuickly checks that the record of small work costs little. A task with recorded
+// work takes less than a second or, on a busy machine, less than a hundred times as long as git
+// takes to look at the project.
 func TestWorkIsRecordedQuickly(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -360,8 +360,8 @@ func TestWorkIsRecordedQuickly(t *testing.T) {
 	}
 }
 
-// TestWorkThatHadNoRoom: the disk has no room for a record, for longer than anybody waits. The
-// record is made once there is room, though nothing happens in the team.
+// TestWorkThatHadNoRoom checks that a record is made once there is room, although the disk was full
+// for longer than any caller waits and nothing happens in the team.
 func TestWorkThatHadNoRoom(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

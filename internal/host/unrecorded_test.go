@@ -54,9 +54,9 @@ func (s *stage) on(j *failing) func(*host.Options) {
 	return func(o *host.Options) { o.Replica = rep }
 }
 
-// TestWhatCouldNotBeRecorded: a session is replaced if it could not be recorded that it has a
-// message. The next session is asked whether it has it, so the message is neither lost nor given
-// twice.
+// TestWhatCouldNotBeRecorded checks that a session is replaced if it could not be recorded that it
+// has a message. The next session is asked whether it has it, so the message is neither lost nor
+// given twice.
 func TestWhatCouldNotBeRecorded(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -88,8 +88,8 @@ func TestWhatCouldNotBeRecorded(t *testing.T) {
 	}
 }
 
-// TestAReportThatCouldNotBeRecorded: a report that cannot be recorded is not forgotten, or the
-// member would never be idle again.
+// TestAReportThatCouldNotBeRecorded checks that a report that cannot be recorded is not forgotten,
+// or the member would never be idle again.
 func TestAReportThatCouldNotBeRecorded(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
@@ -103,8 +103,8 @@ func TestAReportThatCouldNotBeRecorded(t *testing.T) {
 	s.untilStatus("ann", team.Idle)
 }
 
-// TestOneTaskAtATime: a member that was told of a task gets no other task before it has finished,
-// and then the one that waits.
+// TestOneTaskAtATime checks that a member that was told of a task gets no other task before it has
+// finished, and then the one that waits.
 func TestOneTaskAtATime(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestErrorsAreText: an error that an agent's program wrote for a terminal is plain text for the
-// lead, for models and in the history. Messages between members stay as they are.
+// TestErrorsAreText checks that an error that an agent's program wrote for a terminal is plain text
+// for the lead, for models and in the history. Messages between members stay as they are.
 func TestErrorsAreText(t *testing.T) {
 	t.Parallel()
 	const red, plain = "\x1b[1;31m429\x1b[0m: too \x1b]0;title\x07many\u009b2J \u202erequests",

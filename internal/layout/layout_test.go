@@ -184,8 +184,9 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestAnothersHistory: the history of another team in a team's folder is damage, whichever of the
-// two has the longer name. The name of an observed team may differ from the one in its id.
+// TestAnothersHistory checks that the history of another team in a team's folder is damage,
+// whichever of the two has the longer name. The name of an observed team may differ from the one in
+// its id.
 func TestAnothersHistory(t *testing.T) {
 	h := newHome(t)
 	for _, name := range []string{"demo", "demo-two", "other"} {
@@ -281,8 +282,9 @@ func TestAHomeThatIsAFile(t *testing.T) {
 	}
 }
 
-// TestRemoveAsksWhileNobodyCreates: nobody can take a team's name between the call of ready and the
-// removal, which would then remove the other team. If ready fails, the folder stays.
+// TestRemoveAsksWhileNobodyCreates checks that no process can take a team's name between the call
+// of ready and the removal, which would then remove the other team. If ready fails, the folder
+// stays.
 func TestRemoveAsksWhileNobodyCreates(t *testing.T) {
 	h := newHome(t)
 	if err := create(h, "demo"); err != nil {

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/layout"
 )
 
-// TestRemoved: a team counts as removed here only with the checkpoint that it had then, and no id
-// leads out of the folder.
+// TestRemoved checks that a team counts as removed here only with the checkpoint that it had then,
+// and no id leads out of the folder.
 func TestRemoved(t *testing.T) {
 	t.Parallel()
 	h := layout.Home{Root: t.TempDir()}

@@ -42,8 +42,8 @@ func idAt(t *testing.T, h layout.Home, ref string) string {
 	return j.ID()
 }
 
-// TestNamesOfProjects: a name stands for the team of the project, elsewhere for the only one that has
-// it, and an id stands for its team everywhere.
+// TestNamesOfProjects checks that a name stands for the team of the project, elsewhere for the only
+// one that has it, and an id stands for its team everywhere.
 func TestNamesOfProjects(t *testing.T) {
 	h := newHome(t)
 	one, two, neither := t.TempDir(), t.TempDir(), t.TempDir()
@@ -85,8 +85,8 @@ func TestNamesOfProjects(t *testing.T) {
 	}
 }
 
-// TestNamesAreTaken: a project has a name once, whatever state its team is in, and a home has an id
-// once.
+// TestNamesAreTaken checks that a project has a name once, whatever state its team is in, and a
+// home has an id once.
 func TestNamesAreTaken(t *testing.T) {
 	h := newHome(t)
 	one, two := t.TempDir(), t.TempDir()
@@ -125,8 +125,8 @@ func TestNamesAreTaken(t *testing.T) {
 
 func newID(name string) string { return name + "-" + strings.ToLower(replica.NewID()) }
 
-// TestOwn: what creates or removes a team never means another project's. A team whose directory was
-// lost may be the project's, unless it is to be removed.
+// TestOwn checks that what creates or removes a team never means another project's. A team whose
+// directory was lost may be the project's, unless it is to be removed.
 func TestOwn(t *testing.T) {
 	h := newHome(t)
 	one, two := t.TempDir(), t.TempDir()
@@ -167,8 +167,8 @@ func (o only) Reach(folder string) error {
 	return team.Refuse(team.Denied, "no")
 }
 
-// TestScopeOfOneName: a session reaches its own team by the name and by the id, wherever it is, and
-// never the other team of that name.
+// TestScopeOfOneName checks that a session reaches its own team by the name and by the id, wherever
+// it is, and never the other team of that name.
 func TestScopeOfOneName(t *testing.T) {
 	h := newHome(t)
 	one, two := t.TempDir(), t.TempDir()

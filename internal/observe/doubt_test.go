@@ -28,7 +28,7 @@ func TestBackgroundAgents(t *testing.T) {
 		agent := obj{"name": name, "prompt": "look", "description": "d"}
 		if !team {
 			if seen := s.use("spawn", "Agent", agent); seen.TeamToolUse || seen.Supplements != nil {
-				t.Errorf("before anybody knows what it is: %+v", seen)
+				t.Errorf("before it is known what it is: %+v", seen)
 			}
 			if seen := s.answer("spawn", obj{"isAsync": true, "status": "async_launched", "agentId": "a1"},
 				"Async agent launched successfully."); seen.TeamToolUse || seen.Supplements != nil {

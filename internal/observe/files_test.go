@@ -161,9 +161,9 @@ func TestLeftOverFiles(t *testing.T) {
 	}
 }
 
-// TestTeamMadeAnew checks that a team deleted and created again under its name, while nobody
-// observed, is a different one, even with a clock that was set back. A session that has its team
-// from its start keeps it, whenever its files are written.
+// TestTeamMadeAnew checks that a team deleted and created again under its name, while no observer
+// ran, is a different one, even with a clock that was set back. A session that has its team from
+// its start keeps it, whenever its files are written.
 func TestTeamMadeAnew(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	for _, created := range []team.Time{t0 + 1000, t0 - 1000} {
@@ -240,7 +240,7 @@ func TestOneTeamOfSeveral(t *testing.T) {
 }
 
 // TestMailOfFiles checks that a waiting message is pending until it is read, and that a message
-// read while nobody observed was delivered.
+// read while no observer ran was delivered.
 func TestMailOfFiles(t *testing.T) {
 	const t0 = team.Time(epochMillis)
 	s := play(t)

@@ -526,7 +526,7 @@ func TestJournalOfRecordings(t *testing.T) {
 			}
 			for _, m := range s.Members() {
 				if len(s.Inbox(m.Name)) > 0 {
-					t.Errorf("mail waits for %s, and nobody here delivers it", m.Name)
+					t.Errorf("mail waits for %s, and no host delivers it", m.Name)
 				}
 			}
 		})

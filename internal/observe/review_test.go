@@ -31,7 +31,7 @@ func TestReview(t *testing.T) {
 		s.use("late", "TaskCreate", obj{"subject": "B"})
 		s.now += model.CallTTL
 		if seen := s.answer("late", obj{"task": obj{"id": "4"}}, ""); len(seen.Warnings) == 0 {
-			t.Error("nobody is told of a call that was dropped")
+			t.Error("a dropped call is not reported")
 		}
 		s.want("fx/lead #3:pending")
 	})
@@ -213,7 +213,7 @@ func TestReview(t *testing.T) {
 		s.spawn("carol") // into a team whose name becomes known only now
 		s.want("fx/lead alice:active bob:active carol:active #1:pending")
 		if o, seen := FromAgents(Options{}, nil, 0); o.State() != nil || seen.Records != nil {
-			t.Error("a team of nobody")
+			t.Error("a team without members")
 		}
 	})
 	t.Run("M5 L2 inputs are checked", func(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"cadre/internal/team"
 )
 
-// TestABudgetOfTimeNeedsNoHost: the time of a member's budget ends by the clock of whoever sends
-// the next command. The member completes what it holds, and what is assigned to it stays so.
+// TestABudgetOfTimeNeedsNoHost checks that the time of a member's budget ends by the clock of the
+// process that sends the next command. The member completes what it holds, and what is assigned to
+// it stays so.
 func TestABudgetOfTimeNeedsNoHost(t *testing.T) {
 	now := replica.Now()
 	p := newPlace(t, &team.SpawnMember{Name: "eve", Agent: team.External, Budget: team.Budget{Time: time.Hour}},
@@ -34,8 +35,8 @@ func TestABudgetOfTimeNeedsNoHost(t *testing.T) {
 	}
 }
 
-// TestAWaitRecordsWhatTheClockBrings: a process that only waits records an alert when it is due, so
-// the lead of a team without a host is notified in time.
+// TestAWaitRecordsWhatTheClockBrings checks that a process that only waits records an alert when it
+// is due, so the lead of a team without a host is notified in time.
 func TestAWaitRecordsWhatTheClockBrings(t *testing.T) {
 	p := newPlace(t, &team.SpawnMember{Name: "eve", Agent: team.External,
 		Budget: team.Budget{Time: 500 * time.Millisecond}})

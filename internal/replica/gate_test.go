@@ -76,8 +76,8 @@ func TestAHookKeepsATaskOffTheList(t *testing.T) {
 	}
 }
 
-// TestAHookKeepsATeammateAtWork: a teammate that may not go idle is told why. The lead may always
-// go idle.
+// TestAHookKeepsATeammateAtWork checks that a teammate that may not go idle is told why. The lead
+// may always go idle.
 func TestAHookKeepsATeammateAtWork(t *testing.T) {
 	rep := newPlace(t).gated(map[string]string{"TeammateIdle": no})
 	idle := func(member string) error {
@@ -101,8 +101,8 @@ func TestAHookKeepsATeammateAtWork(t *testing.T) {
 	}
 }
 
-// TestHooksAreAskedOnlyWhatCanHappen: hooks are not asked about what the team refuses, or has done
-// already.
+// TestHooksAreAskedOnlyWhatCanHappen checks that hooks are not asked about what the team refuses,
+// or has done already.
 func TestHooksAreAskedOnlyWhatCanHappen(t *testing.T) {
 	p := newPlace(t, &team.CreateTask{Subject: "look"})
 	asked := filepath.Join(p.dir, "asked")
@@ -123,7 +123,7 @@ func TestHooksAreAskedOnlyWhatCanHappen(t *testing.T) {
 	}
 }
 
-// TestUnreadableHooks: hooks that cannot be read reject everything.
+// TestUnreadableHooks checks that hooks that cannot be read reject everything.
 func TestUnreadableHooks(t *testing.T) {
 	p := newPlace(t)
 	rep := p.gated(map[string]string{"TaskCreated": `\`})
@@ -133,7 +133,7 @@ func TestUnreadableHooks(t *testing.T) {
 	}
 }
 
-// TestHooksOfTheTeamFile: the team's own hooks run without a settings file.
+// TestHooksOfTheTeamFile checks that the team's own hooks run without a settings file.
 func TestHooksOfTheTeamFile(t *testing.T) {
 	p := newPlace(t)
 	own := p.home

@@ -11,7 +11,7 @@ import (
 	"cadre/internal/team"
 )
 
-// TestHintsOf: a damaged journal can be repaired, which the journal itself does not say.
+// TestHintsOf checks that a damaged journal can be repaired, which the journal itself does not say.
 func TestHintsOf(t *testing.T) {
 	damage := fmt.Errorf("open: %w", &journal.DamageError{Team: "demo", Segment: "1.jsonl", Reason: "torn"})
 	mend := team.Hint{Action: team.ActMend, Team: "demo"}

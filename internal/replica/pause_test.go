@@ -7,7 +7,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestPause: the pauses grow and have a bound. Ten of them are short enough for a person to wait.
+// TestPause checks that the pauses grow and have a bound. Ten of them are short enough for a person
+// to wait.
 func TestPause(t *testing.T) {
 	var before, all time.Duration
 	for count := int64(1); count <= team.MaxStrikes; count++ {

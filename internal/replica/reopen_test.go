@@ -76,8 +76,8 @@ func (s *shaky) breaks(rep *replica.Replica) {
 	}
 }
 
-// TestReopen: after a failed sync, a replica with Reopen opens its journal again with the next
-// command. Waiting callers still wait, and see the new records.
+// TestReopen checks that after a failed sync, a replica with Reopen opens its journal again with
+// the next command. Waiting callers still wait, and see the new records.
 func TestReopen(t *testing.T) {
 	s := newShaky(t)
 	rep := s.open(replica.Options{})
@@ -137,8 +137,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestReopenTogether: of many goroutines that find the journal broken one reopens it, and every
-// answer is true.
+// TestReopenTogether checks that of many goroutines that find the journal broken one reopens it,
+// and every answer is true.
 func TestReopenTogether(t *testing.T) {
 	s := newShaky(t)
 	rep := s.open(replica.Options{Reopen: s.journal})
@@ -166,8 +166,8 @@ func TestReopenTogether(t *testing.T) {
 	}
 }
 
-// TestReopenInVain: an error says why a journal could not be opened again, and another team of the
-// same name is not taken for this one.
+// TestReopenInVain checks that an error says why a journal could not be opened again, and another
+// team of the same name is not taken for this one.
 func TestReopenInVain(t *testing.T) {
 	s := newShaky(t)
 	var trouble error

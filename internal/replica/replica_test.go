@@ -39,8 +39,8 @@ func TestACommandIsSeenByEveryDesk(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreMadeOnThePresent: a replica that is behind decides on the present state, not on
-// the state that it knew.
+// TestDecisionsAreMadeOnThePresent checks that a replica that is behind decides on the present
+// state, not on the state that it knew.
 func TestDecisionsAreMadeOnThePresent(t *testing.T) {
 	p := newPlace(t, &team.CreateTask{Subject: "look"})
 	a, b := p.open(replica.Options{}), p.open(replica.Options{})
@@ -81,8 +81,8 @@ func TestNothingToChange(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: one replica serves many goroutines, which send and read while others write too.
-// Nothing is lost, and nobody takes an incomplete write for damage.
+// TestManyAtOnce checks that one replica serves many goroutines, which send and read while others
+// write too. Nothing is lost, and no incomplete write counts as damage.
 func TestManyAtOnce(t *testing.T) {
 	const writers, each = 6, 60
 	p := newPlace(t)
@@ -176,7 +176,7 @@ func TestWatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestSnapshots: a snapshot saves reading. A damaged one only costs that saving.
+// TestSnapshots checks that a snapshot saves reading. A damaged one only costs that saving.
 func TestSnapshots(t *testing.T) {
 	p := newPlace(t)
 	rep := p.open(replica.Options{})
@@ -239,8 +239,8 @@ func TestATeamThatIsGone(t *testing.T) {
 	}
 }
 
-// TestProjectionGivenUp: a projection that its caller cancelled is not reported, and one that
-// failed is.
+// TestProjectionGivenUp checks that a projection that its caller cancelled is not reported, and one
+// that failed is.
 func TestProjectionGivenUp(t *testing.T) {
 	var said []string
 	failure := errors.New("the disk is full")

@@ -25,8 +25,8 @@ func (s slow) SaveSnapshot(ctx context.Context, _ func() (int64, []byte)) error 
 	return cmp.Or(s.err, ctx.Err())
 }
 
-// TestSnapshotOfACancelledCommand: nobody is told that a command that was cancelled saved no
-// snapshot. A failure of the disk is told.
+// TestSnapshotOfACancelledCommand checks that a cancelled command reports no missing snapshot,
+// while a failure of the disk is reported.
 func TestSnapshotOfACancelledCommand(t *testing.T) {
 	for want, failure := range map[int]error{0: nil, 1: errors.New("no space left")} {
 		ctx, cancel := context.WithCancel(t.Context())

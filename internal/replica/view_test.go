@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestReadWithinView: the history can be read within View while another goroutine waits to change
-// the state. A checkpoint does that, and its host would hang.
+// TestReadWithinView checks that the history can be read within View while another goroutine waits
+// to change the state. A checkpoint does that, and its host would hang.
 func TestReadWithinView(t *testing.T) {
 	ctx := t.Context()
 	rep, err := Open(ctx, memjournal.New("demo").Open(), Options{})

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestAlways: in any history, a task with When always is ready exactly when each of its blockers is
-// closed, or cannot be done any more. A state that was read from a snapshot says the same. A record
-// names the tasks that wait no more because of it.
+// TestAlways checks that in any history, a task with When always is ready exactly when each of its
+// blockers is closed, or cannot be done any more. A state that was read from a snapshot says the
+// same. A record names the tasks that wait no more because of it.
 func TestAlways(t *testing.T) {
 	ran, freed := 0, 0
 	for seed := range uint64(300) {
@@ -136,8 +136,8 @@ func never(s *State, t Task) bool {
 
 func (b bitset) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
 
-// TestStuckIsCheap: in a thousand layers of tasks, each waiting for both tasks of the layer before,
-// a failure of the first ones visits each task once.
+// TestStuckIsCheap checks that in a thousand layers of tasks, each waiting for both tasks of the
+// layer before, a failure of the first ones visits each task once.
 func TestStuckIsCheap(t *testing.T) {
 	b := newBusy(t)
 	for i := range 1000 {
@@ -163,8 +163,8 @@ func TestStuckIsCheap(t *testing.T) {
 	}
 }
 
-// TestWaitsNoMore: the owner of a task with When always hears that it waits no more, when that is
-// so and not before.
+// TestWaitsNoMore checks that the owner of a task with When always is notified that the task is no
+// longer blocked, when that is so and not before.
 func TestWaitsNoMore(t *testing.T) {
 	b := newBusy(t)
 	b.do(User, &SpawnMember{Name: "bob", Agent: External})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSecondAnswer: a second answer is refused even if the first was so long ago that the team has
-// forgotten who gave it.
+// TestSecondAnswer checks that a second answer is refused even if the first was so long ago that
+// the team does not remember who gave it.
 func TestSecondAnswer(t *testing.T) {
 	s := &State{}
 	seq := int64(0)

@@ -383,8 +383,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// TestAttentionIsBounded: there are at most twenty similar items of tasks, and the last one stands
-// for the rest.
+// TestAttentionIsBounded checks that there are at most twenty similar items of tasks, and the last
+// one stands for the rest.
 func TestAttentionIsBounded(t *testing.T) {
 	h := history{&SpawnMember{Name: "ann", Agent: External}}
 	for i := range 50 {
@@ -398,7 +398,8 @@ func TestAttentionIsBounded(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnObservedTeamWaits: the agents of an observed team are answered elsewhere.
+// TestNothingOfAnObservedTeamWaits checks that an observed team has no items, because its agents
+// are answered elsewhere.
 func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 	s := &State{}
 	s.Apply(&Record{Seq: 1, ID: "c", At: 1, Events: []Event{
@@ -410,9 +411,9 @@ func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 	}
 }
 
-// TestAttentionOfAnyState: for any history and findings the list is the same each time, and its
-// kinds are in order. No two items have the same key. Each has a text and a hint. The list is also
-// the same after the state was encoded and read back.
+// TestAttentionOfAnyState checks that for any history and findings the list is the same each time,
+// and its kinds are in order. No two items have the same key. Each has a text and a hint. The list
+// is also the same after the state was encoded and read back.
 func TestAttentionOfAnyState(t *testing.T) {
 	order := []ItemKind{ItemPermission, ItemPlan, ItemQuestion, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant,
 		ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
@@ -490,8 +491,8 @@ func asked(s *State, h Hint) Body {
 	return nil
 }
 
-// TestIndexesOfTasks: the index of tasks in progress and out of retries has what a walk over all
-// tasks finds.
+// TestIndexesOfTasks checks that the index of tasks in progress and out of retries has what a walk
+// over all tasks finds.
 func TestIndexesOfTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, External)

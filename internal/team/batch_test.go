@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBatch: a batch has the effect of its commands one after the other, in one record. If one of
-// them is refused, nothing happens.
+// TestBatch checks that a batch has the effect of its commands one after the other, in one record.
+// If one of them is refused, nothing happens.
 func TestBatch(t *testing.T) {
 	bodies := []Body{&SpawnMember{Name: "ann", Agent: External},
 		&CreateTask{Name: "a", Subject: "first", Owner: "ann"},

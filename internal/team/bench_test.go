@@ -201,8 +201,8 @@ func BenchmarkEncodeSnapshot(b *testing.B) {
 	b.SetBytes(int64(len(buf)))
 }
 
-// BenchmarkMailbox: the ten-thousandth message is as fast as the first. One message is sent to an
-// inbox, and the oldest is taken.
+// BenchmarkMailbox sends one message to an inbox and takes the oldest. The ten-thousandth message
+// must be as fast as the first.
 func BenchmarkMailbox(b *testing.B) {
 	for _, waiting := range []int{1, 16_000} {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {

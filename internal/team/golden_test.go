@@ -122,8 +122,8 @@ func TestEveryEventHasItsGolden(t *testing.T) {
 	}
 }
 
-// TestEarlierRecords: records of an earlier version, from before a kind got more fields, are read
-// and written unchanged.
+// TestEarlierRecords checks that records of an earlier version, from before a kind got more fields,
+// are read and written unchanged.
 func TestEarlierRecords(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "earlier", "*.json"))
 	if err != nil || len(files) == 0 {

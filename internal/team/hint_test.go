@@ -62,7 +62,7 @@ func lookForCommands(t *testing.T, path string, command *regexp.Regexp) {
 	})
 }
 
-// TestActions: every constant of the type is in the list, and each has a purpose.
+// TestActions checks that every constant of the type is in the list, and each has a purpose.
 func TestActions(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "hint.go", nil, 0)
 	if err != nil {

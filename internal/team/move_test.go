@@ -21,8 +21,8 @@ func doer(t *testing.T, s *State) func(actor string, body Body) error {
 	}
 }
 
-// TestReleased: a team that this machine released does not change here any more, until it is taken
-// back.
+// TestReleased checks that a team that this machine released does not change here any more, until
+// it is taken back.
 func TestReleased(t *testing.T) {
 	s, _ := founded(t)
 	do := doer(t, s)
@@ -78,8 +78,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestMissingWork: a team whose completed tasks lack work cannot be completed, unless each of these
-// tasks is named.
+// TestMissingWork checks that a team whose completed tasks lack work cannot be completed, unless
+// each of these tasks is named.
 func TestMissingWork(t *testing.T) {
 	s, _ := founded(t)
 	do := doer(t, s)

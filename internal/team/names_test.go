@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNamesOfAuthority: a new member cannot have a name that claims authority, in any case and in
-// look-alike letters.
+// TestNamesOfAuthority checks that a new member cannot have a name that claims authority, in any
+// case and in look-alike letters.
 func TestNamesOfAuthority(t *testing.T) {
 	for _, name := range []string{
 		"lead", "LEAD", "Lead", "lead-2", "leader", "1ead", "Iead", "l3ad", "team-lead", "teamlead",
@@ -66,8 +66,8 @@ func TestNamesOfAuthority(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreThere: members that already have such a name keep it: their history is applied,
-// and they act as before.
+// TestNamesThatAreThere checks that members that already have such a name keep it: their history is
+// applied, and they act as before.
 func TestNamesThatAreThere(t *testing.T) {
 	s := &State{}
 	s.Apply(&Record{Seq: 1, At: 1, Events: []Event{

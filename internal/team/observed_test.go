@@ -22,8 +22,8 @@ func observed() watched {
 	return w
 }
 
-// TestSkippedTasks: another program's task list has ids that nobody here has seen: hidden tasks, or
-// tasks from before the observation.
+// TestSkippedTasks checks another program's task list with ids that this journal does not have:
+// hidden tasks, or tasks from before the observation.
 func TestSkippedTasks(t *testing.T) {
 	w := observed()
 	w.see(&TasksSkipped{Through: 2}, &TaskCreated{Task{ID: "3", Subject: "C", Status: Pending}})
@@ -80,7 +80,8 @@ func TestReturnedMember(t *testing.T) {
 	}
 }
 
-// TestObservedTeamTakesNoCommand: only its own agents change an observed team; no command does.
+// TestObservedTeamTakesNoCommand checks that only its own agents change an observed team; no
+// command does.
 func TestObservedTeamTakesNoCommand(t *testing.T) {
 	w := watched{&State{}}
 	w.see(&TeamCreated{Team: Team{ID: "t", Name: "here", Observed: "fx", Status: TeamPending},

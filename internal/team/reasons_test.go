@@ -93,7 +93,8 @@ func TestWordsOfOthers(t *testing.T) {
 	}
 }
 
-// TestRefusalsQuoteOthers: the subject of a task cannot end the brackets that it stands in.
+// TestRefusalsQuoteOthers checks that the subject of a task cannot end the brackets that it stands
+// in.
 func TestRefusalsQuoteOthers(t *testing.T) {
 	s, _ := founded(t)
 	d, err := Decide(s, Command{ID: "forge", Actor: "ann", At: 1, Body: &CreateTask{Subject: hostile, Owner: "ann"}})

@@ -19,8 +19,8 @@ func parted(s *State) (kept Kept, closed []string) {
 	return Keep(s), closed
 }
 
-// TestRestoredIsAsItWas: a team that is restored from a checkpoint of any state is as if all its
-// hosts had died, and its counters continue from numbers that were never used.
+// TestRestoredIsAsItWas checks that a team that is restored from a checkpoint of any state is as if
+// all its hosts had died, and its counters continue from numbers that were never used.
 func TestRestoredIsAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))

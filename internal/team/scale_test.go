@@ -159,8 +159,8 @@ func TestReadersShareAState(t *testing.T) {
 	readers.Wait()
 }
 
-// TestWhatReadersHoldStays: a value that was read from a state does not change under its reader,
-// who may be another goroutine.
+// TestWhatReadersHoldStays checks that a value that was read from a state does not change under its
+// reader, who may be another goroutine.
 func TestWhatReadersHoldStays(t *testing.T) {
 	b := newBusy(t)
 	for i := range 4 {

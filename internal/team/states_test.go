@@ -77,7 +77,7 @@ func draw[S ~string](what string, moves []Move[S]) string {
 	return b.String()
 }
 
-// TestThePageDrawsTheStates: the page shows the tables as they are.
+// TestThePageDrawsTheStates checks that the page shows the tables as they are.
 func TestThePageDrawsTheStates(t *testing.T) {
 	const page = "../../docs/architecture/core.md"
 	const begin, end = "<!-- states: drawn by internal/team from its tables; go test ./internal/team -run Draws " +
@@ -105,8 +105,8 @@ func TestThePageDrawsTheStates(t *testing.T) {
 	}
 }
 
-// TestSpentBudgetPauses: a member whose own budget is spent is not shown as spawning while a host
-// runs its team, because no host starts it before its budget is raised.
+// TestSpentBudgetPauses checks that a member whose own budget is spent is not shown as spawning
+// while a host runs its team, because no host starts it before its budget is raised.
 func TestSpentBudgetPauses(t *testing.T) {
 	s := &State{}
 	apply := func(events ...Event) { s.Apply(&Record{Seq: s.Seq() + 1, ID: "r", At: 1, Events: events}) }
@@ -127,8 +127,8 @@ func TestSpentBudgetPauses(t *testing.T) {
 	is("after its budget was raised", Phase(Spawning))
 }
 
-// TestMovesAreATable: no two moves are the same. Every status in the tables can be reached and,
-// except for the last ones, left.
+// TestMovesAreATable checks that no two moves are the same. Every status in the tables can be
+// reached and, except for the last ones, left.
 func TestMovesAreATable(t *testing.T) {
 	checkMoves(t, TeamMoves, TeamAborted)
 	checkMoves(t, MemberMoves, Phase(Stopped), Phase(Failed))

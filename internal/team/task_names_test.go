@@ -55,7 +55,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindDeleted: the number of a deleted task finds nothing, and its name may be used again.
+// TestFindDeleted checks that the number of a deleted task finds nothing, and its name may be used
+// again.
 func TestFindDeleted(t *testing.T) {
 	s := named(t, "lint", "1")
 	do := func(body Body) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestDurationsAreRecordedWhole: a duration between two units is rounded up before anything applies
-// it. So the process that decided and a process that reads the journal have the same state, and the
-// shortest timeout does not become the default.
+// TestDurationsAreRecordedWhole checks that a duration between two units is rounded up before
+// anything applies it. So the process that decided and a process that reads the journal have the
+// same state, and the shortest timeout does not become the default.
 func TestDurationsAreRecordedWhole(t *testing.T) {
 	created := &TeamCreated{Team: Team{ID: "t", Name: "demo", Status: TeamPending, Dir: "/d", Lead: "lead",
 		Budget:      Budget{Time: time.Hour + 1},
@@ -44,8 +44,8 @@ func TestDurationsAreRecordedWhole(t *testing.T) {
 	}
 }
 
-// TestLongTimes: a number that no duration can hold becomes the longest duration, and a time never
-// overflows.
+// TestLongTimes checks that a number that no duration can hold becomes the longest duration, and a
+// time never overflows.
 func TestLongTimes(t *testing.T) {
 	for _, number := range []string{"9223372036854775807", "9223372036855", "-9223372036854775808"} {
 		r, err := DecodeRecord(1,

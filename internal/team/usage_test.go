@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCosts: a budget of money limits the agents that report their cost. The cost of a session
-// counts from its beginning, even when it is resumed.
+// TestCosts checks that a budget of money limits the agents that report their cost. The cost of a
+// session counts from its beginning, even when it is resumed.
 func TestCosts(t *testing.T) {
 	s := &State{}
 	apply := func(events ...Event) { s.Apply(&Record{Seq: s.Seq() + 1, ID: "r", At: 1, Events: events}) }

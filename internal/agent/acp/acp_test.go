@@ -51,7 +51,7 @@ func TestOpenCode(t *testing.T) {
 			return agenttest.Use("write", map[string]any{"filePath": file, "content": text})
 		},
 		MidTurn: true, Asks: true, Gates: true, Tokens: 220, // those of the last call of each turn
-		// what it tells while it tries again is without the status
+		// its report of a retry lacks the status
 		Vague: true, Patient: []string{"429", "500", "a cut stream"},
 	})
 }

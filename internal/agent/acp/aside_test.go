@@ -9,7 +9,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// What an agent says on standard error is kept but for its troubles, however it comes in pieces.
+// TestAside checks that standard error is kept except for reports of trouble, in whatever pieces it
+// arrives.
 func TestAside(t *testing.T) {
 	t.Parallel()
 	const said = "a warning\n" + asideMark + `{"session":"s","retry":1,"text":"Overloaded"}` + "\n" + asideMark +

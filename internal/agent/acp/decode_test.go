@@ -20,14 +20,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// message is one that an agent wrote.
+// message is a message as an agent wrote it.
 type message struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 }
 
-// told is what the decoder makes of a recording, a line for each thing.
+// told returns the decoded updates of a recording, one per line.
 func told(d *decoder, lines []byte) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
@@ -76,8 +76,8 @@ func told(d *decoder, lines []byte) string {
 
 var recorded = map[string]facts{"gemini": gemini, "opencode": openCode}
 
-// What the programs said in recorded sessions means always the same: text, a command, a tool of the
-// team, one of another server, a file written and read, and a command that fails.
+// TestRecordings checks the updates of recorded sessions: text, a command, a tool of the team, a
+// tool of another server, a file written and read, and a command that fails.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	for name, f := range recorded {
@@ -104,8 +104,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// Whatever an agent writes, tools begin before they end, and end once; no other tool passes for one
-// of the team's, or for one that only looks.
+// FuzzDecode checks that for any input tools begin before they end, and end once. No other tool
+// passes for one of the team's, or for one that only reads.
 func FuzzDecode(f *testing.F) {
 	for name := range recorded {
 		lines, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
@@ -151,8 +151,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// The file that is to be changed is known where the agent names it, whatever word it has for it;
-// one of several stands for none of the others.
+// TestFileOfAnEdit checks that the file of an edit is found under any name that agents use for it.
+// A change of several files names none of them.
 func TestFileOfAnEdit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ told, asked, want string }{
@@ -193,7 +193,8 @@ func TestFileOfAnEdit(t *testing.T) {
 	}
 }
 
-// What the model writes into a command, or a server calls a tool, does not make it another tool.
+// TestNamesOfTools checks that neither the text of a command nor a server's name for a tool can
+// make it look like another tool.
 func TestNamesOfTools(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -228,8 +229,9 @@ func TestNamesOfTools(t *testing.T) {
 	}
 }
 
-// A session says what it has cost in all, also to the next program that loads it: each cent is
-// counted once, also by a reader that is saved between two lines.
+// TestCostOfASession checks that each cent is counted once, although a session reports its total
+// cost, also to the next program that loads it. The same holds for a reader that is saved between
+// two lines.
 func TestCostOfASession(t *testing.T) {
 	t.Parallel()
 	begins := func(session string) []string {

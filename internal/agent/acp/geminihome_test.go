@@ -11,13 +11,14 @@ import (
 	"testing"
 )
 
-// ourSettings are some that cadre might want.
+// ourSettings are settings that cadre could need.
 func ourSettings() map[string]any {
 	return map[string]any{"general": map[string]any{"maxAttempts": 1.0, "sessionRetention": false},
 		"hooks": map[string]any{"BeforeModel": []any{"ours"}}}
 }
 
-// A session finds in its home what is in the user's, and what it makes there is in the user's then.
+// TestOwnGeminiHome checks that a session finds the user's files in its home, and that files which
+// it creates there are in the user's home.
 func TestOwnGeminiHome(t *testing.T) {
 	t.Parallel()
 	user := t.TempDir()

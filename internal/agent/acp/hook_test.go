@@ -14,8 +14,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// A gemini that the member starts in its shell has the member's hook. It gets nothing of its mail,
-// and says nothing of its context.
+// TestHookOfAnotherSession checks a gemini that the member starts in its shell, which has the
+// member's hook. It gets none of the member's mail, and reports nothing about its own context.
 func TestHookOfAnotherSession(t *testing.T) {
 	t.Parallel()
 	s := &session{}

@@ -18,8 +18,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// peer is an agent whose words are the test's. Its process is the test binary, which passes on what
-// both say.
+// peer is an agent whose messages the test writes. Its process is the test binary, which forwards
+// the messages of both sides.
 type peer struct {
 	t    *testing.T
 	conn net.Conn
@@ -27,7 +27,7 @@ type peer struct {
 	last int // of its own requests
 }
 
-// message is one of JSON-RPC, of any kind.
+// message is a JSON-RPC message of any kind.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -40,13 +40,13 @@ type message struct {
 }
 
 const (
-	// lastWords are those of the process when the test has nothing more to say.
+	// lastWords is the standard error of the process when the test has no more messages.
 	lastWords = "the disk is full, and so am I"
 	// peerPatience bounds every wait for the driver.
 	peerPatience = 20 * time.Second
 )
 
-// runPeer is the process of a peer.
+// runPeer runs in the process of a peer.
 func runPeer(socket string) {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -61,7 +61,7 @@ func runPeer(socket string) {
 	os.Exit(7)
 }
 
-// listenPeer makes a bench whose agent is a peer, and a function that waits for its process.
+// listenPeer returns a bench whose agent is a peer, and a function that waits for its process.
 func listenPeer(t *testing.T) (*agenttest.Bench, func() *peer) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cadre-test-")
@@ -107,14 +107,14 @@ func startPeerWith(t *testing.T, change func(*agent.Spec)) (*agenttest.Run, *pee
 	return run, <-greeted
 }
 
-// greet answers until the session is there.
+// greet answers the driver's requests until the session exists.
 func (p *peer) greet() *peer {
 	p.answer(p.expect("initialize"), `{"protocolVersion":1,"agentCapabilities":{}}`)
 	p.answer(p.expect("session/new"), `{"sessionId":"s1"}`)
 	return p
 }
 
-// next is the next message of the driver.
+// next returns the next message of the driver.
 func (p *peer) next() (m message) {
 	p.t.Helper()
 	p.conn.SetReadDeadline(time.Now().Add(peerPatience))
@@ -128,7 +128,7 @@ func (p *peer) next() (m message) {
 	return m
 }
 
-// expect is the next message of the driver, which has to be of that method; "" stands for an
+// expect returns the next message of the driver, which must have that method; "" stands for an
 // answer.
 func (p *peer) expect(method string) message {
 	p.t.Helper()
@@ -152,7 +152,7 @@ func (p *peer) prompt(text string) message {
 	return m
 }
 
-// raw says a line.
+// raw writes a line.
 func (p *peer) raw(line string) {
 	p.t.Helper()
 	p.conn.SetWriteDeadline(time.Now().Add(peerPatience))
@@ -171,7 +171,7 @@ func (p *peer) refuse(m message, code int, words string) {
 	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, m.ID, code, words))
 }
 
-// update says what happens in the session.
+// update sends an update of the session.
 func (p *peer) update(update string) {
 	p.t.Helper()
 	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":%s}}`, update))
@@ -182,17 +182,17 @@ func (p *peer) say(text string) {
 	p.update(fmt.Sprintf(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}`, text))
 }
 
-// ask asks the driver for something.
+// ask sends a request to the driver.
 func (p *peer) ask(method, params string) {
 	p.t.Helper()
 	p.last++
 	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":"p%d","method":%q,"params":%s}`, p.last, method, params))
 }
 
-// die ends the process, which has last words.
+// die ends the process after its last words.
 func (p *peer) die() { p.conn.Close() }
 
-// story is what the session said.
+// story returns the updates of the session as text.
 func story(t *testing.T, run *agenttest.Run, want ...string) {
 	t.Helper()
 	var got []string
@@ -206,7 +206,8 @@ func story(t *testing.T, run *agenttest.Run, want ...string) {
 	}
 }
 
-// What is given to an agent while it works waits for the end of its turn, and goes together.
+// TestPromptWaitsForTheEndOfATurn checks that prompts for a working agent wait for the end of its
+// turn, and are then sent together.
 func TestPromptWaitsForTheEndOfATurn(t *testing.T) {
 	t.Parallel()
 	run, p := startPeer(t)
@@ -227,7 +228,8 @@ func TestPromptWaitsForTheEndOfATurn(t *testing.T) {
 		`TextPart Text="All done."`, `Used Usage={InputTokens=7 OutputTokens=3}`, `Text Text="All done."`, `TurnEnded Text="All done."`)
 }
 
-// What is no message of the protocol, or none that is known, means nothing, wherever it stands.
+// TestGarbage checks that lines which are not messages, and unknown messages, are ignored wherever
+// they occur.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	run, p := startPeer(t)
@@ -249,7 +251,7 @@ func TestGarbage(t *testing.T) {
 	noise()
 	p.ask("no/such/thing", `{}`)
 	if m := p.expect(""); m.Error.Code != -32601 {
-		t.Errorf("a request that nobody knows is answered with %s %+v", m.Result, m.Error)
+		t.Errorf("an unknown request is answered with %s %+v", m.Result, m.Error)
 	}
 	p.say("Done.")
 	noise()
@@ -259,7 +261,8 @@ func TestGarbage(t *testing.T) {
 		`TurnEnded Text="Done."`)
 }
 
-// An agent that dies in the middle of a turn is reported once, with its last words.
+// TestDiesInATurn checks that an agent that dies in the middle of a turn is reported once, with its
+// last words.
 func TestDiesInATurn(t *testing.T) {
 	t.Parallel()
 	run, p := startPeer(t)
@@ -281,8 +284,8 @@ func TestDiesInATurn(t *testing.T) {
 	}
 }
 
-// One that dies at its start is reported in its own words, too. It is tried again if it has
-// answered before: then it runs here, and its tools were killed, say.
+// TestDiesAtItsStart checks that an agent that dies at its start is reported in its own words. If
+// it answered before, it is tried again: it works here, and was perhaps killed.
 func TestDiesAtItsStart(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"initialize", "session/new"} {
@@ -308,7 +311,8 @@ func TestDiesAtItsStart(t *testing.T) {
 	}
 }
 
-// One that closes its output and lives on has ended, for all that can be told of it.
+// TestSaysNothingAnyMore checks that an agent that closes its output and keeps running counts as
+// ended.
 func TestSaysNothingAnyMore(t *testing.T) {
 	t.Parallel()
 	b, _ := listenPeer(t)
@@ -330,10 +334,10 @@ read line; echo 'I hang up' >&2; exec >&-; sleep 1000
 	story(t, run, `TurnStarted`, agenttest.Words(agenttest.Said[agent.Ended](run)[0]))
 }
 
-// options are what a person may choose of.
+// options are the options of a permission request.
 const options = `[{"optionId":"a","name":"Always","kind":"allow_always"},{"optionId":"b","name":"Yes","kind":"allow_once"},{"optionId":"c","name":"No","kind":"reject_once"}]`
 
-// outcome is what the driver answered to a request for permission: what was chosen, or cancelled.
+// outcome returns the driver's answer to a permission request: the chosen option, or cancelled.
 func (p *peer) outcome() string {
 	p.t.Helper()
 	m := p.expect("")
@@ -349,15 +353,15 @@ func (p *peer) outcome() string {
 	return result.Outcome.Outcome
 }
 
-// permission asks for leave to run a command.
+// permission asks for permission to run a command.
 func (p *peer) permission(command, options string) {
 	p.t.Helper()
 	p.ask("session/request_permission", fmt.Sprintf(
 		`{"sessionId":"s1","toolCall":{"toolCallId":"t1","kind":"execute","title":"run it","rawInput":{"command":%q}},"options":%s}`, command, options))
 }
 
-// A request for permission is answered as it was decided, by the option of that kind. The reason of
-// a refusal goes before the next prompt.
+// TestPermission checks that a permission request is answered with the option for the decision. The
+// reason of a denial precedes the next prompt.
 func TestPermission(t *testing.T) {
 	t.Parallel()
 	run, p := startPeer(t)
@@ -392,7 +396,8 @@ func TestPermission(t *testing.T) {
 	p.prompt("(Bash was denied: not today)\n\ndo two")
 }
 
-// What the team's rules forbid, and what they leave open, is decided without asking anybody.
+// TestPermissionByRules checks that requests which the team's rules forbid or allow are answered
+// without a question.
 func TestPermissionByRules(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -432,7 +437,8 @@ func TestPermissionByRules(t *testing.T) {
 	}
 }
 
-// Some agents tell of a tool first, and then ask for leave to use it by no more than its id.
+// TestPermissionForAToolThatWasTold checks an agent that first reports a tool, and then asks for
+// permission by the tool's id alone.
 func TestPermissionForAToolThatWasTold(t *testing.T) {
 	t.Parallel()
 	run, p := startPeer(t)
@@ -454,8 +460,8 @@ func TestPermissionForAToolThatWasTold(t *testing.T) {
 	}
 }
 
-// A turn that is interrupted ends, also one that waits for leave; what was given meanwhile comes
-// next.
+// TestInterrupt checks that an interrupted turn ends, even if it waits for a permission, and that
+// prompts given meanwhile come next.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	run, p := startPeer(t)
@@ -481,8 +487,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// cancelled expects that the turn is cancelled, and with it the request for permission, in either
-// order.
+// cancelled expects that the turn and its permission request are cancelled, in either order.
 func (p *peer) cancelled() {
 	p.t.Helper()
 	for range 2 {
@@ -498,7 +503,7 @@ func (p *peer) cancelled() {
 	}
 }
 
-// An urgent message interrupts, and comes before what waits.
+// TestUrgent checks that an urgent message interrupts the turn, and precedes waiting prompts.
 func TestUrgent(t *testing.T) {
 	t.Parallel()
 	run, p := startPeer(t)
@@ -515,8 +520,8 @@ func TestUrgent(t *testing.T) {
 		`Received ID="three"`, `Received ID="two"`, `TurnEnded`)
 }
 
-// How a turn ends is told by the reason, or by the error in the agent's own words. A prompt of
-// which nothing shows that the agent has it is given back.
+// TestEnds checks that the end of a turn is reported with its reason, or with the error in the
+// agent's own words. A prompt that the agent does not show to have is returned.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	run, p := startPeer(t)
@@ -550,7 +555,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// An agent that says more than anybody takes has to wait, and nothing of it is lost.
+// TestSaysMuchAtOnce checks that an agent that sends more than is read has to wait, and that
+// nothing is lost.
 func TestSaysMuchAtOnce(t *testing.T) {
 	t.Parallel()
 	b, accept := listenPeer(t)

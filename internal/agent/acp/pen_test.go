@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Prompts reach the agent in the order in which they were queued, whichever goroutine runs first,
-// and none waits for one that was never written.
+// TestPenKeepsTheOrder checks that prompts reach the agent in the order in which they were queued,
+// whichever goroutine runs first, and that none waits for one that was never written.
 func TestPenKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

@@ -12,7 +12,7 @@ import (
 
 func prompt(id string) agent.Prompt { return agent.Prompt{ID: id, Text: "text of " + id} }
 
-// ledger writes down what a queue does with what happens to it.
+// ledger records what a queue does for each input.
 type ledger struct {
 	queue
 	sends []*post // that wait for their answers
@@ -41,8 +41,7 @@ func (l *ledger) fates(word string, ids []string) {
 	}
 }
 
-// do is one thing that happens: give ID, urgent ID, hook, says, uses, ok, cancelled, fails,
-// refuses.
+// do applies one input: give ID, urgent ID, hook, says, uses, ok, cancelled, fails, refuses.
 func (l *ledger) do(step string) {
 	what, id, _ := strings.Cut(step, " ")
 	switch what {
@@ -159,7 +158,7 @@ func TestQueue(t *testing.T) {
 			"begins: text of a; a received; on top: no a; over; begins: no a text of c"},
 		{"gemini: the reason of a refusal goes by the hook", gem, "give a; uses; deny no a; hook; uses; ok; give c",
 			"begins: text of a; a received; hook: no a; over; begins: text of c"},
-		{"gemini: a reason that nobody fetched stands before the next prompt", gem,
+		{"gemini: a reason that was not fetched precedes the next prompt", gem,
 			"give a; uses; deny no a; ok; give c",
 			"begins: text of a; a received; over; begins: no a text of c"},
 		{"any: so does every reason", any, "give a; says; deny no a; ok; give c", "begins: text of a; a received; " +
@@ -179,8 +178,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Whatever happens, every prompt is received once or given back once, and when all is over none is
-// on its way.
+// TestQueueLosesNothing checks that after any inputs every prompt was received once or returned
+// once, and that none is left on its way.
 func TestQueueLosesNothing(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The user's own rules of an agent's are looked for wherever it looks for them.
+// TestRuled checks that the user's own rules for an agent are looked for in every place where the
+// agent looks.
 func TestRuled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -54,7 +55,8 @@ func TestRuled(t *testing.T) {
 	}
 }
 
-// A settings file that is a pipe, or has no end, may hold a rule. Nobody waits for it.
+// TestRuledBySpecialFiles checks that a settings file that is a pipe, or has no end, counts as one
+// with a rule, and is not waited for.
 func TestRuledBySpecialFiles(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(file string) error{

@@ -15,8 +15,8 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// A program that ends at its start is told of in its own words, however it comes about that nothing
-// can be asked of it.
+// TestAProgramThatEndsAtItsStart checks that a program that ends at its start is reported in its
+// own words, whichever request fails because of it.
 func TestAProgramThatEndsAtItsStart(t *testing.T) {
 	t.Parallel()
 	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
@@ -39,13 +39,14 @@ func TestAProgramThatEndsAtItsStart(t *testing.T) {
 	}
 }
 
-// An agent that shortens its context says so, and one that does not, does not.
+// TestAShortenedContext checks that a shortened context is reported, and that other sessions report
+// none.
 func TestAShortenedContext(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p program) {
 		var used atomic.Int64 // by the next answer, in percent
 		b, s := p.bench(t, func(r *agenttest.Request) agenttest.Turn {
-			percent := int(used.Swap(1)) // once: what comes of it may continue in the same turn
+			percent := int(used.Swap(1)) // once: the turn may continue after it
 			return agenttest.Turn{Text: fmt.Sprintf("An answer at %d.", percent),
 				In: percent * map[string]int{"gemini": 10_000, "opencode": 2_000}[p.name]}
 		})

@@ -18,7 +18,7 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// program is what the tests here need to know of a real agent.
+// program describes a real agent as far as these tests need it.
 type program struct {
 	name  string
 	agent func(agenttest.Program) agent.Agent
@@ -48,7 +48,7 @@ func (p program) bench(t *testing.T, script agenttest.Script) (*agenttest.Bench,
 	return b, s
 }
 
-// each runs the test with each of the programs that are named, or with all.
+// each runs the test with each of the named programs, or with all.
 func each(t *testing.T, test func(*testing.T, program), names ...string) {
 	for _, p := range programs {
 		if len(names) == 0 || slices.Contains(names, p.name) {
@@ -57,7 +57,7 @@ func each(t *testing.T, test func(*testing.T, program), names ...string) {
 	}
 }
 
-// fates are what became of each prompt that was given: received, or given back.
+// fates returns what became of each prompt: received or returned.
 func fates(r *agenttest.Run) map[string]string {
 	all := map[string]string{}
 	for _, u := range agenttest.Said[agent.Received](r) {
@@ -69,9 +69,9 @@ func fates(r *agenttest.Run) map[string]string {
 	return all
 }
 
-// A model that fails before it has answered, and with mail on the way: by the end of the turn every
-// prompt was received or given back, once. What is told after it starts one turn and no other, and
-// what was received stands in it once.
+// TestAModelThatFails checks a model that fails before it has answered, while mail is on the way.
+// By the end of the turn every prompt was received or returned, once. The next prompt starts one
+// turn, and the context has each received prompt once.
 func TestAModelThatFails(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"at once", "with mail on its way"} {
@@ -118,7 +118,7 @@ func TestAModelThatFails(t *testing.T) {
 				if end := agenttest.Next[agent.TurnEnded](r); end.Text != "Done." {
 					t.Errorf("the turn ended with %+v", end)
 				}
-				r.Tell("last", "do it again, and then nothing") // so that whatever else it had to do is done by then
+				r.Tell("last", "do it again, and then nothing") // so that everything else is done by then
 				agenttest.Next[agent.TurnEnded](r)
 				if n := len(agenttest.Said[agent.TurnEnded](r)); n != 3 {
 					t.Errorf("there were %d turns:\n%s%s", n, r.Story(), s.Story())
@@ -141,8 +141,8 @@ func TestAModelThatFails(t *testing.T) {
 	}
 }
 
-// What an interrupted agent has forgotten with its turn it is told again: who it is, and what it
-// had been given.
+// TestAnInterruptedTurn checks that an agent that forgot an interrupted turn is told again who it
+// is and what it was given.
 func TestAnInterruptedTurn(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"model", "tool"} {
@@ -191,9 +191,9 @@ func TestAnInterruptedTurn(t *testing.T) {
 	}
 }
 
-// The gate holds whatever the user's own settings allow: commands by name, whole MCP servers, all
-// that the mode of an agent of theirs may do. It holds for a member that needs approval from its
-// start, and for a lead from the moment in which it may only coordinate.
+// TestTheGateAboveTheUsersSettings checks that the gate applies whatever the user's own settings
+// allow: commands by name, whole MCP servers, or an agent mode of their own. It applies to a member
+// that needs approval from its start, and to a lead as soon as it may only coordinate.
 func TestTheGateAboveTheUsersSettings(t *testing.T) {
 	t.Parallel()
 	for _, who := range []string{"a teammate that needs approval", "a lead that is restricted while it works"} {
@@ -254,7 +254,7 @@ func TestTheGateAboveTheUsersSettings(t *testing.T) {
 				if asked := agenttest.Said[agent.PermissionAsked](r); len(asked) > 0 {
 					t.Errorf("a person was asked for %+v", asked)
 				}
-				// Once it is allowed, it is allowed.
+				// Once it is allowed, it runs.
 				gated.Store(false)
 				if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true}); err != nil {
 					t.Fatal(err)
@@ -267,7 +267,8 @@ func TestTheGateAboveTheUsersSettings(t *testing.T) {
 	}
 }
 
-// In mode default the tools of an MCP server are asked about, by the name that rules have for them.
+// TestAServersToolIsAskedAbout checks that in mode default the tools of an MCP server need
+// permission, under the name that rules have for them.
 func TestAServersToolIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p program) {
@@ -293,7 +294,7 @@ func TestAServersToolIsAskedAbout(t *testing.T) {
 	})
 }
 
-// writer is an MCP server of the project's own, whose tool writes a file.
+// writer is an MCP server of the project, whose tool writes a file.
 type writer struct{}
 
 func (writer) List() []agent.Tool {
@@ -312,7 +313,7 @@ func (writer) Call(_ context.Context, _ string, input json.RawMessage) (string, 
 	return "written", false
 }
 
-// addServer has both programs know an MCP server named notes, by their users' settings.
+// addServer adds an MCP server named notes to the users' settings of both programs.
 func addServer(t *testing.T, w agenttest.World, command []string) {
 	t.Helper()
 	change(t, filepath.Join(w.Home, ".gemini/settings.json"),
@@ -322,7 +323,7 @@ func addServer(t *testing.T, w agenttest.World, command []string) {
 		map[string]any{"mcp": map[string]any{"notes": map[string]any{"type": "local", "command": command}}})
 }
 
-// allowAll does so, and the user trusts that server and everything else.
+// allowAll does the same as addServer, and allows everything in the user's settings.
 func allowAll(t *testing.T, w agenttest.World, command []string) {
 	t.Helper()
 	change(t, filepath.Join(w.Home, ".gemini/settings.json"), map[string]any{

@@ -17,7 +17,7 @@
 //
 // # Guarantees
 //
-//   - Tests use nobody's credentials and reach nothing but loopback. The environment is built from
+//   - Tests use no credentials and reach nothing but loopback. The environment is built from
 //     nothing, with a home folder of its own.
 //   - A program is installed once for each machine and version, however many tests need it. A test
 //     is skipped, with the reason, only if the program cannot be installed.

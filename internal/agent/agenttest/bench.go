@@ -45,7 +45,7 @@ func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 		}
 	})
 	// A program may check who else can write to what cadre gives it. A real home below /tmp may be
-	// writable for everybody, so this one is.
+	// writable for all users, so this one is.
 	open := filepath.Join(w.Home, "open")
 	if err := errors.Join(os.MkdirAll(open, 0o777), os.Chmod(open, 0o777)); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ type Print struct {
 }
 
 // RecordPrints plays the prints with the real program. It stores the cleaned output in testdata.
-// drop lists JSON keys that nobody reads.
+// drop lists JSON keys that no test needs.
 func RecordPrints(t *testing.T, name string, drop []string, prints ...Print) {
 	p := Installed(t, name)
 	for _, print := range prints {

@@ -64,7 +64,7 @@ func pipe(b *Bench, p Program, command string) {
 }
 
 // Record plays the scenes with the real program and stores the cleaned output in testdata. drop
-// lists JSON keys that nobody reads.
+// lists JSON keys that no test needs.
 func Record(t *testing.T, d Driver, tap Tap, drop []string, scenes ...Scene) {
 	p := Installed(t, d.Program)
 	for _, scene := range scenes {
@@ -287,7 +287,8 @@ type cleaner struct {
 	places *strings.Replacer
 }
 
-// newCleaner returns a cleaner for the output in the world. drop lists JSON keys that nobody reads.
+// newCleaner returns a cleaner for the output in the world. drop lists JSON keys that no test
+// needs.
 func newCleaner(w World, s *Server, drop []string) *cleaner {
 	c := &cleaner{drop: map[string]bool{}, names: map[string]string{}, places: strings.NewReplacer(w.Home, "/home/ann",
 		inName.ReplaceAllString(w.Home, "-"), "-home-ann", strings.TrimPrefix(s.URL, "http://"), "model")}

@@ -31,10 +31,11 @@ func driver(program string) agenttest.Driver {
 
 func TestClaude(t *testing.T) { agenttest.TestDriver(t, driver("claude")) }
 
-// The version before the newest protocol.
+// TestClaudeOld runs the suite with the version before the newest protocol.
 func TestClaudeOld(t *testing.T) { agenttest.TestDriver(t, driver("claude@2.1.197")) }
 
-// What a session cost before it was resumed is not counted again.
+// TestCostOfAResumedSession checks that what a session cost before it was resumed is not counted
+// again.
 func TestCostOfAResumedSession(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "claude@2.1.197"} {
@@ -65,7 +66,7 @@ func TestCostOfAResumedSession(t *testing.T) {
 	}
 }
 
-// What the program never says is passed over, wherever it stands.
+// TestGarbage checks that lines which the program never writes are ignored wherever they occur.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	d := driver("claude")
@@ -83,7 +84,8 @@ func TestGarbage(t *testing.T) {
 	run.Got("p")
 }
 
-// A program that closes its output and lives on has ended, for all that can be told of it.
+// TestSaysNothingAnyMore checks that a program that closes its output and keeps running counts as
+// ended.
 func TestSaysNothingAnyMore(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

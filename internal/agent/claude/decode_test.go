@@ -15,7 +15,7 @@ var (
 	record = flag.Bool("record", false, "record the streams again, with the real programs")
 )
 
-// unread are the keys of the stream that say much and that nobody here reads.
+// unread lists long keys of the stream that the decoder does not read.
 var unread = []string{"tools", "mcp_servers", "slash_commands", "commands", "agents", "skills", "plugins", "models",
 	"memory_paths", "permission_suggestions", "capabilities", "available_output_styles",
 	"account", "description", "signature", "fast_mode_state", "terminal_slash_commands", "transcript_path", "prompt_id",
@@ -33,8 +33,8 @@ func TestRecordings(t *testing.T) {
 	agenttest.Replay(t, *update, func(string) func([]byte) []any { return new(decoder).decode })
 }
 
-// A 401 cannot heal where the program was given a key. An account's token it renews by itself,
-// once.
+// TestLoginThatRenews checks that a 401 is final for a program with a key, while an account's token
+// may be renewed once.
 func TestLoginThatRenews(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// scenes are those of this program alone.
+// scenes are the scenes that only this program can play.
 var scenes = []agenttest.Scene{
 	{Name: "compaction", Access: agent.Access{Mode: "default", Writes: true},
 		Script: func(r *agenttest.Request) agenttest.Turn {

@@ -15,7 +15,8 @@ import (
 	"cadre/internal/agent/readonly"
 )
 
-// A shell keeps the folder that it changed to, so a call says where it runs.
+// TestWhereACommandRuns checks that a call carries the folder in which it runs, because a shell
+// stays where it changed to.
 func TestWhereACommandRuns(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "claude@2.1.197"} {
@@ -65,7 +66,8 @@ func where(input string) string {
 	return in.Dir
 }
 
-// A subagent that explores runs before a plan is approved, and its tools pass the same gate.
+// TestExplores checks that a subagent that explores may run before a plan is approved, and that its
+// tools pass the same gate.
 func TestExplores(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "claude@2.1.197"} {

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A session whose directory was moved starts all the same: resumed, where the program finds its
-// history again, or as a new one. It says which.
+// TestMovedDirectory checks that a session whose directory was moved starts: resumed if the program
+// finds its history, otherwise as a new one. It reports which.
 func TestMovedDirectory(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "claude@2.1.197"} {

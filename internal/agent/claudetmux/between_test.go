@@ -9,8 +9,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// What the hook takes is not taken back, and what was taken back it does not take; a subagent's
-// takes nothing.
+// TestWhoTakes checks that a prompt is taken either by the hook or back, never by both, and that
+// the tools of a subagent take nothing.
 func TestWhoTakes(t *testing.T) {
 	t.Parallel()
 	b, err := newBetween(t.TempDir())

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { agenttest.Main(m) }
 
-// bench has a Claude Code that knows its home, with a model that plays the script.
+// bench returns a bench for a Claude Code that knows its home, with a model that plays the script.
 func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.Server) {
 	t.Helper()
 	program := agenttest.Installed(t, "claude")
@@ -36,8 +36,9 @@ func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.
 	return b, model
 }
 
-// A prompt is in its context when it says so, once; what it says and does is told; one that comes
-// while it works is in its next turn; and it is idle when its turn has ended.
+// TestConversation checks a session at a terminal. A prompt is reported once as received, and what
+// the agent says and does is reported. A prompt that comes during a turn is in the next turn. At
+// the end of its turn the agent is idle.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -90,8 +91,8 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// What comes while its tools run it has when they have, in the same turn and once; what is too long
-// for that, in its next one.
+// TestBetweenTools checks that a prompt which comes while tools run is in the context after them,
+// in the same turn and once. A prompt that is too long for that is in the next turn.
 func TestBetweenTools(t *testing.T) {
 	t.Parallel()
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
@@ -135,8 +136,8 @@ func TestBetweenTools(t *testing.T) {
 	}
 }
 
-// A session whose host died continues with what it was told, and knows which messages that were.
-// What its host left of its team is gone.
+// TestResume checks that a session whose host died continues with its history, and reports which
+// messages that has. The files that the host left of its team are removed.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn { return agenttest.Say("I have it.") })
@@ -154,7 +155,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.End()
-	// As a host that was killed leaves it, with a message that its agent did not get.
+	// This is what a killed host leaves, with a message that its agent did not get.
 	if err := os.MkdirAll(filepath.Join(teams[0], "inboxes"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -183,20 +184,20 @@ func TestResume(t *testing.T) {
 		t.Errorf("it said %d texts again", n)
 	}
 	again.End()
-	b.Spec.Resume = "00000000-0000-4000-8000-000000000000" // of which there is nothing
+	b.Spec.Resume = "00000000-0000-4000-8000-000000000000" // of which nothing is left
 	fresh := b.Start()
 	if s := agenttest.Next[agent.Started](fresh); s.Resumed || s.Session == b.Spec.Resume {
 		t.Errorf("it began as %+v", s)
 	}
 }
 
-// What it may not do by itself it asks for, and does it or not.
+// TestPermission checks that the agent asks for permission to use a tool, and obeys the answer.
 func TestPermission(t *testing.T) {
 	t.Parallel()
 	b, _ := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		for n, word := range []string{"yes", "no"} {
-			// The program may not find its own team file while it writes it, and says that the tool
-			// is to be used again.
+			// The program may miss its own team file while it writes it, and asks to use the tool
+			// again.
 			if again := strings.Contains(r.Results(), "could not be delivered"); strings.Contains(r.LastUser(),
 				"touch "+word) && (r.Calls("Bash") == n || again) {
 				return agenttest.Use("Bash", map[string]any{"command": "touch made-" + word, "description": "make"})
@@ -222,8 +223,8 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// It ends when it is stopped, with its terminal and its files, and when it is interrupted only its
-// turn does; one that is killed has ended by itself.
+// TestEnd checks that a stopped session ends with its terminal and its files, that an interrupt
+// ends only the turn, and that a killed program has ended by itself.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {

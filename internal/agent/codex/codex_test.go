@@ -31,7 +31,8 @@ func shell(command string) agenttest.Turn {
 
 func TestCodex(t *testing.T) { agenttest.TestDriver(t, driver) }
 
-// What a thread had spent before it was resumed is not counted again.
+// TestTokensOfAResumedSession checks that what a thread had spent before it was resumed is not
+// counted again.
 func TestTokensOfAResumedSession(t *testing.T) {
 	t.Parallel()
 	p := agenttest.Installed(t, "codex")

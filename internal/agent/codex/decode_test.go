@@ -16,7 +16,7 @@ var (
 	record = flag.Bool("record", false, "record the streams again, with the real program")
 )
 
-// unread are the keys of the stream that say much and that nobody here reads.
+// unread lists long keys of the stream that the decoder does not read.
 var unread = []string{"environments", "codexHome", "userAgent", "commandActions", "gitInfo", "collaborationMode",
 	"proposedExecpolicyAmendment", "availableDecisions", "processId", "sandbox",
 	"sandboxPolicy", "runtimeWorkspaceRoots", "instructionSources", "rateLimits", "installationId", "serverName",
@@ -36,7 +36,7 @@ func TestRecordings(t *testing.T) {
 	agenttest.Replay(t, *update, func(string) func([]byte) []any { return (&stream{}).line })
 }
 
-// stream is what the app-server says, answers and requests too, as a session takes it.
+// stream decodes a stream of the app-server, with its answers and requests, as a session does.
 type stream struct {
 	decoder
 	started bool
@@ -70,7 +70,8 @@ func (s *stream) line(line []byte) []any {
 	return []any{agent.Started{Session: got.Thread.ID}}
 }
 
-// An item that is of no interest, in a shape that is not known here, hides nothing of its thread.
+// TestOtherShapes checks that an unneeded item with an unknown shape does not hide other items of
+// its thread.
 func TestOtherShapes(t *testing.T) {
 	t.Parallel()
 	var got thread
@@ -81,7 +82,8 @@ func TestOtherShapes(t *testing.T) {
 	}
 }
 
-// A change of several files is not named by one of them, which alone may be changed without asking.
+// TestEditOfSeveralFiles checks that a change of several files is not named after one of them, for
+// which a permission may exist.
 func TestEditOfSeveralFiles(t *testing.T) {
 	t.Parallel()
 	for changes, want := range map[string]string{
@@ -97,7 +99,7 @@ func TestEditOfSeveralFiles(t *testing.T) {
 	}
 }
 
-// scenes are those of this program alone.
+// scenes are the scenes that only this program can play.
 func scenes(r func() *relay) []agenttest.Scene {
 	all := agent.Access{Mode: "bypassPermissions", Writes: true}
 	patch := shell("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\nEOF")

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// The key of a provider of the user's own is looked for in the variable that the configuration
-// names. What is not understood is unknown.
+// TestLoginOfAProvider checks that the key of a custom provider is looked for in the variable that
+// the configuration names, and that settings which cannot be understood make the result unknown.
 func TestLoginOfAProvider(t *testing.T) {
 	t.Parallel()
 	const provider = "model = \"m\"\nmodel_provider = \"mine\" # ours\n[features]\nmodel_provider = \"no\"\n[model_providers.mine]\nname = \"mine\"\nenv_key = 'MY_KEY'\n"
@@ -39,7 +39,8 @@ func TestLoginOfAProvider(t *testing.T) {
 	}
 }
 
-// The program reads a file of variables in its own home, and none of the project's.
+// TestLoginByAFileOfVariables checks that only the file of variables in the program's own home
+// counts, and none of the project.
 func TestLoginByAFileOfVariables(t *testing.T) {
 	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// bench is one with the real program behind a relay.
+// bench returns a bench for the real program behind a relay.
 func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.Server, *relay) {
 	t.Helper()
 	p := agenttest.Installed(t, "codex")
@@ -22,10 +22,10 @@ func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.
 	return b, s, throughRelay(b, p)
 }
 
-// slow is a command that says began, and continues when it is allowed to.
+// slow is a turn with a command that prints began, and continues when it is allowed to.
 const slow = "touch began; until test -e go; do sleep 0.05; done; echo finished"
 
-// story is what the session said, without what says how much was spent: that comes when it comes.
+// story returns the updates of the session without its usage, which arrives at no fixed time.
 func story(r *agenttest.Run) (all []string) {
 	for _, u := range agenttest.Said[agent.Update](r) {
 		switch u := u.(type) {
@@ -39,7 +39,7 @@ func story(r *agenttest.Run) (all []string) {
 	return all
 }
 
-// saidOnce fails unless the session said exactly this, and every token once.
+// saidOnce fails unless the session sent exactly these updates, and counted every token once.
 func saidOnce(t *testing.T, r *agenttest.Run, tokens int64, want ...string) {
 	t.Helper()
 	if got := story(r); !slices.Equal(got, want) {
@@ -50,7 +50,7 @@ func saidOnce(t *testing.T, r *agenttest.Run, tokens int64, want ...string) {
 	}
 }
 
-// spent is how many tokens were counted, once they are that many.
+// spent returns the number of counted tokens, once there are that many.
 func spent(r *agenttest.Run, tokens int64) int64 {
 	for {
 		var sum int64
@@ -64,7 +64,8 @@ func spent(r *agenttest.Run, tokens int64) int64 {
 	}
 }
 
-// The connection breaks while a tool runs: the turn continues, on another one.
+// TestCutWhileAToolRuns checks that a turn continues on a new connection when the old one breaks
+// while a tool runs.
 func TestCutWhileAToolRuns(t *testing.T) {
 	t.Parallel()
 	b, _, r := bench(t, agenttest.Sequence(agenttest.Turn{Text: "I begin.", Calls: shell(slow).Calls},
@@ -87,8 +88,8 @@ func TestCutWhileAToolRuns(t *testing.T) {
 		`TurnStarted`, `Received ID="two"`, `Text Text="Again."`, `TurnEnded Text="Again."`)
 }
 
-// The connection breaks between turns, when the program puts the thread away: it comes back with
-// its history, its tools and its instructions.
+// TestCutBetweenTurns breaks the connection between turns, when the program unloads the thread. The
+// thread comes back with its history, tools and instructions.
 func TestCutBetweenTurns(t *testing.T) {
 	t.Parallel()
 	b, s, r := bench(t, func(r *agenttest.Request) agenttest.Turn {
@@ -116,7 +117,8 @@ func TestCutBetweenTurns(t *testing.T) {
 	}
 }
 
-// A turn ends while there is no connection: how, and all that was missed, is looked up.
+// TestEndWithoutConnection checks that the end of a turn, and everything else that was missed
+// without a connection, is read from the thread's history.
 func TestEndWithoutConnection(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -149,7 +151,7 @@ func TestEndWithoutConnection(t *testing.T) {
 	}
 }
 
-// So is the plan that it ended with.
+// TestPlanWithoutConnection checks the same for a plan that ends such a turn.
 func TestPlanWithoutConnection(t *testing.T) {
 	t.Parallel()
 	asked, let := make(chan struct{}), make(chan struct{})
@@ -181,7 +183,8 @@ func TestPlanWithoutConnection(t *testing.T) {
 	saidOnce(t, run, 110, `TurnStarted`, `Received ID="p"`, `PlanProposed Plan="Read, then write.\n"`, `TurnEnded`)
 }
 
-// The answer to a prompt is lost, or the prompt itself: the model is told of it once, all the same.
+// TestPromptOnABrokenConnection checks that the model gets a prompt once, even if the prompt or its
+// answer is lost.
 func TestPromptOnABrokenConnection(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"turn/start", "turn/steer"} {
@@ -232,8 +235,8 @@ func TestPromptOnABrokenConnection(t *testing.T) {
 	}
 }
 
-// A turn that ends because somebody else broke it off did not come to its end, and nobody here
-// wanted that.
+// TestBrokenOffByOthers checks that a turn which another client interrupted counts as failed,
+// because this driver did not ask for that.
 func TestBrokenOffByOthers(t *testing.T) {
 	t.Parallel()
 	b, _, r := bench(t, agenttest.Sequence(shell("touch began; sleep 1000")))
@@ -253,7 +256,8 @@ func TestBrokenOffByOthers(t *testing.T) {
 	}
 }
 
-// A request for permission outlives the connection on which it came, and so does its answer.
+// TestPermissionOnABrokenConnection checks that a permission request and its answer survive the
+// loss of the connection.
 func TestPermissionOnABrokenConnection(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]func(*relay, func()){
@@ -277,7 +281,7 @@ func TestPermissionOnABrokenConnection(t *testing.T) {
 	}
 }
 
-// loseAnswer lets the next answer of the driver to the program be lost, with the connection.
+// loseAnswer loses the driver's next answer to the program, together with the connection.
 func (r *relay) loseAnswer() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -290,7 +294,7 @@ func (r *relay) loseAnswer() {
 	}
 }
 
-// gated are team's tools that answer when they are let.
+// gated are team's tools whose calls wait until the test releases them.
 type gated struct {
 	*agenttest.Tools
 	called chan struct{}
@@ -310,8 +314,8 @@ func (g *gated) Call(ctx context.Context, name string, input json.RawMessage) (s
 	return text, failed
 }
 
-// A team's tool that is called is called once, however often the connection breaks before its
-// result is there.
+// TestTeamToolOnABrokenConnection checks that a tool call is carried out once, however often the
+// connection breaks before its result arrives.
 func TestTeamToolOnABrokenConnection(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]func(*relay, func()){
@@ -354,7 +358,7 @@ func TestTeamToolOnABrokenConnection(t *testing.T) {
 	}
 }
 
-// A connection that breaks while it is made again is made once more.
+// TestCutWhileConnecting checks that a connection that breaks while it is being made is made again.
 func TestCutWhileConnecting(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"initialize", "thread/resume"} {
@@ -386,7 +390,8 @@ func TestCutWhileConnecting(t *testing.T) {
 	}
 }
 
-// What the app-server never says is passed over, wherever it stands.
+// TestGarbage checks that messages which the app-server never sends are ignored wherever they
+// occur.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	b, _, r := bench(t, agenttest.Sequence(shell("echo x"), agenttest.Say("Done.")))
@@ -399,7 +404,7 @@ func TestGarbage(t *testing.T) {
 		`ToolFinished ID="toolu_0001" Output="x\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
 }
 
-// garbage are messages that mean nothing.
+// garbage lists meaningless messages.
 var garbage = []string{"", "garbage", "{", "[1,2]", "null", `"text"`, `{"method":5}`,
 	`{"method":"no/such/thing","params":[1]}`, `{"method":"turn/completed"}`,
 	`{"method":"turn/completed","params":{"turn":7}}`,

@@ -18,8 +18,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// relay stands between the driver and the real app-server, message by message: it breaks the
-// connection where that hurts, holds back the next one, and says things that no app-server says.
+// relay is between the driver and the real app-server, message by message. It breaks connections at
+// the worst moments, delays the next one, and adds messages that no app-server sends.
 type relay struct {
 	t    testing.TB
 	near string // its socket, which the driver takes for the app-server's
@@ -38,7 +38,7 @@ type relay struct {
 	cutoff func()        // breaks the connection that there is
 }
 
-// fate is what becomes of a message.
+// fate says what happens to a message.
 type fate int
 
 const (
@@ -47,7 +47,7 @@ const (
 	cutBehind      // it arrives, and the connection breaks
 )
 
-// throughRelay lets the sessions of a bench connect through a relay.
+// throughRelay makes the sessions of a bench connect through a relay.
 func throughRelay(b *agenttest.Bench, p agenttest.Program) *relay {
 	t := b.T
 	t.Helper()
@@ -61,7 +61,8 @@ func throughRelay(b *agenttest.Bench, p agenttest.Program) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In place of the program: its socket is the relay's, and it listens on another one.
+	// This runs in place of the program: the program's socket becomes the relay's, and the program
+	// listens on another one.
 	program := filepath.Join(dir, "codex")
 	script := fmt.Sprintf("#!/bin/sh\nln -s %s \"${3#unix://}\"\nexec %s \"$1\" \"$2\" unix://%s\n", r.near,
 		p.Path, r.far)
@@ -86,7 +87,7 @@ func throughRelay(b *agenttest.Bench, p agenttest.Program) *relay {
 	return r
 }
 
-// serve is one connection, from its beginning to its end.
+// serve serves one connection.
 func (r *relay) serve(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	held := r.closed
@@ -121,7 +122,7 @@ func (r *relay) serve(w http.ResponseWriter, q *http.Request) {
 	both.Wait()
 }
 
-// dial connects to the program, which may not listen yet, until the driver gives up.
+// dial connects to the program, which may not listen yet, until the driver stops waiting.
 func (r *relay) dial(ctx context.Context) (*websocket.Conn, error) {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
 		_ string) (net.Conn, error) {
@@ -142,7 +143,7 @@ func (r *relay) dial(ctx context.Context) (*websocket.Conn, error) {
 	}
 }
 
-// pass carries one direction until the connection ends, which it then does on both sides.
+// pass forwards one direction until the connection ends, and then ends both sides.
 func (r *relay) pass(toProgram bool, from, to *websocket.Conn) {
 	defer from.CloseNow()
 	defer to.CloseNow()
@@ -182,7 +183,7 @@ func (r *relay) cut() {
 	r.cutoff()
 }
 
-// hold keeps new connections back until release.
+// hold delays new connections until release.
 func (r *relay) hold() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +199,7 @@ func (r *relay) release() {
 	}
 }
 
-// connections waits until the driver has made that many.
+// connections waits until the driver has made that many connections.
 func (r *relay) connections(n int) {
 	r.t.Helper()
 	deadline := time.NewTimer(callTimeout)
@@ -218,7 +219,7 @@ func (r *relay) connections(n int) {
 	}
 }
 
-// beside is a connection to the program besides the driver's.
+// beside opens another connection to the program besides the driver's.
 func (r *relay) beside() *wire {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
@@ -239,8 +240,8 @@ func (r *relay) beside() *wire {
 	return w
 }
 
-// keep keeps the program from putting the thread away as soon as nobody listens to it, and with it
-// a turn that has just begun.
+// keep keeps the program from unloading a thread without clients, which would end a turn that has
+// just begun.
 func (r *relay) keep(thread string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)

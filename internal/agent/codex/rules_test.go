@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A rule of the user's that wants a command asked about keeps all of them from being answered by
-// what they read; others do not.
+// TestRuled checks that a user's rule which requires a question for a command prevents every
+// unasked answer, and that other rules do not.
 func TestRuled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -48,7 +48,8 @@ func TestRuled(t *testing.T) {
 	}
 }
 
-// A file of rules that is a pipe may hold one. Nobody waits for it.
+// TestRuledByAPipe checks that a file of rules that is a pipe counts as one with a rule, and is not
+// waited for.
 func TestRuledByAPipe(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"rules/x.rules", "config.toml"} {
@@ -66,7 +67,8 @@ func TestRuledByAPipe(t *testing.T) {
 	}
 }
 
-// What is more than a command in the session's sandbox can be told from one.
+// TestRequestForACommand checks that a request for more than a command in the session's sandbox is
+// recognized.
 func TestRequestForACommand(t *testing.T) {
 	t.Parallel()
 	for params, want := range map[string]string{

@@ -20,7 +20,7 @@ func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.
 	return agenttest.NewBench(t, codex.Agent{Program: program.Path}, agenttest.NewWorld(t, model, program)), model
 }
 
-// notes gives the project an MCP server of its own, and returns the name of its one tool.
+// notes gives the project an MCP server, and returns the name of its only tool.
 func notes(b *agenttest.Bench) string {
 	b.T.Helper()
 	command := b.ServeTools()
@@ -39,8 +39,8 @@ func notes(b *agenttest.Bench) string {
 	return "mcp__notes/TeamStatus"
 }
 
-// A tool of the project's own MCP server is asked about, as any other is, and runs when it was
-// allowed and then only.
+// TestToolOfTheProjectsServer checks that a tool of the project's own MCP server needs permission
+// like any other, and runs only after it was allowed.
 func TestToolOfTheProjectsServer(t *testing.T) {
 	t.Parallel()
 	for _, allowed := range []bool{true, false} {
@@ -68,7 +68,8 @@ func TestToolOfTheProjectsServer(t *testing.T) {
 	}
 }
 
-// A prompt that was steered into a turn which is interrupted before it took it is given back.
+// TestSteeredIntoAnInterruptedTurn checks that a prompt is returned if its turn is interrupted
+// before the turn took it.
 func TestSteeredIntoAnInterruptedTurn(t *testing.T) {
 	t.Parallel()
 	b, _ := bench(t, func(r *agenttest.Request) agenttest.Turn {
@@ -95,7 +96,7 @@ func TestSteeredIntoAnInterruptedTurn(t *testing.T) {
 	r.Got("two")
 }
 
-// Access that becomes narrower while a turn runs holds for that turn too.
+// TestNarrowerAccess checks that narrower access applies to the running turn too.
 func TestNarrowerAccess(t *testing.T) {
 	t.Parallel()
 	var tried int
@@ -136,8 +137,8 @@ func TestNarrowerAccess(t *testing.T) {
 	}
 }
 
-// What is told after a plan was approved is not given to the turn that can only look around, which
-// could not carry the plan out.
+// TestApprovedWhileATurnRuns checks that a prompt after the approval of a plan does not go to the
+// running read-only turn, which could not carry the plan out.
 func TestApprovedWhileATurnRuns(t *testing.T) {
 	t.Parallel()
 	asked, given := make(chan struct{}), make(chan struct{})

@@ -39,7 +39,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Agents that reach their team through a helper are refused without one, in words that say so.
+// TestWithoutAHelper checks that agents that reach their team through a helper are refused without
+// one, with the reason.
 func TestWithoutAHelper(t *testing.T) {
 	for _, name := range []string{"gemini", "opencode", "acp:my-agent"} {
 		_, err := drivers.Set{}.Agent(name).Start(t.Context(), agent.Spec{}, nil)
@@ -53,7 +54,7 @@ func TestWithoutAHelper(t *testing.T) {
 	}
 }
 
-// A lead may spawn what is installed, and agents like itself.
+// TestOffers checks that a lead may spawn installed agents, and agents like itself.
 func TestOffers(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for own, want := range map[string][]string{"": nil, "external": nil, "claude": {"claude"},
@@ -64,8 +65,8 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// What a set has started is what Serve understands: the words come back with a socket behind them,
-// and what is written arrives on both sides.
+// TestServe checks that Serve understands the command lines of a set with a socket behind them, and
+// connects both sides.
 func TestServe(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

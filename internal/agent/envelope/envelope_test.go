@@ -73,7 +73,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// tagCharacters writes a text in the tag characters of Unicode, which show nothing.
+// tagCharacters writes a text in Unicode's tag characters, which are invisible.
 func tagCharacters(s string) string {
 	return strings.Map(func(r rune) rune { return 0xE0000 + r }, s)
 }
@@ -162,8 +162,8 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// TestHarmlessIsLinear makes long texts harmless in which what is dropped leaves something to drop.
-// A pass for each layer would allocate the text again each time, and not end for the longest ones.
+// TestHarmlessIsLinear checks long texts in which each removal leaves something else to remove. A
+// pass for each layer would take quadratic time and memory.
 func TestHarmlessIsLinear(t *testing.T) {
 	for name, shape := range map[string]func(n int) string{
 		"nested sequences": func(n int) string { return strings.Repeat("\x1b", n/3) + strings.Repeat("[m", n/3) },
@@ -231,8 +231,8 @@ func TestCarries(t *testing.T) {
 	}
 }
 
-// TestAnyForgery makes tags as a model reads them, in ways that no list of examples has, and finds
-// none of them in a batch.
+// TestAnyForgery generates tags as a model reads them, in ways that no list of examples has. A
+// batch must contain none of them.
 func TestAnyForgery(t *testing.T) {
 	anyOf := func(all ...string) *rapid.Generator[string] { return rapid.SampledFrom(all) }
 	opens := anyOf("<", "＜", "‹", "〈", "⟨", "«", "</", "< /", "<\u00a0", "<- ",
@@ -269,8 +269,7 @@ func TestAnyForgery(t *testing.T) {
 	})
 }
 
-// TestAnyBody holds the promise of the package for bodies that are made of what batches are made
-// of.
+// TestAnyBody checks the guarantee of the package for bodies that are made of pieces of batches.
 func TestAnyBody(t *testing.T) {
 	members := []string{"ann", "bob", "lead"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -20,7 +20,7 @@ var (
 	record = flag.Bool("record", false, "record the streams again, with the real programs")
 )
 
-// program is one that prints what it does, and how it is brought to do it.
+// program describes a program that prints its output, and how to run it.
 type program struct {
 	name    string
 	run     []string                               // its arguments before a prompt
@@ -82,7 +82,7 @@ var programs = []program{
 	},
 }
 
-// readers are fresh ones, by the names of their programs.
+// readers returns new readers by the names of their programs.
 func readers(name string) agent.Reader {
 	for _, p := range programs {
 		if p.name == name {
@@ -109,8 +109,8 @@ func TestRecordings(t *testing.T) {
 	})
 }
 
-// prints are what is recorded: two runs in one session, with tools that fail, one that is
-// interrupted, and turns that fail.
+// prints returns the runs to record: two in one session, with tools that fail, an interrupted one,
+// and turns that fail.
 func (p program) prints() []agenttest.Print {
 	prompt := func(args []string, text string) []string { return append(slices.Clone(args), text) }
 	fails := p.shell("echo from the shell; exit 3")
@@ -139,8 +139,8 @@ func (p program) prints() []agenttest.Print {
 	return all
 }
 
-// said are the updates for a stream, in words; after each line the reader is saved and read back by
-// another one, if fresh is not nil.
+// said returns the updates for a stream as text. If fresh is not nil, the reader is saved after
+// each line and loaded into another one.
 func said(t *testing.T, r agent.Reader, stream []byte, fresh func() agent.Reader) (words []string) {
 	t.Helper()
 	for line := range bytes.Lines(stream) {
@@ -161,7 +161,7 @@ func said(t *testing.T, r agent.Reader, stream []byte, fresh func() agent.Reader
 	return words
 }
 
-// recordings are the streams of a program, by their names.
+// recordings returns the streams of a program by their names.
 func recordings(t testing.TB, program string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", program+"-*", "*.jsonl"))
@@ -177,8 +177,8 @@ func recordings(t testing.TB, program string) map[string][]byte {
 	return all
 }
 
-// A reader that is saved and read back after every line says what one says that continues; lines
-// that mean nothing between them change nothing.
+// TestRestored checks that a reader that is saved and loaded after every line gives the same
+// updates as one that continues, and that meaningless lines change nothing.
 func TestRestored(t *testing.T) {
 	for _, p := range programs {
 		fresh := func() agent.Reader { return Or(new(deaf), p.reader()) }
@@ -203,7 +203,7 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// deaf is a reader of lines of a driver, to which none of the recordings are.
+// deaf is a reader for lines of a driver, which no recording has.
 type deaf struct{ lines int }
 
 func (d *deaf) Line(line []byte) []agent.Update {
@@ -216,8 +216,8 @@ func (d *deaf) Line(line []byte) []agent.Update {
 func (d *deaf) MarshalJSON() ([]byte, error)    { return json.Marshal(d.lines) }
 func (d *deaf) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &d.lines) }
 
-// What a thread of codex has spent is told as a sum: of what is resumed only the rest counts, and
-// of another thread all.
+// TestCodexSums checks that codex's running totals become usage. Of a resumed thread only the
+// increase counts, and of another thread all.
 func TestCodexSums(t *testing.T) {
 	turn := func(thread string, in, cached, out int) string {
 		return fmt.Sprintf(`{"type":"thread.started","thread_id":%q}
@@ -245,8 +245,8 @@ func TestCodexSums(t *testing.T) {
 	}
 }
 
-// What the recordings do not have: ends by the model's limits, an error before any turn, tools of
-// servers.
+// TestOtherLines checks cases that no recording has: limits of the model, an error before any turn,
+// tools of servers.
 func TestOtherLines(t *testing.T) {
 	for _, c := range []struct {
 		r            agent.Reader
@@ -291,8 +291,8 @@ func FuzzCodex(f *testing.F)    { fuzz(f, func() agent.Reader { return new(Codex
 func FuzzGemini(f *testing.F)   { fuzz(f, func() agent.Reader { return new(Gemini) }) }
 func FuzzOpenCode(f *testing.F) { fuzz(f, func() agent.Reader { return new(OpenCode) }) }
 
-// Whatever a stream has: tools begin before they end, and end once, in a turn, which ends once; and
-// a reader that is saved and read back after each line says the same.
+// fuzz checks that for any stream tools begin before they end, end once, and belong to a turn,
+// which ends once. A reader that is saved and loaded after each line gives the same.
 func fuzz(f *testing.F, fresh func() agent.Reader) {
 	agenttest.Seeds(f)
 	for _, p := range programs {

@@ -28,8 +28,7 @@ import (
 
 const asServer = "CADRE_TEST_AS_MCP_SERVER"
 
-// TestMain makes of this program a server on its standard input and output where a test starts it
-// as one.
+// TestMain makes the test binary a server on standard input and output if a test starts it as one.
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
 		if err := mcpserver.Stdio(context.Background(), &offered{}, os.Stdin, os.Stdout,
@@ -42,8 +41,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// tools are what a server is tried with: echo, a tool that waits until it is cancelled, and one
-// that panics. The list grows when more is called.
+// offered are the tools of the tested servers: echo, a tool that waits until it is cancelled, and
+// one that panics. A call of more makes the list longer.
 type offered struct {
 	more    atomic.Bool
 	started chan struct{} // when wait was called
@@ -91,7 +90,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// connect starts a server on one end of two pipes, and gives the SDK's client on the other.
+// connect starts a server on one end of two pipes, and returns the SDK's client on the other.
 func connect(t *testing.T, version string, has agent.Tools, o mcpserver.Options) *mcp.ClientSession {
 	t.Helper()
 	ctx, stop := context.WithCancel(within(t))
@@ -147,7 +146,7 @@ func listed(t *testing.T, c *mcp.ClientSession) (names string) {
 	return names
 }
 
-// TestServer is the official client, with each version of the protocol that it speaks.
+// TestServer runs the official client with each version of the protocol that it supports.
 func TestServer(t *testing.T) {
 	versions := mcp.SupportedProtocolVersions()
 	if len(versions) < 5 {
@@ -214,7 +213,7 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-// TestClientGone: what is under way ends with the connection.
+// TestClientGone checks that running calls end with the connection.
 func TestClientGone(t *testing.T) {
 	has := &offered{started: make(chan struct{}, 1), ended: make(chan error, 1)}
 	ours, theirs := io.Pipe()
@@ -254,8 +253,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestClientReadsNoMore checks that a server ends whose answers nobody can read, though its input
-// stays open.
+// TestClientReadsNoMore checks that a server ends if its answers cannot be written, although its
+// input stays open.
 func TestClientReadsNoMore(t *testing.T) {
 	ours, theirs := io.Pipe()
 	answers, out := io.Pipe()
@@ -276,14 +275,14 @@ const (
 	ready = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
-// modern is a request of a client that names its version with it.
+// modern returns a request that names the version of the protocol.
 func modern(id int, version, capabilities string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"_meta":{`+
 		`"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":%s}}}`,
 		id, version, capabilities)
 }
 
-// TestLines: what is no message is answered and passed over.
+// TestLines checks that a line that is not a message is answered and skipped.
 func TestLines(t *testing.T) {
 	ours, theirs := io.Pipe()
 	answers, out := io.Pipe()
@@ -342,7 +341,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestProgram: a program of its own, as agents start it.
+// TestProgram checks a server in a process of its own, as agents start it.
 func TestProgram(t *testing.T) {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), asServer+"=1")
@@ -398,7 +397,7 @@ func TestPipe(t *testing.T) {
 		}
 	}
 
-	// Many at once, each with its own answer.
+	// Many concurrent requests, each with its own answer.
 	var all sync.WaitGroup
 	for id := range 50 {
 		all.Go(func() {
@@ -414,7 +413,7 @@ func TestPipe(t *testing.T) {
 	}
 	all.Wait()
 
-	// Cancelled by who waits, by a message, and by Close.
+	// Calls are cancelled by the caller, by a message, and by Close.
 	wait := func(ctx context.Context, id int) chan error {
 		done := make(chan error, 1)
 		go func() {
@@ -451,7 +450,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestToolbox: the team's tools, as an agent gets them.
+// TestToolbox checks the team's tools as an agent gets them.
 func TestToolbox(t *testing.T) {
 	rep, err := replica.Open(within(t), memjournal.New("demo").Open(), replica.Options{})
 	if err != nil {
@@ -515,7 +514,8 @@ func FuzzPipe(f *testing.F) {
 	})
 }
 
-// TestClientThatDoesNotRead: a client that asks, reads no answer and stays does not keep the server.
+// TestClientThatDoesNotRead checks that a client that sends requests, reads no answer and stays
+// connected does not keep the server alive.
 func TestClientThatDoesNotRead(t *testing.T) {
 	ours, theirs := io.Pipe()
 	answers, out := io.Pipe()
@@ -535,12 +535,12 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	answers.Close() // so that the write ends
 }
 
-// unsteady breaks where a server asks for the list.
+// unsteady panics when a server asks for its list of tools.
 type unsteady struct{ offered }
 
 func (*unsteady) List() []agent.Tool { panic("on purpose") }
 
-// TestBrokenList: whatever breaks in a request ends that request alone.
+// TestBrokenList checks that a panic in a request ends only that request.
 func TestBrokenList(t *testing.T) {
 	p := mcpserver.NewPipe(&unsteady{}, mcpserver.Options{})
 	defer p.Close()

@@ -13,8 +13,8 @@ import (
 	"cadre/internal/testkit/treetest"
 )
 
-// TestRepositoriesThatRunPrograms: each of these repositories makes the real git run a program, and
-// is refused.
+// TestRepositoriesThatRunPrograms checks that each of these repositories makes the real git run a
+// program, and is refused.
 func TestRepositoriesThatRunPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name, command string
@@ -177,7 +177,7 @@ func submodule(t testing.TB, w *world, run string) {
 	w.git(t, "-C", "module", "config", "core.fsmonitor", run)
 }
 
-// TestHarmlessRepositories: settings that run nothing do not cause a refusal.
+// TestHarmlessRepositories checks that settings that run nothing do not cause a refusal.
 func TestHarmlessRepositories(t *testing.T) {
 	w := newWorld(t)
 	for _, set := range [][]string{{"remote.origin.url", "git@example.com:x/y.git"},
@@ -205,8 +205,8 @@ func TestHarmlessRepositories(t *testing.T) {
 	}
 }
 
-// TestIndexIsRefreshed: git refreshes only its index and, with the variable that sessions have,
-// only in git diff.
+// TestIndexIsRefreshed checks that git refreshes only its index and, with the variable that
+// sessions have, only in git diff.
 func TestIndexIsRefreshed(t *testing.T) {
 	for _, c := range []struct {
 		command, locks string
@@ -264,8 +264,8 @@ func TestIndexIsRefreshed(t *testing.T) {
 	}
 }
 
-// TestWorktrees: a linked worktree has its own folder, which is accepted only if it names the
-// worktree too.
+// TestWorktrees checks that a linked worktree has its own folder, which is accepted only if it
+// names the worktree too.
 func TestWorktrees(t *testing.T) {
 	w := newWorld(t)
 	linked := filepath.Join(filepath.Dir(w.project), "linked")
@@ -299,7 +299,7 @@ func TestWorktrees(t *testing.T) {
 	}
 }
 
-// TestIndex: each version of the index is read, and a damaged one is refused.
+// TestIndex checks that each version of the index is read, and a damaged one is refused.
 func TestIndex(t *testing.T) {
 	for _, version := range []string{"2", "3", "4"} {
 		t.Run(version, func(t *testing.T) {

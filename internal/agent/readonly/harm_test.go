@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestHarm: each of these commands looks harmless to a reader who takes words, globs or text for
-// what they mostly mean. Each is refused, and the real shell and program then show that it does
-// harm.
+// TestHarm checks that each of these commands looks harmless to a reader who takes words, globs or
+// text for what they mostly mean. Each is refused, and the real shell and program then show that it
+// does harm.
 func TestHarm(t *testing.T) {
 	for _, c := range []struct {
 		name, command string
@@ -111,7 +111,8 @@ func TestHarm(t *testing.T) {
 	}
 }
 
-// TestBSDGrep: BSD's grep -r follows links, so no link below the folder may lead outside.
+// TestBSDGrep checks that BSD's grep -r follows links, so no link below the folder may lead
+// outside.
 func TestBSDGrep(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, w.project, map[string]string{"plain/x/y.txt": "two\n"})
@@ -133,8 +134,8 @@ func TestBSDGrep(t *testing.T) {
 	}
 }
 
-// TestOptionsBehindOperands: words that are harmless both as options and as operands are accepted
-// in any order.
+// TestOptionsBehindOperands checks that words that are harmless both as options and as operands are
+// accepted in any order.
 func TestOptionsBehindOperands(t *testing.T) {
 	w := newWorld(t)
 	for _, command := range []string{"ls sub -la", "grep -n two * -i", "grep two a.txt -n", "head a.txt -n 5",

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// world is a project with links that lead outside, beside a folder that nobody may read.
+// world is a project with links that lead outside, beside a folder that must not be read.
 type world struct {
 	project, outside, home string
 	env                    []string
@@ -71,7 +71,8 @@ func (w *world) git(t testing.TB, args ...string) {
 
 func (w *world) scope() Scope { return Scope{Dir: w.project, Roots: []string{w.project}, Env: w.env} }
 
-// TestReads: commands with which agents explore are accepted, and their output is the shell's.
+// TestReads checks that commands with which agents explore are accepted, and their output is the
+// shell's.
 func TestReads(t *testing.T) {
 	w := newWorld(t)
 	for _, command := range []string{
@@ -118,7 +119,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestRefuses: a command that writes, runs something, leads outside, or is uncertain is refused.
+// TestRefuses checks that a command that writes, runs something, leads outside, or is uncertain is
+// refused.
 func TestRefuses(t *testing.T) {
 	w := newWorld(t)
 	if err := syscall.Mkfifo(filepath.Join(w.project, "pipe"), 0o600); err != nil {
@@ -296,7 +298,8 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// TestCall: a call is read from its input, and input that changes how it runs is refused.
+// TestCall checks that a call is read from its input, and input that changes how it runs is
+// refused.
 func TestCall(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
@@ -332,7 +335,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestConcerns: rules for commands and files may apply to more than they name, never to less.
+// TestConcerns checks that rules for commands and files may apply to more than they name, never to
+// less.
 func TestConcerns(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, w.project, map[string]string{".env": "x", "secrets/key": "x"})

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestUnasked: a rule of the user's, of the project's, or of the user's own for the project,
-// overrides the permission to read. Settings that cannot be read may contain one.
+// TestUnasked checks that a rule of the user's, of the project's, or of the user's own for the
+// project, overrides the permission to read. Settings that cannot be read may contain one.
 func TestUnasked(t *testing.T) {
 	for _, c := range []struct {
 		name, file, settings, command string
@@ -78,8 +78,8 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// TestExploreIsDefined: a definition of an agent may replace the one that explores, whatever its
-// file is called.
+// TestExploreIsDefined checks that a definition of an agent may replace the one that explores,
+// whatever its file is called.
 func TestExploreIsDefined(t *testing.T) {
 	for _, c := range []struct {
 		name, file, text string
@@ -139,7 +139,7 @@ func TestExploreIsDefined(t *testing.T) {
 	}
 }
 
-// TestUnwrap: a shell with a script becomes the script; anything else stays as it is.
+// TestUnwrap checks that a shell with a script becomes the script; anything else stays as it is.
 func TestUnwrap(t *testing.T) {
 	for command, want := range map[string]string{
 		"/bin/bash -lc ls":                     "ls",

@@ -67,8 +67,8 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// Without a folder of the user only the project's definitions are looked at, wherever the program
-// runs.
+// TestFindInTheProjectAlone checks that without a user folder only the project's definitions are
+// read, wherever the program runs.
 func TestFindInTheProjectAlone(t *testing.T) {
 	here, project := t.TempDir(), t.TempDir()
 	write(t, here, "tester.md", "You test.")

@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is a team in memory with the shell teammate ann, and what her session needs. She has no
-// host: the test does its part.
+// bench is a team in memory with the shell teammate ann and her session. She has no host: the test
+// takes its role.
 type bench struct {
 	t *testing.T
 	*replica.Replica
@@ -75,7 +75,7 @@ func (b *bench) do(actor string, body team.Body) *team.Record {
 	return r.Record
 }
 
-// asAnn is the replica that a session is given.
+// asAnn is the replica that the session gets.
 type asAnn struct{ *bench }
 
 func (d asAnn) Do(ctx context.Context, body team.Body) (*team.Record, error) {
@@ -103,7 +103,7 @@ func (b *bench) start(a shell.Agent) {
 	})
 }
 
-// until waits for an update of that kind.
+// until waits for an update of that type.
 func until[U agent.Update](b *bench) (u U) {
 	b.t.Helper()
 	for {
@@ -165,8 +165,8 @@ func TestATask(t *testing.T) {
 	}
 }
 
-// A task that its member holds already is worked on once: somebody else claimed it for the member,
-// or the answer to a claim was lost.
+// TestATaskThatIsHeld checks that a task that its member holds already is worked on once. Another
+// actor claimed it for the member, or the answer to a claim was lost.
 func TestATaskThatIsHeld(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "echo one"}, team.CreateTask{Run: "echo two"})
 	b.do("lead", &team.ClaimTask{Task: "2", Member: "ann"})
@@ -182,8 +182,8 @@ func TestATaskThatIsHeld(t *testing.T) {
 	}
 }
 
-// The results of what came before are files, named by the ids of the team file where those can be
-// names.
+// TestResults checks that the results of earlier tasks are in files, named by the ids of the team
+// file where those are valid names.
 func TestResults(t *testing.T) {
 	id := func(id string) map[string]json.RawMessage {
 		text, _ := json.Marshal(id)
@@ -204,7 +204,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// A task that always runs learns which of the tasks before it failed, also through others.
+// TestFailedTasks checks that a task with When always gets the names of the failed tasks before it,
+// direct or not.
 func TestFailedTasks(t *testing.T) {
 	const say = `echo "failed: $CADRE_FAILED_TASKS"`
 	b := newBench(t,
@@ -279,7 +280,8 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// An interrupted command is a failed attempt, and the session continues with what comes next.
+// TestInterrupt checks that an interrupted command is a failed attempt, and that the session
+// continues.
 func TestInterrupt(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "sleep 1000"}, team.CreateTask{Run: "echo next"})
 	b.start(shell.Agent{})
@@ -329,8 +331,8 @@ func TestUrgentMessage(t *testing.T) {
 	}
 }
 
-// A session that is stopped leaves its task to its host, and nothing of its command; a command that
-// does not listen has the time that Stop is given, and no more.
+// TestStop checks that a stopped session leaves its task to its host, and no process of its
+// command. A command that ignores signals has the time that Stop is given, and no more.
 func TestStop(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "trap '' TERM; echo $$ >pid; while :; do sleep 1000; done"})
 	b.start(shell.Agent{Ladder: proc.Ladder{Term: time.Hour}})
@@ -365,7 +367,8 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A request to shut down is agreed to after the command that runs, and before the next one.
+// TestShutdown checks that a session agrees to a shutdown after the running command and before the
+// next one.
 func TestShutdown(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "until test -e go; do sleep 0.01; done"}, team.CreateTask{Run: "true"})
 	b.start(shell.Agent{})
@@ -393,7 +396,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// A claim that is lost meanwhile is no error of the session: it continues.
+// TestALostClaim checks that a claim that is lost meanwhile does not end the session.
 func TestALostClaim(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "echo x >>ran; test $(wc -l <ran) -gt 1 || until test -e go; do sleep " +
 		"0.01; done"})

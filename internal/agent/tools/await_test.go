@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// outsideBench is a team that an agent leads in its own session, with a shell at work.
+// outsideBench returns a team that an agent leads in its own session, with a working shell.
 func outsideBench(t *testing.T) (*bench, *tools.Set) {
 	t.Helper()
 	b := newBench(t, &team.AttachLead{Session: "mcp-1", Agent: true}, &team.SpawnMember{Name: "ann", Agent: team.Shell},
@@ -27,7 +27,7 @@ type answer struct {
 	failed bool
 }
 
-// waits calls TeamStatus and returns where its answer comes, once it waits.
+// waits calls TeamStatus. It returns, once the call waits, a channel for the answer.
 func waits(t *testing.T, ctx context.Context, o tools.Options, seconds string) <-chan answer {
 	t.Helper()
 	waiting, answers := make(chan struct{}, 16), make(chan answer, 1)
@@ -48,8 +48,8 @@ func waits(t *testing.T, ctx context.Context, o tools.Options, seconds string) <
 	return answers
 }
 
-// TestStatusWaits: the call ends at once with the first news, and the news stands behind the
-// result. Nothing that is no news ends it.
+// TestStatusWaits checks that the call ends with the first news, which follows the result, and with
+// nothing else.
 func TestStatusWaits(t *testing.T) {
 	b, tools := outsideBench(t)
 	o := b.options("lead")
@@ -82,7 +82,7 @@ func TestStatusWaits(t *testing.T) {
 	}
 }
 
-// TestStatusWaitIsBounded: by what is asked for, by what the agent bears, and by us.
+// TestStatusWaitIsBounded checks the limits of the wait: of the input, of the agent and of cadre.
 func TestStatusWaitIsBounded(t *testing.T) {
 	b, _ := outsideBench(t)
 	o := b.options("lead")
@@ -119,7 +119,7 @@ func TestStatusWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestStatusWaitIsCancelled: a call that its client cancels takes no mail with it.
+// TestStatusWaitIsCancelled checks that a call that its client cancels takes no mail.
 func TestStatusWaitIsCancelled(t *testing.T) {
 	b, tools := outsideBench(t)
 	o := b.options("lead")
@@ -137,7 +137,8 @@ func TestStatusWaitIsCancelled(t *testing.T) {
 	}
 }
 
-// TestStatusDoesNotWait: for nothing, and for whom somebody wakes.
+// TestStatusDoesNotWait checks that the call does not wait if no news can come, or if the session
+// will be woken.
 func TestStatusDoesNotWait(t *testing.T) {
 	b := newBench(t, &team.AttachLead{Session: "mcp-1", Agent: true})
 	o := b.options("lead")
@@ -152,7 +153,7 @@ func TestStatusDoesNotWait(t *testing.T) {
 	if text := call(); !strings.HasPrefix(text, "You did not wait: no other member is working") {
 		t.Error(text)
 	}
-	b.do(team.User, &team.SpawnMember{Name: "eve", Agent: team.External}) // of whom nobody can tell
+	b.do(team.User, &team.SpawnMember{Name: "eve", Agent: team.External}) // whose activity is unknown
 	o.LongestWait = func() time.Duration { return time.Millisecond }
 	if text := call(); !strings.HasPrefix(text, "No news in 0 s") {
 		t.Error(text)

@@ -13,10 +13,10 @@ import (
 	"cadre/internal/team"
 )
 
-// manual is the document of the tools, which is made from them.
+// manual is the document of the tools, which is generated from them.
 const manual = "../../../docs/tools.md"
 
-// TestManual: the manual says of each tool what an agent is told.
+// TestManual checks that the manual describes each tool as agents see it.
 func TestManual(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	of := map[string][]string{}
@@ -80,7 +80,7 @@ func quote(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// inputs is the table of a tool's fields; "" for a tool without any.
+// inputs returns the table of a tool's fields; "" for a tool without fields.
 func inputs(t *testing.T, tool agent.Tool) string {
 	t.Helper()
 	var schema struct {

@@ -24,11 +24,11 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is when everything happens: far ahead, so that no deadline of a test is over by the clock on
-// the wall.
+// noon is the time of all tests, far ahead, so that no deadline of a test has passed by the real
+// clock.
 const noon team.Time = 4_102_444_800_000
 
-// bench is a team in memory: the lead, and whoever a test adds.
+// bench is a team in memory: the lead, and the members that a test adds.
 type bench struct {
 	t *testing.T
 	*replica.Replica
@@ -123,7 +123,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// difference is the first line that is not as it was, with what is around it.
+// difference returns the first line that differs, with the lines around it.
 func difference(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range g {

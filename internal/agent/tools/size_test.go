@@ -6,9 +6,9 @@ import (
 	"cadre/internal/team"
 )
 
-// TestSize holds how much of a context the tools take, in bytes of names, descriptions and schemas:
-// they are a part of every call of a model. With its briefing, which the prompts package holds to
-// 1,390, a lead has no more than 10,550.
+// TestSize limits how much of a context the tools take, in bytes of names, descriptions and
+// schemas: they are part of every call of a model. With its briefing, which package prompts limits
+// to 1,390, a lead has at most 10,550.
 func TestSize(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	for member, most := range map[string]int{"lead": 9_160, "ann": 6_720} {

@@ -49,8 +49,8 @@ func TestWhoIsOfferedWhat(t *testing.T) {
 	}
 }
 
-// TestSchemas holds what clients need of a schema: an object, with closed properties that are all
-// described, and no unions of types.
+// TestSchemas checks what clients need of a schema: a closed object, whose properties all have
+// descriptions, without unions of types.
 func TestSchemas(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	var all strings.Builder
@@ -86,7 +86,8 @@ func TestSchemas(t *testing.T) {
 	golden(t, "schemas.golden", all.String())
 }
 
-// TestAgentsOfASpawn: the schema names those that can be had at the moment, and which one is usual.
+// TestAgentsOfASpawn checks that the schema names the agents that are available now, and the
+// default one.
 func TestAgentsOfASpawn(t *testing.T) {
 	b := newBench(t)
 	agents := []string{"codex", "acp:own"}
@@ -171,8 +172,8 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// TestMail: it stands behind every result, also of what failed, and is not asked for when nobody
-// would see it.
+// TestMail checks that mail follows every result, even of a failed call, and is not taken when no
+// agent would see it.
 func TestMail(t *testing.T) {
 	b := newBench(t)
 	mail, trouble := "a message", error(nil)
@@ -211,7 +212,7 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// TestReadMessagesByItself: without somebody who gives the mail, the tool takes it.
+// TestReadMessagesByItself checks that the tool takes the mail if results carry none.
 func TestReadMessagesByItself(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	o := b.options("ann")
@@ -232,7 +233,7 @@ func TestReadMessagesByItself(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: of any number of calls each message is given out once, and each task goes to one
+// TestManyAtOnce checks that concurrent calls return each message once, and give each task to one
 // member.
 func TestManyAtOnce(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"}, &team.SpawnMember{Name: "bob", Agent: "claude"},
@@ -266,8 +267,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestOthersWords: whatever a member writes, in no result does a line of it stand where lines of
-// ours do, or a message that nobody sent.
+// TestOthersWords checks that no text of a member can pass for a line of ours in a result, or for a
+// message.
 func TestOthersWords(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		pieces := []string{"\n", "\r", "\u2028", "\v", "\u0085", "EVIL", "----", "#9 [completed]",
@@ -302,7 +303,8 @@ func TestOthersWords(t *testing.T) {
 	})
 }
 
-// TestQuotations: a result or a reason that has quotation marks of any script stays in ours.
+// TestQuotations checks that a result or a reason with quotation marks of any script stays within
+// ours.
 func TestQuotations(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	for i, mark := range []string{"\"", "\u201d", "\uff02", "\u05f4", "\u02dd", "\u3003", "\u2e42", "\U0001f677"} {
@@ -322,8 +324,8 @@ func TestQuotations(t *testing.T) {
 	}
 }
 
-// Every hint is told to the lead and to a teammate as a call of a tool that it has, with an input
-// that the tool takes, or as something for the user, or not at all.
+// TestEveryHint checks that every hint becomes, for the lead and for a teammate, a call of a tool
+// that they have with valid input, or something for the user, or nothing.
 func TestEveryHint(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	usage := regexp.MustCompile(`^To [^:]+: (\w+)(?: with (.+))?\.$`)
@@ -383,7 +385,7 @@ func TestEveryHint(t *testing.T) {
 	}
 }
 
-// inputOf returns the fields of a tool's input, nil where it is not offered.
+// inputOf returns the fields of a tool's input, nil if the tool is not offered.
 func inputOf(t *testing.T, set *tools.Set, name string) map[string]*jsonschema.Schema {
 	for _, one := range set.List() {
 		if one.Name == name {
@@ -408,7 +410,7 @@ type refusing struct {
 
 func (d refusing) Do(context.Context, team.Body) (*team.Record, error) { return nil, d.err }
 
-// TestWords: the lists of words that are written down here are those of the team.
+// TestWords checks that the lists of words here are the core's.
 func TestWords(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	for _, intent := range []string{"info", "question", "challenge", "resolution"} {
@@ -435,7 +437,7 @@ func TestALongList(t *testing.T) {
 	}
 }
 
-// FuzzInput: no input breaks a tool, and what is refused changes nothing.
+// FuzzInput checks that no input breaks a tool, and that a refused call changes nothing.
 func FuzzInput(f *testing.F) {
 	f.Add(uint8(0), `{"subject":"x","description":"y","blockedBy":[1]}`)
 	f.Add(uint8(1), `{"taskId":3,"status":"completed","owner":null,"metadata":"{}"}`)
@@ -451,7 +453,8 @@ func FuzzInput(f *testing.F) {
 	})
 }
 
-// A lead that is run by others does not end its team before it has reported.
+// TestCleanupOfATeamThatOthersRun checks that a lead that cadre runs does not end its team before
+// it has reported.
 func TestCleanupOfATeamThatOthersRun(t *testing.T) {
 	b := newBench(t)
 	o := b.options("lead")

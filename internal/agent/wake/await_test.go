@@ -22,8 +22,8 @@ import (
 	"cadre/internal/team"
 )
 
-// teams are teams of which this test is the session of the lead: it is both the server of its tools
-// and what waits for it, so that whoever runs the test runs both.
+// teams are teams whose lead is this test's session. It is both the server of the tools and the
+// waiting process, so the program that runs the test runs both.
 type teams struct {
 	t       *testing.T
 	root    string
@@ -48,7 +48,7 @@ func newTeams(t *testing.T, names ...string) *teams {
 
 func (all *teams) folder(name string) string { return filepath.Join(all.root, name) }
 
-// sits has this process hold the presence of a member, signed.
+// sits makes this process hold the presence of a member, signed.
 func (all *teams) sits(name, member string) *filelock.Lock {
 	all.t.Helper()
 	lock, err := filelock.New(detector.Presence(all.folder(name), member))
@@ -70,7 +70,7 @@ func (all *teams) replica(ctx context.Context, name string) (*replica.Replica, e
 	return replica.Open(ctx, store.Open(), replica.Options{})
 }
 
-// do has the actor do these things in a team.
+// do sends commands of the actor in a team.
 func (all *teams) do(name, actor string, bodies ...team.Body) {
 	all.t.Helper()
 	rep, err := all.replica(all.t.Context(), name)
@@ -108,7 +108,7 @@ type waiting struct {
 	last   *result
 }
 
-// awaits begins to wait at the lead's memberships in these teams.
+// awaits starts to wait at the lead's memberships in these teams.
 func (all *teams) awaits(names ...string) *waiting {
 	var memberships []Membership
 	for _, name := range names {
@@ -126,7 +126,7 @@ func (all *teams) awaits(names ...string) *waiting {
 	return w
 }
 
-// after returns how it ended; nil where it still waits after so long.
+// after returns the result; nil if the call still waits after that time.
 func (w *waiting) after(long time.Duration) *result {
 	time.Sleep(long)
 	synctest.Wait()
@@ -154,13 +154,13 @@ func (w *waiting) end() {
 	}
 }
 
-// wakes waits, and the session is woken.
+// wakes waits, and checks that the session is woken.
 func (all *teams) wakes(names ...string) {
 	all.t.Helper()
 	all.awaits(names...).woke()
 }
 
-// waits waits for an hour in which the session is not woken, and still waits.
+// waits checks that the session is not woken for an hour, and that the call still waits.
 func (all *teams) waits(names ...string) *waiting {
 	all.t.Helper()
 	w := all.awaits(names...)
@@ -186,7 +186,8 @@ func (all *teams) told(name string) []int64 {
 	return last.Seqs
 }
 
-// A session is woken once for each message, and not for one that its tools bring meanwhile.
+// TestAwait checks that a session is woken once for each message, and not for one that its tools
+// deliver meanwhile.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "demo")
@@ -211,7 +212,7 @@ func TestAwait(t *testing.T) {
 		if r := w.after(look); r == nil || r.woken || r.err != nil {
 			t.Errorf("its session has ended: %+v", r)
 		}
-		// Another session knows nothing of what that one was told.
+		// Another session has not been told what that one was told.
 		all.send("demo", "ann", "four")
 		all.lead["demo"] = all.sits("demo", "lead")
 		all.wakes("demo")
@@ -224,8 +225,8 @@ func TestAwait(t *testing.T) {
 	})
 }
 
-// Messages become news in any order: one that was held while the team had no lead does after one of
-// the user's that came later. And one that is late may be sent again.
+// TestAwaitLateNews checks that messages become news in any order. One that was held without a lead
+// becomes news after later ones of the user, and a late one may be sent again.
 func TestAwaitLateNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "demo")
@@ -251,7 +252,7 @@ func TestAwaitLateNews(t *testing.T) {
 	})
 }
 
-// lose has the team lose its lead.
+// lose makes the team lose its lead.
 func (all *teams) lose(name string) {
 	all.t.Helper()
 	rep, err := all.replica(all.t.Context(), name)
@@ -264,8 +265,9 @@ func (all *teams) lose(name string) {
 	all.do(name, team.User, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince, Seen: t.LeadSince})
 }
 
-// A session with several memberships is woken for one of them, and the news of the others is left
-// for the next time. Where it cannot be kept that it was woken for one, another one wakes it.
+// TestAwaitSeveralSeats checks that a session with several memberships is woken for one of them,
+// and for the news of the others the next time. If it cannot be recorded that it was woken for one,
+// another one wakes it.
 func TestAwaitSeveralSeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "one", "two", "three")
@@ -284,7 +286,7 @@ func TestAwaitSeveralSeats(t *testing.T) {
 		all.wakes("one", "two", "three")
 		all.waits("one", "two", "three").end()
 
-		// What one was told cannot be kept, whichever comes first.
+		// It cannot be recorded what one was told, whichever comes first.
 		for _, broken := range []string{"one", "three"} {
 			for range 20 {
 				all.send("one", "ann", "x")
@@ -294,8 +296,8 @@ func TestAwaitSeveralSeats(t *testing.T) {
 				os.RemoveAll(path)
 			}
 		}
-		// Where nobody else wakes the session the trouble is told, once there is nothing to wait
-		// for.
+		// If no other membership wakes the session, the trouble is reported once there is nothing
+		// to wait for.
 		all.breaks("two")
 		w = all.awaits("one", "two", "three")
 		w.woke()
@@ -307,7 +309,7 @@ func TestAwaitSeveralSeats(t *testing.T) {
 	})
 }
 
-// breaks has nothing be kept of what the lead of a team was told.
+// breaks makes it impossible to record what the lead of a team was told.
 func (all *teams) breaks(name string) (path string) {
 	all.t.Helper()
 	path = toldPath(all.folder(name), "lead")
@@ -320,7 +322,8 @@ func (all *teams) breaks(name string) (path string) {
 	return path
 }
 
-// One process waits for a membership. Another one waits for that to end for a while only.
+// TestAwaitOnce checks that one process waits for a membership, and that another one waits only a
+// while for the first to end.
 func TestAwaitOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "demo")
@@ -334,15 +337,15 @@ func TestAwaitOnce(t *testing.T) {
 		}
 		first.end()
 		if r := second.after(time.Hour); r != nil {
-			t.Fatalf("nobody waits for a session: %+v", r)
+			t.Fatalf("no process waits for a session: %+v", r)
 		}
 		all.send("demo", "ann", "x")
 		second.woke()
 	})
 }
 
-// There is nothing to wait for in a team that is gone, for a member that acts no more, and at no
-// membership.
+// TestAwaitNothing checks that there is nothing to wait for in a removed team, for a member that
+// has ended, and without a membership.
 func TestAwaitNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "gone", "demo")
@@ -363,8 +366,8 @@ func TestAwaitNothing(t *testing.T) {
 	})
 }
 
-// The memberships of a session are those whose servers the same program runs, and nobody else's.
-// The name of a team and of a member keep others out, and bring none in.
+// TestSeats checks that a session's memberships are those whose servers the same program runs, and
+// no others. The names of a team and a member only restrict the search.
 func TestSeats(t *testing.T) {
 	all := newTeams(t, "one", "two", "three")
 	all.sits("one", "ann")
@@ -397,8 +400,8 @@ func TestSeats(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
-	// Another program's server has it: that which runs this test. That the lead's signs of life are
-	// ours, as those of a cadre run beside it are, does not make it ours.
+	// The server of another program has it: the one that runs this test. It does not become ours
+	// because the lead's heartbeats are ours, as those of a cadre run beside it are.
 	if err := heartbeat.Of(all.folder("three")).Write(heartbeat.Beat{Member: "lead", Pid: os.Getpid()}); err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +422,7 @@ func TestSeats(t *testing.T) {
 	is(memberships("nowhere", ""))
 	is(memberships("../x", "../../x"))
 
-	// Trouble with one membership is said only where there is no other.
+	// Trouble with one membership is reported only if there is no other.
 	if err := os.Remove(detector.Presence(all.folder("one"), "ann")); err != nil {
 		t.Fatal(err)
 	}

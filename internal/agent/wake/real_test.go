@@ -12,15 +12,16 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// inEtc runs the program in its last arguments with a folder in the place of /etc/claude-code, which
-// nobody else sees.
+// inEtc runs the program in its last arguments with a folder in the place of /etc/claude-code,
+// which no other process sees.
 const inEtc = `set -e
 mkdir "$2"; cp -a /etc/. "$2"; rm -rf "$2/claude-code"; cp -a "$1" "$2/claude-code"
 mount --bind "$2" /etc
 shift 2
 exec "$@"`
 
-// TestRealManagedHooks: the real Claude Code runs a Stop hook exactly where [Session] says so.
+// TestRealManagedHooks checks that the real Claude Code runs a Stop hook exactly where [Session]
+// says so.
 func TestRealManagedHooks(t *testing.T) {
 	claude := agenttest.Installed(t, "claude")
 	if runtime.GOOS != "linux" || exec.Command("unshare", "--mount", "true").Run() != nil {

@@ -52,11 +52,11 @@ func (b *mailbox) wait(ctx context.Context, after int64) error {
 	}
 }
 
-// keeping is a Keep on a mailbox, in a bubble of [synctest].
+// keeping is a call of Keep on a mailbox, in a bubble of [synctest].
 type keeping struct {
 	mailbox
 	woken   int
-	trouble error // that there is with waking
+	trouble error // the error of waking
 	said    []string
 }
 
@@ -89,11 +89,10 @@ func (k *keeping) locked(see func()) {
 	see()
 }
 
-// fails has waking fail from now on; nil ends that.
+// fails makes waking fail from now on; nil ends that.
 func (k *keeping) fails(trouble error) { k.locked(func() { k.trouble = trouble }) }
 
-// after has time pass, and checks how often the session was woken, or tried to be, since the
-// beginning.
+// after lets time pass, and checks how often it was tried to wake the session since the beginning.
 func (k *keeping) after(t *testing.T, long time.Duration, woken int) {
 	t.Helper()
 	time.Sleep(long)
@@ -105,7 +104,7 @@ func (k *keeping) after(t *testing.T, long time.Duration, woken int) {
 	})
 }
 
-// TestKeep: a session is woken once for each message, and only when its turn has ended.
+// TestKeep checks that a session is woken once for each message, and only when its turn has ended.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keep(t)
@@ -140,8 +139,8 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// TestKeepTrying: what fails is tried again, also without any change in the team, until it works or
-// has failed [tries] times.
+// TestKeepTrying checks that a failed attempt is repeated, even if the team does not change, until
+// one works or [tries] have failed.
 func TestKeepTrying(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keep(t)
@@ -167,8 +166,8 @@ func TestKeepTrying(t *testing.T) {
 	})
 }
 
-// TestKeepTryingForOtherNews: news that comes while waking fails has all of its tries, the first at
-// once.
+// TestKeepTryingForOtherNews checks that news that comes while waking fails has all of its
+// attempts, the first one at once.
 func TestKeepTryingForOtherNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keep(t)
@@ -184,15 +183,15 @@ func TestKeepTryingForOtherNews(t *testing.T) {
 		k.after(t, 0, 3*tries-2)
 		k.fails(nil)
 		k.after(t, time.Hour, 3*tries-1)
-		// A success is no failure: what comes next has all of its tries.
+		// A success resets the count: the next news has all of its attempts.
 		k.fails(errors.New("the database is locked"))
 		k.set(true, 12, 13, 14)
 		k.after(t, time.Hour, 4*tries-1)
 	})
 }
 
-// TestIdle reads the files of Codex: the last turn counts, and one that the user broke off has not
-// ended.
+// TestIdle reads the files of Codex: the last turn counts, and a turn that the user interrupted has
+// not ended.
 func TestIdle(t *testing.T) {
 	const started, complete, aborted = `{"type":"event_msg","payload":{"type":"task_started"}}`,
 		`{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"x"}}`,
@@ -216,7 +215,7 @@ func TestIdle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			codex := &Codex{Home: t.TempDir()}
 			if codex.Idle() {
-				t.Error("a session that nobody knows is idle")
+				t.Error("an unknown session is idle")
 			}
 			dir := filepath.Join(codex.Home, "sessions", "2026", "11", "22")
 			if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -270,8 +269,8 @@ func TestHooked(t *testing.T) {
 	}
 }
 
-// TestHooksOff: what turns all hooks off does so for those of the other files, in whichever file it
-// is.
+// TestHooksOff checks that a setting that turns all hooks off applies to the hooks of the other
+// files, whichever file has it.
 func TestHooksOff(t *testing.T) {
 	s := claudeSession(t)
 	files := append(own(s), s.Managed...)
@@ -296,8 +295,8 @@ func TestHooksOff(t *testing.T) {
 	}
 }
 
-// TestManagedHooks: whoever administers the machine may allow no hooks but their own, and those are
-// turned off by nobody else.
+// TestManagedHooks checks that the administrator of the machine can allow only managed hooks, and
+// that no other file turns those off.
 func TestManagedHooks(t *testing.T) {
 	with := func(setting string) string { return strings.Replace(Hook, `{"hooks"`, `{`+setting+`, "hooks"`, 1) }
 	only := `"allowManagedHooksOnly": true`
@@ -322,7 +321,7 @@ func TestManagedHooks(t *testing.T) {
 		{Hook, `{"strictPluginOnlyCustomization": ["skills"]}`, "", true},
 		{Hook, `{"strictPluginOnlyCustomization": false}`, "", true},
 		{"", with(`"strictPluginOnlyCustomization": true`), "", true},
-		{Hook, `{"allowManagedHooks`, "", false}, // nobody knows what it says
+		{Hook, `{"allowManagedHooks`, "", false}, // its content is unknown
 		{`{"disableAllHooks`, Hook, "", true},
 	} {
 		s := claudeSession(t)
@@ -337,7 +336,7 @@ func TestManagedHooks(t *testing.T) {
 	}
 }
 
-// TestPrints: a session that prints an answer ends with it.
+// TestPrints checks that a session that prints an answer ends with it.
 func TestPrints(t *testing.T) {
 	for line, want := range map[string]bool{"claude": false, "claude -p x": true, "node claude --print": true,
 		"claude --permission-mode plan": false, "": false} {
@@ -347,7 +346,7 @@ func TestPrints(t *testing.T) {
 	}
 }
 
-// own are the files of a user of Claude Code.
+// own returns the settings files of a user of Claude Code.
 func own(s Session) []string {
 	return []string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude", "settings.json"),
 		filepath.Join(s.Dir, ".claude", "settings.local.json")}

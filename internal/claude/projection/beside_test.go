@@ -41,8 +41,8 @@ func shown(t *testing.T, claude string) []string {
 	return all
 }
 
-// TestTwoOfAName: the second team of a name is shown as NAME-2, the third as NAME-3. Each follows its
-// own state, and the removal of one leaves the others.
+// TestTwoOfAName checks that the second team of a name is shown as NAME-2, the third as NAME-3.
+// Each follows its own state, and the removal of one leaves the others.
 func TestTwoOfAName(t *testing.T) {
 	one, first := working(t)
 	p2, p3 := beside(t, one.Claude), beside(t, one.Claude)
@@ -86,8 +86,8 @@ func TestTwoOfAName(t *testing.T) {
 	}
 }
 
-// TestBesideGivesWay: a team that really has the name NAME-2 gets its folders, and the team that was
-// shown there moves on.
+// TestBesideGivesWay checks that a team that really has the name NAME-2 gets its folders, and the
+// team that was shown there moves on.
 func TestBesideGivesWay(t *testing.T) {
 	one, _ := working(t)
 	p, second := beside(t, one.Claude), newHistory(t, "T2", 2)

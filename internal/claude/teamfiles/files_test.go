@@ -235,7 +235,7 @@ func TestTaskIDs(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	if err := tm.DeleteTask(short, "2"); err == nil || content(t, tm.task("2")) == "" {
-		t.Errorf("while somebody is given an id another one is noted as the highest: %v", err)
+		t.Errorf("while an id is assigned another one is recorded as the highest: %v", err)
 	}
 	cancel()
 	giving.unlock()

@@ -208,7 +208,7 @@ func TestWhole(t *testing.T) {
 	}
 	write(t, tm.task("2"), "{")
 	write(t, tm.inbox("bob"), "[")
-	if err := os.Mkdir(tm.task("4"), 0o700); err != nil { // nobody can read it as a file
+	if err := os.Mkdir(tm.task("4"), 0o700); err != nil { // it cannot be read as a file
 		t.Fatal(err)
 	}
 	v := newView()

@@ -225,7 +225,7 @@ func TestLostLock(t *testing.T) {
 	}
 	lock.unlock()
 	if _, err := os.Stat(file + ".lock"); err != nil {
-		t.Errorf("the lock of somebody else is gone: %v", err)
+		t.Errorf("the lock of another process is gone: %v", err)
 	}
 	other.unlock()
 }

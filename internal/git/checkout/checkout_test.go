@@ -71,8 +71,8 @@ func (p *project) rename(from, to string) {
 
 func (p *project) check() error { return checkout.Check(p.t.Context(), p.procs, p.team) }
 
-// Whether the person names the top of the project or the folder that the team works in, also by a
-// link, the team finds its directory there.
+// TestMoved checks that the team finds its directory if the person names the top of the project or
+// the team's folder in it, also through a link.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -102,8 +102,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// A repository is another one where neither the commit nor a checkpoint of the team is in it; of
-// one of which nothing is known nobody can say so.
+// TestAnotherRepository checks that a repository counts as another one if it has neither the commit
+// nor a checkpoint of the team, and that this is unknown for a team without either.
 func TestAnotherRepository(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -152,7 +152,7 @@ func TestAnotherRepository(t *testing.T) {
 	}
 }
 
-// What is seen without git is seen as it is.
+// TestGlance checks what is visible without git.
 func TestGlance(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

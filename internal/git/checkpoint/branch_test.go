@@ -200,7 +200,8 @@ func TestNobodyConfigured(t *testing.T) {
 	}
 }
 
-// TestTwoHosts: stores that write at once lose no checkpoint, and none moves the branch back.
+// TestTwoHosts checks that stores that write at once lose no checkpoint, and none moves the branch
+// back.
 func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -253,7 +254,7 @@ func TestTwoHosts(t *testing.T) {
 	brings(t, l.store(project), w)
 }
 
-// TestOlderState: an older state never replaces a newer one.
+// TestOlderState checks that an older state never replaces a newer one.
 func TestOlderState(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -270,8 +271,8 @@ func TestOlderState(t *testing.T) {
 	brings(t, l.store(project), w)
 }
 
-// TestBesideOtherCommands: people and programs use the repository while checkpoints are written,
-// and neither hinders the other.
+// TestBesideOtherCommands checks that people and programs use the repository while checkpoints are
+// written, and neither hinders the other.
 func TestBesideOtherCommands(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -337,8 +338,8 @@ func TestBesideOtherCommands(t *testing.T) {
 	}
 }
 
-// TestBranchIsMovedAndRemoved: what a store knows of the branch may no longer exist when it writes
-// again.
+// TestBranchIsMovedAndRemoved checks that a store can write again after what it knew of the branch
+// was moved or removed.
 func TestBranchIsMovedAndRemoved(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -362,8 +363,8 @@ func TestBranchIsMovedAndRemoved(t *testing.T) {
 	}
 }
 
-// TestBranchesInTheWay: a branch in the way is named, and never overwritten. The checkpoints are
-// beside the team while it exists.
+// TestBranchesInTheWay checks that a branch in the way is named, and never overwritten. The
+// checkpoints are beside the team while it exists.
 func TestBranchesInTheWay(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

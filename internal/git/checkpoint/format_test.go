@@ -12,8 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestFormatOne: a checkpoint in the first format, as it was written then, is restored, and the
-// next one follows it.
+// TestFormatOne checks that a checkpoint in the first format, as it was written then, is restored,
+// and the next one follows it.
 func TestFormatOne(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -86,7 +86,7 @@ func oldOpen(state []byte) error {
 	return nil
 }
 
-// TestOlderReader: a cadre that knows only the first format says what to install.
+// TestOlderReader checks that a cadre that knows only the first format says what to install.
 func TestOlderReader(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -98,7 +98,8 @@ func TestOlderReader(t *testing.T) {
 	}
 }
 
-// TestNewerFormat: a checkpoint of a later cadre is refused, unless it only has more fields.
+// TestNewerFormat checks that a checkpoint of a later cadre is refused, unless it only has more
+// fields.
 func TestNewerFormat(t *testing.T) {
 	t.Parallel()
 	for version, reads := range map[string]bool{"1.0": true, "2.0": true, "2.0 (install cadre 2.0 or later)": true,

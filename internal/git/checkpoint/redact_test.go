@@ -75,7 +75,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 }
 
-// TestRedactedCommandsAreHeldBack: no command runs that redaction changed.
+// TestRedactedCommandsAreHeldBack checks that no command runs that redaction changed.
 func TestRedactedCommandsAreHeldBack(t *testing.T) {
 	t.Parallel()
 	w := &work{state: &team.State{}}
@@ -139,8 +139,8 @@ func TestRedactedCommandsAreHeldBack(t *testing.T) {
 	}
 }
 
-// FuzzRedactJSON: JSON stays JSON of the same shape, a known secret is removed, and text without a
-// sign of a secret is not changed.
+// FuzzRedactJSON checks that JSON stays JSON of the same shape, a known secret is removed, and text
+// without a sign of a secret is not changed.
 func FuzzRedactJSON(f *testing.F) {
 	for _, secret := range secrets {
 		f.Add("before ", secret, " after")

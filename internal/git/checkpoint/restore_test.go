@@ -133,9 +133,9 @@ func draw(t *rapid.T, w *work) {
 	w.try(actor, rapid.SampledFrom(bodies).Draw(t, "body")())
 }
 
-// TestAnyHistoryComesBack: whatever a team did, and whenever checkpoints were made, the last one
-// restores the team as it is. The same holds for the history that continues from it in a new
-// journal.
+// TestAnyHistoryComesBack checks that whatever a team did, and whenever checkpoints were made, the
+// last one restores the team as it is. The same holds for the history that continues from it in a
+// new journal.
 func TestAnyHistoryComesBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -172,7 +172,7 @@ func TestAnyHistoryComesBack(t *testing.T) {
 	})
 }
 
-// TestLostFolder: the folder of a team is lost, and the team is restored from its branch.
+// TestLostFolder restores a team from its branch after its folder was lost.
 func TestLostFolder(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -243,8 +243,8 @@ func TestLostFolder(t *testing.T) {
 	}
 }
 
-// TestNameIsGivenAgain: a later team of the same name gets the branch, and the earlier team's
-// commits stay reachable below it.
+// TestNameIsGivenAgain checks that a later team of the same name gets the branch, and the earlier
+// team's commits stay reachable below it.
 func TestNameIsGivenAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -275,8 +275,8 @@ func TestNameIsGivenAgain(t *testing.T) {
 	}
 }
 
-// TestRemoteBranch: a branch that was only fetched is as good as one of the repository's own, if it
-// is clear which one counts.
+// TestRemoteBranch checks that a branch that was only fetched is as good as one of the repository's
+// own, if it is clear which one counts.
 func TestRemoteBranch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -310,7 +310,7 @@ func TestRemoteBranch(t *testing.T) {
 	}
 }
 
-// TestDamage: any damage of a checkpoint is reported, and nothing is restored.
+// TestDamage checks that any damage of a checkpoint is reported, and nothing is restored.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, "T1")
@@ -404,7 +404,7 @@ func (w *wrapped) load(ctx context.Context) (*tip, error) {
 	return &tip{"", i}, nil
 }
 
-// TestFolder: outside a repository the same files are kept beside the team.
+// TestFolder checks that outside a repository the same files are kept beside the team.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -450,8 +450,8 @@ func TestFolder(t *testing.T) {
 	brings(t, s, fresh)
 }
 
-// TestSize: state.json of a team of ten with a hundred tasks in progress has at most 50 KB, however
-// long its texts are and however much it has done.
+// TestSize checks that state.json of a team of ten with a hundred tasks in progress has at most 50
+// KB, however long its texts are and however much it has done.
 func TestSize(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -495,8 +495,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSheetsAreShared: unchanged parts are not written again, even by a process that knows nothing
-// yet.
+// TestSheetsAreShared checks that unchanged parts are not written again, even by a process that
+// knows nothing yet.
 func TestSheetsAreShared(t *testing.T) {
 	t.Parallel()
 	w, shelf := newWork(t, "T1"), &memory{}
@@ -528,7 +528,7 @@ func TestSheetsAreShared(t *testing.T) {
 	}
 }
 
-// TestGrowth: finished work does not make checkpoints grow.
+// TestGrowth checks that finished work does not make checkpoints grow.
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -596,7 +596,8 @@ func (s *stuttering) save(ctx context.Context, on *tip, next *image, files map[s
 	return there.id, nil
 }
 
-// TestFolderAfterEachStep: between any two files of a checkpoint the last one is there, complete.
+// TestFolderAfterEachStep checks that between any two files of a checkpoint the last one is there,
+// complete.
 func TestFolderAfterEachStep(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -39,8 +39,8 @@ func workIn(t testing.TB, dir string, base team.Base) *work {
 	return w
 }
 
-// TestWorkIsCarried: a fetch of the one branch brings the branches of the members and the team's
-// uncommitted work. Nothing of the person's is touched.
+// TestWorkIsCarried checks that a fetch of the one branch brings the branches of the members and
+// the team's uncommitted work. Nothing of the person's is touched.
 func TestWorkIsCarried(t *testing.T) {
 	l := newLab(t)
 	project := l.repository("r")
@@ -132,8 +132,8 @@ func TestWorkIsCarried(t *testing.T) {
 	}
 }
 
-// TestNotCarried: files that git ignores, large files, and files that likely contain a secret are
-// named instead. Included paths are carried from then on.
+// TestNotCarried checks that files that git ignores, large files, and files that likely contain a
+// secret are named instead. Included paths are carried from then on.
 func TestNotCarried(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -216,7 +216,8 @@ func TestNotCarried(t *testing.T) {
 	}
 }
 
-// TestWorkIsCarriedOnce: unchanged work gets no further commits, and makes no checkpoint due.
+// TestWorkIsCarriedOnce checks that unchanged work gets no further commits, and makes no checkpoint
+// due.
 func TestWorkIsCarriedOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -254,7 +255,8 @@ func TestWorkIsCarriedOnce(t *testing.T) {
 	}
 }
 
-// TestManyBranches: a checkpoint has few parents, however much is new, and carries everything.
+// TestManyBranches checks that a checkpoint has few parents, however much is new, and carries
+// everything.
 func TestManyBranches(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -279,7 +281,8 @@ func TestManyBranches(t *testing.T) {
 	}
 }
 
-// TestUnknownWork: if nobody can say what is the team's, the checkpoint is made and says so.
+// TestUnknownWork checks that a checkpoint is made, and says so, if it is unknown which changes are
+// the team's.
 func TestUnknownWork(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -299,7 +302,7 @@ func TestUnknownWork(t *testing.T) {
 	}
 }
 
-// TestFilesThatVanish: agents write and remove files while a checkpoint looks at them.
+// TestFilesThatVanish makes checkpoints while agents write and remove files.
 func TestFilesThatVanish(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -335,8 +338,8 @@ func TestFilesThatVanish(t *testing.T) {
 	}
 }
 
-// TestLooseObjects: a thousand checkpoints leave few loose objects and few packs. Every object
-// exists, and other loose objects stay loose.
+// TestLooseObjects checks that a thousand checkpoints leave few loose objects and few packs. Every
+// object exists, and other loose objects stay loose.
 func TestLooseObjects(t *testing.T) {
 	t.Parallel()
 	total, every := 120, 8 // like 1,000 with the default of 64, and faster
@@ -398,8 +401,8 @@ func loose(t *testing.T, project string) (n int) {
 	return n
 }
 
-// TestSubjects: the subject of a checkpoint says what happened, and contains nothing that an agent
-// wrote.
+// TestSubjects checks that the subject of a checkpoint says what happened, and contains nothing
+// that an agent wrote.
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -447,8 +450,8 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// TestReadme: what a forge shows of the branch is about the team, and contains no markup from other
-// people or agents.
+// TestReadme checks that what a forge shows of the branch is about the team, and contains no markup
+// from other people or agents.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	w := &work{state: &team.State{}}
@@ -481,8 +484,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestCompleted: the record of a consolidated team gets one more checkpoint, though nothing
-// happened in the team.
+// TestCompleted checks that the record of a consolidated team gets one more checkpoint, though
+// nothing happened in the team.
 func TestCompleted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -503,7 +506,7 @@ func TestCompleted(t *testing.T) {
 	brings(t, s, w)
 }
 
-// TestHistoriesBefore: a checkpoint names the histories that its own continues.
+// TestHistoriesBefore checks that a checkpoint names the histories that its own continues.
 func TestHistoriesBefore(t *testing.T) {
 	t.Parallel()
 	s := &Store{team: "demo", shelf: &memory{}}

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/git/project"
 )
 
-// TestOf: the work trees of one repository are one project, clones are two, and a directory outside
-// any repository is its own.
+// TestOf checks that the work trees of one repository are one project, clones are two, and a
+// directory outside any repository is its own.
 func TestOf(t *testing.T) {
 	root := t.TempDir()
 	at := func(path ...string) string { return filepath.Join(append([]string{root}, path...)...) }

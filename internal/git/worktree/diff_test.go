@@ -13,7 +13,7 @@ import (
 	"cadre/internal/git/worktree"
 )
 
-// nobodys says that no file is to be left out.
+// nobodys is an exception that leaves no file out.
 func nobodys(string) bool { return false }
 
 func TestDiff(t *testing.T) {
@@ -69,8 +69,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Every kind of change comes back by git apply, and what is too large for a patch, or not the
-// member's, is not in it.
+// TestDiffIsWhole checks that git apply restores every kind of change, and that files which are too
+// large, or not the member's, are not in the patch.
 func TestDiffIsWhole(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -156,7 +156,8 @@ func TestDiffIsWhole(t *testing.T) {
 	r.git("-C", "../copy", "apply", "../patch")
 }
 
-// What is changed is told whole and by its name, however much it is and however it is called.
+// TestChanged checks that every changed file is listed by its name, however many there are and
+// whatever their names contain.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

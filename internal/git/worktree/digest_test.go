@@ -10,8 +10,8 @@ import (
 	"cadre/internal/git/worktree"
 )
 
-// What a commit has is known again by what is there, whatever it is, and nothing else is taken for
-// it.
+// TestDigest checks that the digest of a committed file equals that of the file on the disk, for
+// every kind of file, and differs from any other.
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

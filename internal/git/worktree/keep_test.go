@@ -11,7 +11,8 @@ import (
 	"cadre/internal/git/worktree"
 )
 
-// What a member did is on its branch and nowhere else, and Keep may be killed and called again.
+// TestKeep checks that a member's work is only on its branch, and that Keep may be killed and
+// called again.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -42,15 +43,15 @@ func TestKeep(t *testing.T) {
 		t.Error("where there is no repository, nothing is ahead")
 	}
 
-	r.add() // there is nothing on it that HEAD has not
+	r.add() // HEAD has everything on it
 	if _, err := worktree.Keep(r.ctx, r.procs, r.place, "Work of ann"); err != nil ||
 		r.git("branch", "--list", r.place.Branch) != "" {
 		t.Errorf("the branch stays: %v", err)
 	}
 }
 
-// A git before 2.38 makes the same tree of two commits, and finds the same conflicts, and touches
-// nothing.
+// TestJoin checks that the way for a git before 2.38 makes the same tree of two commits, finds the
+// same conflicts, and touches nothing.
 func TestJoin(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {

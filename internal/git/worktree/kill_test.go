@@ -12,8 +12,8 @@ import (
 	"cadre/internal/git/worktree"
 )
 
-// Killed while the worktree goes, it is gone after the next one, whatever was left of it; and work
-// that was not merged is told of.
+// TestKilledRemoval kills the removal of a worktree. The next removal finishes it, whatever was
+// left, and reports work that was not merged.
 func TestKilledRemoval(t *testing.T) {
 	for name, kill := range map[string]func(r *repository, gone string){
 		"before anything was removed": func(*repository, string) {},
@@ -62,8 +62,8 @@ func TestKilledRemoval(t *testing.T) {
 	}
 }
 
-// What a git that was killed left locked in the worktree, and on its branch, is taken over: nobody
-// works there any more.
+// TestKilledCommit checks that the locks which a killed git left in the worktree and on its branch
+// are taken over: the member has ended.
 func TestKilledCommit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -80,8 +80,8 @@ func TestKilledCommit(t *testing.T) {
 	}
 }
 
-// A lock that a git which was killed left in the person's repository is named, with what to do; and
-// once that was done, all continues.
+// TestLocked checks that a lock which a killed git left in the person's repository is named, with
+// what to do. After that everything works.
 func TestLocked(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")

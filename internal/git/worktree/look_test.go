@@ -52,7 +52,7 @@ func (r *repository) refusedAs(words ...string) {
 	}
 }
 
-// tree is what there is in the place and of worktrees in the repository.
+// tree returns what is in the place, and the repository's records of worktrees.
 func (r *repository) tree() string {
 	r.t.Helper()
 	var all strings.Builder
@@ -68,8 +68,8 @@ func (r *repository) tree() string {
 	return all.String()
 }
 
-// A worktree is joined with its repository again after either of them, or both, have moved, and
-// what was not committed is still there, and can be brought home.
+// TestMoved checks that a worktree is reconnected with its repository after one of them or both
+// were moved. Uncommitted work is still there, and can be merged.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -156,7 +156,8 @@ func (r *repository) movesTrees(to string) {
 	r.place.Dir = filepath.Join(trees, "ann")
 }
 
-// Whatever stands in the place of a worktree, nobody works there, and it stays as it is.
+// TestNotAWorktree checks that no session starts in anything else in the place of a worktree, and
+// that it stays unchanged.
 func TestNotAWorktree(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -231,7 +232,7 @@ func TestNotAWorktree(t *testing.T) {
 	}
 }
 
-// Who was told that a worktree is gone, and gives it up, has a new one with what was committed.
+// TestGivenUp checks that a person who gives up a lost worktree gets a new one with the commits.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -253,8 +254,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// What is nobody's business stays in the repository: worktrees of the person on a volume that is
-// not mounted.
+// TestAddForgetsNoOther checks that other records stay in the repository, such as the person's
+// worktrees on a volume that is not mounted.
 func TestAddForgetsNoOther(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -270,7 +271,8 @@ func TestAddForgetsNoOther(t *testing.T) {
 	}
 }
 
-// The branch of a team whose folder is lost is not held by the worktree that went with it.
+// TestAddAfterTheHomeIsLost checks that the lost worktree of a team whose folder is lost does not
+// block its branch.
 func TestAddAfterTheHomeIsLost(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -287,7 +289,7 @@ func TestAddAfterTheHomeIsLost(t *testing.T) {
 	}
 }
 
-// A worktree that its member has locked goes all the same.
+// TestLockedByItsMember checks that a worktree which its member has locked is removed all the same.
 func TestLockedByItsMember(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -303,8 +305,8 @@ func TestLockedByItsMember(t *testing.T) {
 	}
 }
 
-// Killed at any moment while git makes a worktree, the next Add has it whole: no file that was not
-// yet there is taken for one that the member deleted.
+// TestKilledAdd kills git at any moment while it makes a worktree. The next Add completes it, and
+// no missing file counts as deleted by the member.
 func TestKilledAdd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many kills")

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/git/worktree"
 )
 
-// TestForget: a worktree that was lost with its team's folder can be made again, and nothing that git
-// still has of it is lost.
+// TestForgetLost checks that a worktree that was lost with its team's folder can be made again, and
+// that nothing that git still has of it is lost.
 func TestForgetLost(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -45,7 +45,8 @@ func TestForgetLost(t *testing.T) {
 	r.add()
 }
 
-// TestForgetLostRefuses: what only the record of a lost worktree names is not lost with it.
+// TestForgetLostRefuses checks that a record is kept if only it refers to some commit or tree of
+// the lost worktree.
 func TestForgetLostRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -46,8 +46,8 @@ func (r *repository) merge(commits ...string) (at string, c worktree.Conflict) {
 	return at, c
 }
 
-// What a task builds on is merged into the branch and the files of its member, with what the member
-// had not committed; a conflict changes nothing.
+// TestMerge checks that the work that a task builds on is merged into the branch and the files of
+// its member, who keeps uncommitted work. A conflict changes nothing.
 func TestMerge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -84,8 +84,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Killed at any moment while the files are brought up to the merge, the next one finishes it:
-// nothing that was half written is taken for the member's.
+// TestKilledMerge kills the update of the files at any moment. The next merge finishes it, and no
+// half-written file counts as the member's.
 func TestKilledMerge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many kills")
@@ -141,11 +141,10 @@ func TestKilledMerge(t *testing.T) {
 	}
 }
 
-// victim has, for a copy of the test program, the arguments of a merge in the course of which it is
-// to be killed.
+// victim holds, for a copy of the test program, the arguments of a merge that is to be killed.
 const victim = "CADRE_TEST_MERGE"
 
-// fatalGit is git, but kills the victim before or after its how many-th command.
+// fatalGit is git, but kills the victim before or after the command with that number.
 const fatalGit = `#!/bin/sh
 echo >> "$COUNT"
 n=$(wc -l < "$COUNT" | tr -d ' ')
@@ -169,9 +168,9 @@ func mergeUntilKilled(args string) int {
 	return 0
 }
 
-// Killed before or after any of its commands of git, the next merge is as if nothing had happened:
-// each commit is merged once, what the member had not committed is its own commit, and no lock,
-// reference or file is left.
+// TestMergeKilledAtEachCommand kills a merge before or after each of its git commands. The next
+// merge gives the usual result: each commit is merged once, the member's uncommitted work is a
+// commit of its own, and no lock, reference or file is left.
 func TestMergeKilledAtEachCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process is killed many times")
@@ -207,8 +206,8 @@ func TestMergeKilledAtEachCommand(t *testing.T) {
 	}
 }
 
-// killedMerge has a process merge the commits, which is killed at that command of git, and merges
-// them then. It returns whether it was killed.
+// killedMerge starts a process that merges the commits, kills it at that git command, and merges
+// again. It reports whether the process was killed.
 func (r *repository) killedMerge(bin, when string, at int, bob, eve string) (killed bool) {
 	t := r.t
 	t.Helper()

@@ -50,8 +50,8 @@ func (r *repository) hide() {
 	}
 }
 
-// Whatever is in the place of a worktree to look at, it is made again, and the person's checkout is
-// never touched: not where a link, or a file .git that somebody wrote, leads there.
+// TestShow checks that a worktree for reading is made again, whatever is in its place. The person's
+// checkout is never touched, even if a link or a forged file .git leads there.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(r *repository){
@@ -125,7 +125,7 @@ func (r *repository) link(to, at string) {
 	}
 }
 
-// Where nobody knows any more which repository it is of, the worktree says it.
+// TestHideAlone checks that the worktree itself names its repository if that is unknown.
 func TestHideAlone(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -140,8 +140,8 @@ func TestHideAlone(t *testing.T) {
 	r.hide()
 }
 
-// Killed at any moment while git makes it, it is made again, and nothing is left of it when it
-// goes.
+// TestKilledShow kills git at any moment while it makes the worktree. It is made again, and its
+// removal leaves nothing.
 func TestKilledShow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many kills")
@@ -185,9 +185,9 @@ func TestKilledShow(t *testing.T) {
 	r.hide()
 }
 
-// A worktree that was moved, alone or with its repository, is known again, and nothing of it stays
-// under its old path. One that is a copy, or whose file .git names another's entry, takes nothing
-// away.
+// TestShowMoved checks that a worktree that was moved, alone or with its repository, is recognized,
+// and leaves nothing under its old path. A copy, or one whose file .git names another entry,
+// removes nothing.
 func TestShowMoved(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

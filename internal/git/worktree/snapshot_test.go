@@ -34,7 +34,7 @@ func (r *repository) take(s *worktree.Snapshots, parent string, except worktree.
 	return snap
 }
 
-// paths are what a commit has, path by path.
+// paths returns the paths in a commit.
 func (r *repository) paths(commit string) string {
 	return r.git("ls-tree", "-r", "--name-only", commit)
 }
@@ -125,7 +125,7 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// What a path is can change: a file, a folder, a link.
+// TestSnapshotsOfOtherKinds checks a path that changes its kind: a file, a folder, a link.
 func TestSnapshotsOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -173,8 +173,8 @@ func TestNoSnapshotOutsideARepository(t *testing.T) {
 	}
 }
 
-// What no branch names survives git gc, also when several processes keep commits at once; and goes
-// with the reference.
+// TestKeepCommits checks that commits without a branch survive git gc, even if several processes
+// keep commits at once, and that they are dropped with the reference.
 func TestKeepCommits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -217,7 +217,7 @@ func TestKeepCommits(t *testing.T) {
 	}
 }
 
-// What a member left uncommitted is committed while it may be at work there.
+// TestCommit checks that a member's uncommitted work is committed while the member may be working.
 func TestCommit(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -271,9 +271,9 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// A change in the second in which the index was written, of a file that keeps its size, is seen:
-// the copy of the index that we work with is as old as the original, by which git knows that it has
-// to look.
+// TestChangeWithinTheIndexesSecond checks that a change of a file that keeps its size is found,
+// even in the second in which the index was written. Our copy of the index has the time of the
+// original, by which git knows that it must read the file.
 func TestChangeWithinTheIndexesSecond(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// repository is a real one, with one commit.
+// repository is a real repository with one commit.
 type repository struct {
 	t     *testing.T
 	ctx   context.Context
@@ -94,8 +94,8 @@ func (r *repository) remove(path string) {
 	}
 }
 
-// readOnly makes a folder with a file, of which nothing can be removed as it is; root can all the
-// same.
+// readOnly makes a folder with a file that cannot be removed without a change of modes, except by
+// root.
 func (r *repository) readOnly(dir string) {
 	r.t.Helper()
 	r.write(dir, "mod.go", "package mod\n")
@@ -120,7 +120,7 @@ func (r *repository) add() string {
 	return dir
 }
 
-// keep ends the worktree. What is checked out in the repository is to be as it was.
+// keep removes the worktree, and checks that the repository's checkout is unchanged.
 func (r *repository) keep() worktree.Kept {
 	r.t.Helper()
 	before := r.checkedOut()
@@ -137,15 +137,15 @@ func (r *repository) keep() worktree.Kept {
 	return kept
 }
 
-// checkedOut is HEAD, the index and what differs from it in the person's checkout.
+// checkedOut returns HEAD, the index and the differences of the person's checkout.
 func (r *repository) checkedOut() string {
 	r.t.Helper()
 	return strings.Join([]string{r.git("rev-parse", "HEAD"), r.git("ls-files", "--stage"),
 		r.git("status", "--porcelain=v2", "--branch"), r.git("diff", "HEAD")}, "\n")
 }
 
-// What a member did is on its branch and nowhere else: not in HEAD, the index or the work tree of
-// the person.
+// TestWorkStaysOnItsBranch checks that a member's work is only on its branch: not in HEAD, the
+// index or the work tree of the person.
 func TestWorkStaysOnItsBranch(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -181,7 +181,8 @@ func TestNothingDone(t *testing.T) {
 	}
 }
 
-// A merge that the member left with conflicts is no merge: a later one finds the conflicts again.
+// TestMergeThatWasNotFinished checks that a merge which the member left with conflicts does not
+// count as merged: a later merge finds the conflicts again.
 func TestMergeThatWasNotFinished(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -231,7 +232,7 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// Several begin at once and end at once, in any order.
+// TestManyAtOnce makes and removes several worktrees at once, in any order.
 func TestManyAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -283,7 +284,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// A merge that the person is in the middle of stays as it is.
+// TestThePersonMerges checks that an unfinished merge of the person stays unchanged.
 func TestThePersonMerges(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -306,7 +307,8 @@ func TestThePersonMerges(t *testing.T) {
 	}
 }
 
-// Wherever a member goes in its worktree, what it did there is kept.
+// TestAstray checks that a member's work is kept, whatever branch it has checked out in its
+// worktree.
 func TestAstray(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -346,7 +348,8 @@ func TestAstray(t *testing.T) {
 	}
 }
 
-// What is not to be merged stays on its branch; a branch with nothing on it goes.
+// TestLeave checks that unmerged work stays on its branch, and that a branch without commits is
+// removed.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -380,8 +383,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A folder that is a worktree no more is nobody's to commit: git would take the repository around
-// it.
+// TestNoWorktreeAnyMore checks that a folder that is not a worktree any more is not committed: git
+// would use the repository around it.
 func TestNoWorktreeAnyMore(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

@@ -92,7 +92,7 @@ func (b *book) show(ids []string) error {
 func (b *book) look(ids []string) error {
 	n := min(len(ids), len(b.shown))
 	if !slices.Equal(ids[:n], b.shown[:n]) {
-		return fmt.Errorf("somebody is shown %q, and somebody else was shown %q", ids, b.shown)
+		return fmt.Errorf("one process is shown %q, and another was shown %q", ids, b.shown)
 	}
 	b.shown = append(b.shown, ids[n:]...)
 	return nil
@@ -110,7 +110,7 @@ func (b *book) next(before []string, r journal.Record) (id string, err error) {
 	case r.Seq != int64(len(before)+1):
 		err = fmt.Errorf("record %d comes after %d others", r.Seq, len(before))
 	case !b.tried[id]:
-		err = fmt.Errorf("record %d is %s, which nobody wrote", r.Seq, id)
+		err = fmt.Errorf("record %d is %s, which no process wrote", r.Seq, id)
 	case b.refused[id]:
 		err = fmt.Errorf("record %d is %s, and its writer was told that it was not written", r.Seq, id)
 	case slices.Contains(before, id):

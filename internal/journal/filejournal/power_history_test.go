@@ -194,7 +194,7 @@ func (h *history) live(life int) {
 				break
 			}
 			if idle++; idle > 100 {
-				h.fail(errors.New("everybody waits, and for nothing"))
+				h.fail(errors.New("all processes wait, and for nothing"))
 			}
 			time.Sleep(time.Second) // all processes are blocked, so let time pass
 			continue

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	every   = 30 * time.Second
-	patient = 10 * time.Minute // until somebody is offline
+	patient = 10 * time.Minute // until a member is offline
 )
 
 // post is a detector for a team with a lead, a hosted member and an external member. The test
@@ -184,7 +184,7 @@ func TestHeldUpInALook(t *testing.T) {
 	p.looks(every, nil)
 	p.looks(every, nil)
 	if !stood {
-		t.Fatal("nobody looked")
+		t.Fatal("no look was taken")
 	}
 	p.want("")
 }

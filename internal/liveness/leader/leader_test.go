@@ -408,7 +408,7 @@ func TestTakenOver(t *testing.T) {
 	waits("first")
 	select {
 	case <-first.Lost():
-		t.Fatal("it is lost before anybody took it")
+		t.Fatal("it is lost before it was taken")
 	default:
 	}
 	second, err := leader.Take(t.Context(), leader.Options{Replica: theirs, Dir: p.dir, Session: "second", Beats: true,
@@ -451,7 +451,7 @@ func TestLostAndBack(t *testing.T) {
 	}
 	select {
 	case <-l.Lost():
-		t.Error("nobody took it over")
+		t.Error("it was not taken over")
 	default:
 	}
 }

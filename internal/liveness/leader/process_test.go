@@ -129,7 +129,7 @@ func TestOneProcessLeads(t *testing.T) {
 			}
 		}
 		if leads == nil {
-			t.Fatal("nobody leads")
+			t.Fatal("no process leads")
 		}
 		session := leads.Args[1]
 		p.until(rep, "it is on record", func(now team.Team) bool { return now.LeadSession == session })

@@ -122,7 +122,7 @@ func TestKilledAtAnyLine(t *testing.T) {
 	}
 }
 
-// TestResultsThatCameMeanwhile checks that a result which arrives while nobody observes still
+// TestResultsThatCameMeanwhile checks that a result which arrives while no observer runs still
 // matches its call: that time does not count as waiting, for kept and for saved data.
 func TestResultsThatCameMeanwhile(t *testing.T) {
 	before := []byte(`{"type":"assistant","session_id":"s","message":{"id":"a","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}
@@ -181,7 +181,7 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 			}
 		})
 	}
-	t.Run("while somebody observes the time counts", func(t *testing.T) {
+	t.Run("while an observer runs the time counts", func(t *testing.T) {
 		now := started
 		w := &Watch{Now: func() team.Time { return now }}
 		begin(t, w, "fx")

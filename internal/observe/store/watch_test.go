@@ -358,7 +358,7 @@ func TestWhoseTranscript(t *testing.T) {
 				t.Errorf("introduced: %s, not %s", got, want)
 			}
 		case <-time.After(patience):
-			t.Fatalf("nobody introduces %s", want)
+			t.Fatalf("no feed introduces %s", want)
 		}
 	}
 	next("agent-aalice-1.jsonl session-1 alice")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWrite writes a new file and replaces an existing one, also while somebody reads it, and over
-// the remains of a killed write.
+// TestWrite writes a new file and replaces an existing one, also while a reader has it open, and
+// over the remains of a killed write.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

@@ -34,8 +34,8 @@ func runStarter(args []string) error {
 	return os.WriteFile(args[1], fmt.Append(nil, pid, " ", ok), 0o600)
 }
 
-// TestStarter checks that shells which run a command for somebody are skipped, and that any other
-// program is a starter.
+// TestStarter checks that shells which only run a command are skipped, and that any other program
+// is a starter.
 func TestStarter(t *testing.T) {
 	self := os.Args[0]
 	for name, c := range map[string]struct {

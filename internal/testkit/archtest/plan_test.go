@@ -504,8 +504,8 @@ var dependencies = []dependency{
 		"it checks claims of many processes for linearizability"},
 }
 
-// heavy lists modules that may not come in even indirectly: everybody who builds or tests cadre
-// would have to download them.
+// heavy lists modules that may not come in even indirectly: every build and test of cadre would
+// have to download them.
 var heavy = []struct{ word, because string }{
 	{"sqlite", "only the benchmarks compare with the database, in the nested module bench"},
 	{"grpc", "nothing here needs it"},

@@ -103,7 +103,7 @@ func (s *service) Stop(context.Context) error {
 	return nil
 }
 
-// end closes the updates when the session is over or nobody reads them any more.
+// end closes the updates when the session is over or no slot reads them any more.
 func (s *service) end(err error) {
 	if !s.closed {
 		s.closed = true

@@ -24,7 +24,7 @@ type disk struct {
 	writer   *thread // the thread that holds the writers' lock
 	freed    bell
 	grown    bell
-	more     chan struct{} // closed when another line arrives; nil while nobody waits
+	more     chan struct{} // closed when another line arrives; nil while no thread waits
 	full     time.Duration // no line fits until then
 	faulty   time.Duration // no sync succeeds until then
 }
@@ -210,7 +210,7 @@ func (h *handle) write(after int64, catchUp func(journal.Record) error,
 			return 0, false, fmt.Errorf("the record was not written whole: %w", errFull)
 		}
 	}
-	if d.torn > 0 { // nobody cut the torn line, so this line becomes its end
+	if d.torn > 0 { // the torn line was not cut, so this line becomes its end
 		data = append([]byte(`{"torn`), data...)
 		d.torn = 0
 	}

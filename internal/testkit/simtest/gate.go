@@ -14,8 +14,8 @@ import (
 var errKilled = errors.New("the process was killed")
 
 // gate is where real code, which has goroutines of its own, meets the world. The world and that
-// code take turns: while the world runs everybody else waits, and the world resumes when they all
-// wait again. A request of the code is a thread of its process. It takes a time that the seed
+// code take turns: while the world runs all of that code waits, and the world resumes when all of
+// it waits again. A request of the code is a thread of its process. It takes a time that the seed
 // decides, and the process can be killed in the middle of it.
 type gate struct {
 	mu    sync.Mutex // held by the world during its turn, and briefly by a caller that asks
@@ -128,8 +128,8 @@ func (w *world) finish(j *job) {
 	w.gate.out = append(w.gate.out, exit{of: j})
 }
 
-// yield ends the world's turn: everybody else runs until all of them wait. Then it starts the jobs
-// that they asked for.
+// yield ends the world's turn: the goroutines of real code run until all of them wait. Then it
+// starts the jobs that they asked for.
 func (w *world) yield() {
 	g := w.gate
 	for len(g.out) > 0 || len(g.jobs) > 0 {
@@ -253,7 +253,7 @@ func (w *world) letGo(p *process) {
 	}
 }
 
-// leave ends the world's turns. It tells everybody who remains that the history is over.
+// leave ends the world's turns. It tells the remaining goroutines that the history is over.
 func (w *world) leave() {
 	g := w.gate
 	w.yield()

@@ -27,7 +27,7 @@ const (
 	approval  = "nothing is written before a plan's approval is recorded"
 	crowned   = "no message stops the lead or impersonates the user"
 	rest      = "when the faults are over, all work is completed"
-	agreed    = "everybody sees the same team"
+	agreed    = "every process sees the same team"
 	recorded  = "the changes of a task are recorded when it is completed"
 	paused    = "an interrupted member is given nothing before it gets a message"
 	unchanged = "a task that a member works on is not changed"
@@ -89,7 +89,7 @@ type taskBook struct {
 	fence  int64
 	done   int // changes that its holder had made when it completed the task
 
-	taken   string        // the member that lost it to somebody else since the last claim
+	taken   string        // the member that lost it to another actor since the last claim
 	onlyFor string        // the only member whose saved work of the task still matters
 	looked  time.Duration // until when that work was saved; 0 for any time
 }
@@ -549,7 +549,7 @@ func (j *judge) comesBack(r *team.Record, member string, l *letterBook) {
 			return
 		}
 	}
-	j.fail(returned, "nobody was told that #%d from %s to %s was returned", m.Seq, m.From, member)
+	j.fail(returned, "no member was told that #%d from %s to %s was returned", m.Seq, m.From, member)
 }
 
 // afterwards checks the team after the record.
@@ -622,7 +622,7 @@ func (j *judge) reads(a *session, m team.Message, road string) {
 		j.fail(onceGiven, "%s reads #%d, which is not in the history", name, m.Seq)
 		return
 	}
-	// Nobody can tell whether a message behind the result of a tool survived a failed turn.
+	// It is unknown whether a message behind the result of a tool survived a failed turn.
 	again := road != byTool && a.failed && a.behind[m.Seq]
 	if slices.Contains(a.context.seqs, m.Seq) && !again {
 		j.fail(onceGiven, "%s reads #%d twice in one context", name, m.Seq)

@@ -104,7 +104,7 @@ var requests = slices.Concat(ofLead, []moveKind{
 	}},
 	{name: "interrupt", do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body {
-			for _, one := range s.Members() { // somebody with a turn
+			for _, one := range s.Members() { // a member with a turn
 				if one.Status == team.Active && one.Agent != team.External && m.B%3 > 0 {
 					return &team.Interrupt{Member: one.Name}
 				}

@@ -6,7 +6,7 @@ import (
 	"cadre/internal/team"
 )
 
-// person is somebody outside: the user at the command line, or a lead that no host runs.
+// person is a human: the user at the command line, or a lead that no host runs.
 type person struct {
 	office
 	name string                       // the actor of its commands

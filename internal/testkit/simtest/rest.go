@@ -26,9 +26,9 @@ func (j *judge) unrest() (why []string) {
 		add("the team is brought to its end")
 	}
 	if t := s.Team(); t.LeadLost != 0 {
-		add("nobody leads since %d", t.LeadLost)
+		add("no session leads since %d", t.LeadLost)
 	} else if w.plan.Led && t.LeadSession == "" {
-		add("nobody leads yet")
+		add("no session leads yet")
 	}
 	for _, l := range w.leads {
 		switch leads := l.session == s.Team().LeadSession; {

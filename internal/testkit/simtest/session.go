@@ -433,7 +433,7 @@ func (a *session) call(t *thread, body team.Body) *team.Record {
 // use is call for an agent that handles errors.
 func (a *session) use(t *thread, body team.Body) (*team.Record, error) {
 	if !a.slot.host.of.alive {
-		t.await(never) // nobody answers any more
+		t.await(never) // no answer comes any more
 	}
 	record, mail, text, err := a.slot.service.act(t, body)
 	if len(mail) > 0 {

@@ -99,7 +99,7 @@ type search struct {
 	plan     func(seed uint64) Plan
 	mutant   *Mutant
 	limit    time.Duration     // 0 for none
-	said     func(done uint64) // receives how many were played; nil for nobody
+	said     func(done uint64) // receives how many were played; nil for no one
 }
 
 func (s search) run(t *testing.T) (played, failed uint64) {

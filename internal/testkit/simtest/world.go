@@ -24,7 +24,7 @@ type world struct {
 	judge  *judge
 	disk   *disk
 	pool   *coroutinePool
-	tell   func(string) // called for each thing that happens; nil if nobody listens
+	tell   func(string) // called for each thing that happens; nil for no call
 
 	now           time.Duration // since the beginning, by no clock of the world
 	limit         time.Duration // until when it is played
@@ -78,7 +78,7 @@ type process struct {
 	alive   bool
 	stalled time.Duration // it does nothing until then
 	cut     time.Duration // it does not reach the journal until then
-	mute    time.Duration // nobody sees its heartbeats until then
+	mute    time.Duration // no process sees its heartbeats until then
 	blind   time.Duration // it sees no new heartbeats until then, except these
 	eyes    map[string]sign
 

@@ -131,8 +131,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFailedSync reports the failure once to each file that was open, and to nobody else. The data
-// of the failed sync is not on the disk until it is written again.
+// TestFailedSync reports the failure once to each file that was open, and to no other. The data of
+// the failed sync is not on the disk until it is written again.
 func TestFailedSync(t *testing.T) {
 	d := disktest.New()
 	p, q := d.Process("p"), d.Process("q")
