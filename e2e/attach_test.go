@@ -3,6 +3,7 @@ package e2e
 import (
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"cadre/internal/team"
@@ -51,4 +52,31 @@ func TestTypingIntoAttach(t *testing.T) {
 		return m.Status == team.Idle && len(s.Held("bob")) == 0
 	})
 	w.must("abort", "demo", "--yes")
+}
+
+// TestAttachWithoutHost kills the host of a member that a person watches. The person is told at once,
+// with the command that continues the team, and sees the session again when the next host runs it.
+func TestAttachWithoutHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "bob", "--wait")
+	w.must("task", "add", "demo", "long", "--run", "echo it begins; sleep 300")
+	p := w.terminal(cadre, "attach", "demo", "bob")
+	p.shows("it begins")
+	b, there, err := w.beats().Of("bob")
+	if err != nil || !there {
+		t.Fatalf("bob sends no heartbeat: %v", err)
+	}
+	if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.shows("No process runs this session any more. Continue the team with: cadre resume demo")
+	w.must("resume", "demo")
+	p.shows("A process runs this session again.")
+	p.wait("the task runs again", func() bool { return strings.Count(p.screen(), "echo it begins") >= 2 })
+	w.must("abort", "demo", "--yes")
+	if code := p.ended(); code != 0 {
+		t.Errorf("attach ended with %d:\n%s", code, p.screen())
+	}
 }

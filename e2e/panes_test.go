@@ -48,6 +48,12 @@ func TestPanes(t *testing.T) {
 	p.wait("a pane shows its member", func() bool {
 		return strings.Contains(p.do("capture-pane", "-p", "-t", shown["m3"]), "task t3")
 	})
+	for name, id := range shown { // the panes became smaller while others were opened
+		p.wait("the first line of a pane is whole", func() bool {
+			text := strings.Join(strings.Fields(p.do("capture-pane", "-p", "-S", "-", "-t", id)), " ")
+			return strings.Count(text, "cadre: a line that you type goes to "+name+"; leave with Ctrl-C") == 1
+		})
+	}
 	for line := range strings.Lines(p.do("list-windows", "-F", "#{window_panes}")) {
 		if n := strings.TrimSpace(line); n > "6" {
 			t.Errorf("a window has %s panes", n)
@@ -79,8 +85,21 @@ func TestPanes(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	border := func(name string) string {
+		return p.do("display-message", "-p", "-t", p.panes()[name], "#{@cadre-title}|#{pane_title}")
+	}
+	p.wait("a pane says that nobody runs its session", func() bool {
+		text := strings.Join(strings.Fields(p.do("capture-pane", "-p", "-t", shown["m3"])), " ")
+		return strings.Contains(text, "No process runs this session any more. Continue the team with: cadre resume panes") &&
+			strings.HasSuffix(strings.TrimSpace(border("m3")), "m3#[default] no host|m3 no host")
+	})
 	p.enter(cadre + " run panes.yaml; echo status $?")
 	p.wait("eight members have panes again", all)
+	p.wait("a pane says that its session runs again", func() bool {
+		text := strings.Join(strings.Fields(p.do("capture-pane", "-p", "-t", shown["m3"])), " ")
+		return strings.Contains(text, "A process runs this session again.") && strings.HasSuffix(strings.TrimSpace(border("m3")),
+			"m3#[default] active|m3 active")
+	})
 	again := p.panes()
 	for _, name := range names {
 		if kept := again[name] == shown[name]; kept == (name == "m5") {

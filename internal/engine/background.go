@@ -89,13 +89,23 @@ func (t *Team) awaitHost(ctx context.Context, member string) error {
 	defer cancel()
 	for {
 		m, seq := t.member(member)
-		if !m.Status.Running() || m.Host != "" && proc.HostAlive(filepath.Join(t.Hosts(), m.Host)) {
+		if !m.Status.Running() || t.leased(m) {
 			return nil
 		}
 		if err := t.Wait(ctx, seq); err != nil {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// Served reports whether a running host has the member's lease.
+func (t *Team) Served(member string) bool {
+	m, _ := t.member(member)
+	return t.leased(m)
+}
+
+func (t *Team) leased(m team.Member) bool {
+	return m.Host != "" && proc.HostAlive(filepath.Join(t.Hosts(), m.Host))
 }
 
 // member returns the member and the seq of the record that the answer is based on.

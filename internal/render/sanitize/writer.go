@@ -26,6 +26,12 @@ const (
 	NextLine Sequence = "\r\n\x1b[K"
 	RestOff  Sequence = "\r\n\x1b[J" // erases all lines below
 
+	// empty the terminal with the lines that it scrolled away
+	WipeTerminal Sequence = "\x1b[H\x1b[2J\x1b[3J"
+
+	TitleBegin Sequence = "\x1b]2;" // what follows is the title of the window or pane
+	TitleEnd   Sequence = "\x1b\\"
+
 	Bold   Sequence = "\x1b[1m"
 	Dim    Sequence = "\x1b[2m"
 	Red    Sequence = "\x1b[31m"

@@ -12,6 +12,8 @@ type Member struct {
 	Name  string
 	State string // one word
 	Color string // by the name that Claude Code has for it
+	// Own is set for a member whose pane is its own terminal. Nothing in such a pane sets its title.
+	Own bool
 }
 
 // Backend is a terminal program that shows panes.
@@ -90,7 +92,8 @@ func (k *keeper) step(ctx context.Context) error {
 			changed = true
 		}
 		k.opened[m.Name] = true
-		if k.titles[m.Name] != m {
+		// Its viewer keeps the title from now on, also when this process is killed.
+		if m.Own && k.titles[m.Name] != m || !m.Own && !there {
 			if err := k.Backend.Title(ctx, m); err != nil {
 				return err
 			}

@@ -68,8 +68,10 @@ func show(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, vie
 			of.View(func(s *team.State) { seq, members = s.Seq(), withSessions(s) })
 			return members
 		},
-		Wait:    func(ctx context.Context) error { return of.Wait(ctx, seq) },
-		Command: func(member string) []string { return append(viewer[:len(viewer):len(viewer)], "attach", t.ID, member) }})
+		Wait: func(ctx context.Context) error { return of.Wait(ctx, seq) },
+		Command: func(member string) []string {
+			return append(viewer[:len(viewer):len(viewer)], "attach", t.ID, member, "--pane")
+		}})
 	if err != nil {
 		record(nil)
 		note(err.Error() + "; the members continue, and cadre attach shows each")
@@ -86,15 +88,25 @@ func where(mode Mode, name string) string {
 
 // withSessions returns the members that have a session of ours.
 func withSessions(s *team.State) (members []Member) {
+	for _, m := range s.Members() {
+		if m.Agent != team.External && m.Status.Running() {
+			members = append(members, Of(s, m.Name))
+		}
+	}
+	return members
+}
+
+// Of returns the member as its pane shows it.
+func Of(s *team.State, name string) Member {
+	one := Member{Name: name, State: string(s.Phase(name))}
 	for i, m := range s.Members() {
-		if m.Agent == team.External || !m.Status.Running() {
+		if m.Name != name {
 			continue
 		}
-		one := Member{Name: m.Name, State: string(s.Phase(m.Name))}
+		one.Own = m.Agent == team.ClaudeTmux
 		if one.Color = m.Color; one.Color == "" && i > 0 {
 			one.Color = engine.Color(i)
 		}
-		members = append(members, one)
 	}
-	return members
+	return one
 }

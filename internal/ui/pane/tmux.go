@@ -184,6 +184,12 @@ var colors = map[string]string{"blue": "blue", "green": "green", "yellow": "yell
 	"orange": "colour208", "pink": "colour205", "cyan": "cyan", "red": "red"}
 
 func (t *tmux) Title(ctx context.Context, m Member) error {
+	_, err := t.title(ctx, m)
+	return err
+}
+
+// title reports whether there is a pane whose border can have the title.
+func (t *tmux) title(ctx context.Context, m Member) (there bool, err error) {
 	color := colors[m.Color]
 	if color == "" {
 		color = "default"
@@ -194,12 +200,21 @@ func (t *tmux) Title(ctx context.Context, m Member) error {
 	})
 }
 
+// Border shows a member in the border of its pane in tmux, for the viewer in that pane. It reports
+// whether the pane has the member's mark yet.
+func Border(ctx context.Context, getenv func(string) string, teamID string, m Member) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	t := NewTmux(getenv, teamID, "", nil).(*tmux)
+	return t.title(ctx, m)
+}
+
 func (t *tmux) Close(ctx context.Context, member string) error {
 	all, err := t.list(ctx)
 	if err != nil {
 		return err
 	}
-	if err := t.with(ctx, member, func(pane string) []string { return []string{"kill-pane", "-t", pane} }); err != nil {
+	if _, err := t.with(ctx, member, func(pane string) []string { return []string{"kill-pane", "-t", pane} }); err != nil {
 		return err
 	}
 	for _, p := range all {
@@ -214,11 +229,11 @@ func (t *tmux) Close(ctx context.Context, member string) error {
 }
 
 // with runs a command on the pane of the member, if the pane has the member's mark at that moment.
-// It returns nil if there is none.
-func (t *tmux) with(ctx context.Context, member string, command func(pane string) []string) error {
+// It reports whether there is such a pane.
+func (t *tmux) with(ctx context.Context, member string, command func(pane string) []string) (there bool, err error) {
 	all, err := t.list(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, p := range all {
 		if p.member != member {
@@ -231,11 +246,11 @@ func (t *tmux) with(ctx context.Context, member string, command func(pane string
 		_, err := t.run(ctx, "if-shell", "-F", "-t", p.pane, "#{==:#{@cadre-member},"+t.mark(member)+"}",
 			strings.Join(words, " "))
 		if err != nil && !errors.Is(err, errGone) && ctx.Err() == nil {
-			return nil // the pane closed meanwhile
+			return false, nil // the pane closed meanwhile
 		}
-		return err
+		return err == nil, err
 	}
-	return nil
+	return false, nil
 }
 
 // quote quotes a word for tmux's own parser.

@@ -73,7 +73,7 @@ func (r *roster) set(states ...string) {
 	r.members = nil
 	for _, s := range states {
 		name, state, _ := strings.Cut(s, " ")
-		r.members = append(r.members, Member{Name: name, State: state, Color: "blue"})
+		r.members = append(r.members, Member{Name: name, State: state, Color: "blue", Own: true})
 	}
 	close(r.changed)
 	r.changed = make(chan struct{})

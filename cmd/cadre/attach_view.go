@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/agent/sessionlog"
+	"cadre/internal/engine"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+	"cadre/internal/ui/pane"
+	"cadre/internal/ui/sessionview"
+)
+
+const (
+	// hostPace is the time between two looks at the host of a member.
+	hostPace = time.Second
+	// hostGrace is how long a member may be without a host before the person is told: a new host
+	// takes a moment.
+	hostGrace = 3 * time.Second
+	// mostRedrawn is how many lines a viewer draws again after a resize.
+	mostRedrawn = 1000
+)
+
+// noHost is the state of a member in the title of its pane while no process runs its session.
+const noHost = "no host"
+
+// viewer shows the session of a member in a terminal. One goroutine prints.
+type viewer struct {
+	*app
+	of     *engine.Team
+	member string
+	pane   bool // the terminal is a pane that cadre opened, so it may be drawn again
+
+	lines   sessionview.Lines
+	drawn   []sessionview.Line // the last ones
+	width   int
+	said    string    // what stands above the lines
+	missing time.Time // since when no host has the member; 0 while one has
+	told    bool      // the person was told of that
+	titled  pane.Member
+}
+
+// arrival is an entry, or the error that ends them.
+type arrival struct {
+	entry sessionlog.Entry
+	err   error
+}
+
+// show prints entries, and sends what the person types, until the member ends or the person leaves.
+func (v *viewer) show(c *cobra.Command, entries iter.Seq2[sessionlog.Entry, error]) error {
+	v.width, _ = v.out.size()
+	v.said = fmt.Sprintf("a line that you type goes to %s; leave with Ctrl-C", v.member)
+	v.note(v.said)
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	refused := make(chan error)
+	go v.passLines(c, refused)
+	come := make(chan arrival)
+	left := make(chan struct{})
+	defer close(left)
+	go func() {
+		defer close(come)
+		for e, err := range entries {
+			select {
+			case come <- arrival{e, err}:
+			case <-left:
+				return
+			}
+		}
+	}()
+	look := time.NewTicker(hostPace)
+	defer look.Stop()
+	v.look(c.Context(), time.Now())
+	for {
+		select {
+		case n, more := <-come:
+			if !more {
+				return v.print(v.lines.Rest())
+			}
+			if n.err != nil {
+				return n.err
+			}
+			if err := v.print(v.lines.Add(n.entry)); err != nil {
+				return err
+			}
+		case <-resized:
+			if err := v.redraw(); err != nil {
+				return err
+			}
+		case now := <-look.C:
+			if err := v.look(c.Context(), now); err != nil {
+				return err
+			}
+		case err := <-refused:
+			v.note(err.Error())
+		}
+	}
+}
+
+func (v *viewer) print(lines []sessionview.Line) error {
+	if v.pane {
+		v.drawn = append(v.drawn, lines...)
+		v.drawn = v.drawn[max(0, len(v.drawn)-mostRedrawn):]
+	}
+	return v.printSession(lines)
+}
+
+// redraw draws the lines again where the pane has another width: what a terminal makes of lines that
+// were broken for another width is hard to read.
+func (v *viewer) redraw() error {
+	width, _ := v.out.size()
+	if !v.pane || width == v.width {
+		return nil
+	}
+	v.width = width
+	v.out.Draw(sanitize.WipeTerminal)
+	v.note(v.said)
+	return v.printSession(v.drawn)
+}
+
+// look finds out whether a host runs the session. It tells the person when that changes.
+func (v *viewer) look(ctx context.Context, now time.Time) error {
+	var m team.Member
+	var shown pane.Member
+	v.of.View(func(s *team.State) { m, _ = s.Member(v.member); shown = pane.Of(s, v.member) })
+	switch served := v.of.Served(v.member) || !m.Status.Running(); {
+	case served && v.told:
+		v.missing, v.told = time.Time{}, false
+		if err := v.tell("✓ A process runs this session again."); err != nil {
+			return err
+		}
+	case served:
+		v.missing = time.Time{}
+	case v.missing.IsZero() && m.Host == "": // a host may be about to take it
+		v.missing = now
+	case !v.told && (m.Host != "" || now.Sub(v.missing) >= hostGrace):
+		v.missing, v.told = now, true
+		if err := v.tell("! No process runs this session any more. Continue the team with: cadre resume " +
+			v.callable(v.of.Team())); err != nil {
+			return err
+		}
+	}
+	if v.told {
+		shown.State = noHost
+	}
+	v.title(ctx, shown)
+	return nil
+}
+
+func (v *viewer) tell(text string) error {
+	return v.print([]sessionview.Line{{At: now(), Text: text}})
+}
+
+// title shows the member's state at the pane. The viewer does that because it lives as long as the
+// pane does.
+func (v *viewer) title(ctx context.Context, m pane.Member) {
+	if !v.pane || v.titled == m {
+		return
+	}
+	v.out.Draw(sanitize.TitleBegin, m.Name+" "+m.State, sanitize.TitleEnd)
+	if os.Getenv("TMUX") != "" {
+		if there, err := pane.Border(ctx, os.Getenv, v.of.Team().ID, m); err == nil && !there {
+			return // it is not marked yet: the next look tries again
+		}
+	}
+	v.titled = m
+}
+
+// passLines sends each line of the terminal to the member, until the terminal has no more.
+func (v *viewer) passLines(c *cobra.Command, refused chan<- error) {
+	in := bufio.NewScanner(c.InOrStdin())
+	in.Buffer(nil, team.MaxText+1)
+	for in.Scan() {
+		body := &team.SendMessage{To: v.member, Body: strings.TrimSpace(in.Text())}
+		if urgent, is := strings.CutPrefix(body.Body, "!"); is {
+			body.Body, body.Priority = strings.TrimSpace(urgent), "urgent"
+		}
+		if body.Body == "" {
+			continue
+		}
+		if err := v.act(c, v.of.Name, body, func(*engine.Team, *team.Record) error { return nil }); err != nil {
+			select {
+			case refused <- err:
+			case <-c.Context().Done():
+				return
+			}
+		}
+	}
+}
+
+// printSession prints lines of a session, each with the time at which it was shown.
+func (a *app) printSession(lines []sessionview.Line) error {
+	now := team.Time(time.Now().UnixMilli())
+	for _, line := range lines {
+		at := strings.Repeat(" ", len("15:04:05"))
+		if line.At != 0 {
+			at = render.When(now, line.At)
+		}
+		symbol, text := render.Symbol(line.Text)
+		begins := len(at) + 2
+		behind := begins + utf8.RuneCountInString(line.Text) - utf8.RuneCountInString(text) // the symbol
+		if err := a.out.Printf("%s  %s%s\n", render.Faint.On(at), symbol,
+			sanitize.Hanging{Text: text, At: behind, Indent: begins + 2}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepTerminal shows the terminal of the member in this pane whenever there is one. left says that it
+// was shown until now.
+func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, left bool) error {
+	said := false
+	every := time.NewTicker(hostPace)
+	defer every.Stop()
+	for {
+		socket, err := d.Terminal(member)
+		switch code := team.CodeOf(err); {
+		case err == nil && left: // the person left it
+			return nil
+		case err == nil:
+			show := `env -u TMUX -u TMUX_PANE tmux -S "$1" attach-session; shift; exec "$@"`
+			return proc.Become([]string{"sh", "-c", show, "sh", socket, self(), "attach", d.Team().ID, member, "--pane",
+				"--left"}, os.Environ())
+		case code != team.NotReady:
+			return err
+		}
+		left = false
+		if d.Refresh(ctx); !a.lasts(d, member) {
+			return nil
+		}
+		if !said && !d.Served(member) {
+			said = true
+			a.note("no process runs the session of " + member + ". Continue the team with: cadre resume " +
+				a.callable(d.Team()))
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// lasts reports whether neither the member nor the team has ended.
+func (a *app) lasts(d *engine.Team, member string) (lasts bool) {
+	d.View(func(s *team.State) {
+		m, err := s.Named(member)
+		of := s.Team()
+		lasts = err == nil && m.Status.Running() && !of.Ended()
+	})
+	return lasts
+}
