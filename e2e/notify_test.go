@@ -79,3 +79,41 @@ func TestNotifierKilled(t *testing.T) {
 		t.Errorf("sent %q, want %q", got, want)
 	}
 }
+
+// TestNotNotified checks that a person is not notified of the member that they look at in another
+// process, but of a member beside it, and of both once they look away.
+func TestNotNotified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.notified("echo $CADRE_NOTIFY_MEMBER $CADRE_NOTIFY_KIND >> " + filepath.Join(w.dir, "sent"))
+	w.must("create", "demo")
+	w.must("spawn", "demo", "ann", "--wait") // its host notifies
+	w.must("spawn", "demo", "bob", "--wait")
+	ask := func(member string) {
+		t.Helper()
+		w.must("task", "add", "demo", "ask", "--owner", member, "--run", cadre+" send --to user --intent question 'Which one?'")
+	}
+	inner := filepath.Join(w.root, "inner")
+	p := w.terminal("env", "-u", "TMUX", "tmux", "-S", inner, "-f", "/dev/null", "new-session", cadre, "attach", "demo", "ann")
+	p.shows("a line that you type goes to ann")
+	ask("ann")
+	p.shows("Which one?")
+	ask("bob")
+	sent := func() []string {
+		if !has(w.dir, "sent") {
+			return nil
+		}
+		return w.lines("sent")
+	}
+	eventually(t, "the question of bob is sent", func() bool { return slices.Contains(sent(), "bob question") })
+	if got := sent(); len(got) != 1 {
+		t.Errorf("sent %q", got)
+	}
+	p.do("send-keys", "C-b", "d")
+	if code := p.ended(); code != 0 {
+		t.Fatalf("tmux ended with %d", code)
+	}
+	ask("ann")
+	eventually(t, "the question of ann is sent", func() bool { return slices.Contains(sent(), "ann question") })
+	w.must("abort", "demo", "--yes")
+}

@@ -67,28 +67,31 @@ func (a *app) attach(c *cobra.Command, d *engine.Team, member string, how attach
 		return err
 	}
 	stays()
-	if !how.kept && !a.json && person {
-		v := &viewer{app: a, of: d, member: member, pane: how.pane}
-		return v.show(c, entries)
-	}
-	var lines sessionview.Lines
-	for e, err := range entries {
-		if err != nil {
-			return err
-		}
-		if a.json {
-			err = a.out.Value(e)
-		} else {
-			err = a.printSession(lines.Add(e))
-		}
-		if err != nil {
-			return err
-		}
-	}
 	if a.json {
+		for e, err := range entries {
+			if err == nil {
+				err = a.out.Value(e)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		return nil
 	}
-	return a.printSession(lines.Rest())
+	lines := sessionview.All(entries)
+	if !how.kept && person {
+		v := &viewer{app: a, of: d, member: member, pane: how.pane}
+		return v.show(c, lines)
+	}
+	for some, err := range lines {
+		if err == nil {
+			err = a.printSession(some)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openTerminal replaces this process by a tmux that shows the terminal of the member.

@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/agent/sessionlog"
 	"cadre/internal/engine"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/ui/pane"
+	"cadre/internal/ui/presence"
 	"cadre/internal/ui/sessionview"
 )
 
@@ -44,26 +44,30 @@ type viewer struct {
 	member string
 	pane   bool // the terminal is a pane that cadre opened, so it may be drawn again
 
-	lines   sessionview.Lines
 	drawn   []sessionview.Line // the last ones
 	width   int
 	said    string    // what stands above the lines
 	missing time.Time // since when no host has the member; 0 while one has
 	told    bool      // the person was told of that
 	titled  pane.Member
+	looks   *presence.Viewer
 }
 
-// arrival is an entry, or the error that ends them.
+// arrival is some lines, or the error that ends them.
 type arrival struct {
-	entry sessionlog.Entry
+	lines []sessionview.Line
 	err   error
 }
 
-// show prints entries, and sends what the person types, until the member ends or the person leaves.
-func (v *viewer) show(c *cobra.Command, entries iter.Seq2[sessionlog.Entry, error]) error {
+// show prints lines, and sends what the person types, until the member ends or the person leaves.
+func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, error]) error {
 	v.width, _ = v.out.size()
 	v.said = fmt.Sprintf("a line that you type goes to %s; leave with Ctrl-C", v.member)
 	v.note(v.said)
+	v.looks = presence.Open(v.home.Root, os.Getenv)
+	defer v.looks.Close()
+	v.looks.Show(presence.View{Team: v.of.Team().ID, Member: v.member})
+	v.looks.Press(now())
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
 	defer signal.Stop(resized)
@@ -74,9 +78,9 @@ func (v *viewer) show(c *cobra.Command, entries iter.Seq2[sessionlog.Entry, erro
 	defer close(left)
 	go func() {
 		defer close(come)
-		for e, err := range entries {
+		for some, err := range lines {
 			select {
-			case come <- arrival{e, err}:
+			case come <- arrival{some, err}:
 			case <-left:
 				return
 			}
@@ -89,12 +93,12 @@ func (v *viewer) show(c *cobra.Command, entries iter.Seq2[sessionlog.Entry, erro
 		select {
 		case n, more := <-come:
 			if !more {
-				return v.print(v.lines.Rest())
+				return nil
 			}
 			if n.err != nil {
 				return n.err
 			}
-			if err := v.print(v.lines.Add(n.entry)); err != nil {
+			if err := v.print(n.lines); err != nil {
 				return err
 			}
 		case <-resized:
@@ -185,6 +189,7 @@ func (v *viewer) passLines(c *cobra.Command, refused chan<- error) {
 	in := bufio.NewScanner(c.InOrStdin())
 	in.Buffer(nil, team.MaxText+1)
 	for in.Scan() {
+		v.looks.Press(now())
 		body := &team.SendMessage{To: v.member, Body: strings.TrimSpace(in.Text())}
 		if urgent, is := strings.CutPrefix(body.Body, "!"); is {
 			body.Body, body.Priority = strings.TrimSpace(urgent), "urgent"

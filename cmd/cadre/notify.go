@@ -13,6 +13,7 @@ import (
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/ui/notify"
+	"cadre/internal/ui/presence"
 	"cadre/internal/ui/settings"
 )
 
@@ -132,7 +133,7 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 
 // notifies notifies the person while a long command works, as the settings say. The caller calls
 // end when the command is done; what is due then is still sent. sees reports whether the person looks
-// at what a fact is about; nil for never.
+// at what a fact is about in a way that other processes do not know of; nil for never.
 func (a *app) notifies(ctx context.Context, note func(string), sees func(notify.Fact) bool) (end func()) {
 	if !a.who.IsUser() {
 		return func() {}
@@ -207,5 +208,8 @@ func (a *app) notifyBy(ctx context.Context, channels []notify.Channel, written t
 	follow.Pace, follow.Log = notifyPace, note
 	return notify.Run(ctx, notify.Options{Folder: filepath.Join(a.home.Root, "notified"), Written: written,
 		Channels: channels, Follow: follow,
-		Do: func(h team.Hint) string { return command(h).line }, Log: note, Sees: sees})
+		Do: func(h team.Hint) string { return command(h).line }, Log: note,
+		Sees: func(f notify.Fact) bool {
+			return sees != nil && sees(f) || presence.Sees(ctx, a.home.Root, now(), f.Team, f.TeamID, f.Member)
+		}})
 }

@@ -300,7 +300,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	stop := a.announce(ctx, p.note, p.sessions)
 	r, err := run.Run(ctx, o)
 	stop()
-	shown.shown.Stop()
+	shown.stop()
 	p.clear()
 	if err != nil {
 		return a.moving(err, o.File.Name, "cadre resume "+o.File.Name)

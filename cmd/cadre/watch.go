@@ -11,7 +11,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
-	"cadre/internal/ui/notify"
+	"cadre/internal/ui/presence"
 	"cadre/internal/ui/tui"
 )
 
@@ -52,11 +52,10 @@ func (a *app) watchCommand() *cobra.Command {
 					command(team.Hint{Action: team.ActFollowLog, Team: orPlaceholder(name)}).String())}
 			}
 			stays()
-			o.Presence = new(tui.Presence)
+			o.Presence = &tui.Presence{Viewer: presence.Open(a.home.Root, os.Getenv)}
+			defer o.Presence.Viewer.Close()
 			silent := func(string) {} // the screen stays as it is; cadre notify says what is wrong
-			defer a.notifies(c.Context(), silent, func(f notify.Fact) bool {
-				return o.Presence.Sees(now(), f.Team, f.TeamID)
-			})()
+			defer a.notifies(c.Context(), silent, nil)()
 			return engine.InTermsOf(name, tui.Run(c.Context(), o))
 		},
 	}

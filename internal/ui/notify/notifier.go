@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ type Options struct {
 	Follow   *attention.Follower // belongs to the notifier, which closes it
 	Do       func(team.Hint) string
 	Log      func(string)
-	// Sees reports whether the person looks at the fact's team now; nil for never.
+	// Sees reports whether the person looks now at something that shows the fact; nil for never.
 	Sees func(Fact) bool
 }
 
@@ -224,7 +225,7 @@ func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, er
 		return min(wait, pause), nil
 	}
 	for _, some := range grouped(due) {
-		if s.Sees != nil && s.Sees(some[0]) {
+		if s.Sees != nil && !slices.ContainsFunc(some, func(f Fact) bool { return !s.Sees(f) }) {
 			s.mark(some)
 			continue
 		}

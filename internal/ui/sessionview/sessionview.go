@@ -9,6 +9,7 @@
 package sessionview
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,24 @@ func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
 		lines = l.Rest()
 	}
 	return append(lines, of(e)...)
+}
+
+// All returns the lines of the entries, and at their end those of a text that is not whole. An error
+// ends them.
+func All(entries iter.Seq2[sessionlog.Entry, error]) iter.Seq2[[]Line, error] {
+	return func(yield func([]Line, error) bool) {
+		var lines Lines
+		for e, err := range entries {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(lines.Add(e), nil) {
+				return
+			}
+		}
+		yield(lines.Rest(), nil)
+	}
 }
 
 // Rest returns the lines of a text that is not whole yet. They are not returned again.

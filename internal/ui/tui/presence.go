@@ -2,15 +2,17 @@ package tui
 
 import (
 	"sync"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"cadre/internal/team"
+	"cadre/internal/ui/presence"
 )
 
 // Presence says what the person looks at. Any goroutine may ask it. The zero Presence says nothing.
 type Presence struct {
+	Viewer *presence.Viewer // tells other processes; nil for none
+
 	mu      sync.Mutex
 	tells   bool // the terminal says when it has the focus
 	focused bool
@@ -19,15 +21,11 @@ type Presence struct {
 	ref     string    // the open team; "" for none
 }
 
-// stays is how long somebody who pressed a key is taken to look at a terminal that does not say
-// whether it has the focus.
-const stays = time.Minute
-
 // Sees reports whether the person looks at the team, which has that name in the home, and that id.
 func (p *Presence) Sees(now team.Time, name, id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tells && !p.focused || !p.tells && now.Sub(p.pressed) > stays {
+	if p.tells && !p.focused || !p.tells && now.Sub(p.pressed) > presence.Briefly {
 		return false
 	}
 	return p.every || p.ref != "" && (p.ref == name || p.ref == id)
@@ -43,10 +41,14 @@ func (p *Presence) note(msg tea.Msg, m *Model, now team.Time) {
 	switch msg.(type) {
 	case tea.FocusMsg:
 		p.tells, p.focused = true, true
+		p.Viewer.Focus(now, true)
 	case tea.BlurMsg:
 		p.tells, p.focused = true, false
+		p.Viewer.Focus(now, false)
 	case tea.KeyPressMsg, tea.MouseWheelMsg:
 		p.pressed = now
+		p.Viewer.Press(now)
 	}
 	p.every, p.ref = m.place == atTeams || m.place == atAttention, m.ref
+	p.Viewer.Show(presence.View{Every: p.every, Team: p.ref})
 }

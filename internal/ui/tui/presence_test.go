@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cadre/internal/team"
+	"cadre/internal/ui/presence"
 )
 
 // TestPresence checks at which teams the person looks.
@@ -23,7 +24,7 @@ func TestPresence(t *testing.T) {
 	sees("before anything is shown", false, false)
 	p.note(tea.KeyPressMsg{}, m, now)
 	sees("after a key", true, false)
-	now += team.Time((stays + time.Second).Milliseconds())
+	now += team.Time((presence.Briefly + time.Second).Milliseconds())
 	sees("a minute after it", false, false)
 	p.note(tea.FocusMsg{}, m, now)
 	now += team.Time(time.Hour.Milliseconds())

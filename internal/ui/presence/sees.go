@@ -1,0 +1,121 @@
+package presence
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+const (
+	// mostRecords bounds how many records a reader looks at.
+	mostRecords = 256
+	// maxSize bounds the record of a process.
+	maxSize = 4 << 10
+	// tmuxTime bounds a question to tmux.
+	tmuxTime = 2 * time.Second
+)
+
+// Sees reports whether the person looks now, in any process of the home, at something that shows the
+// member of the team; member is "" for what is about the whole team.
+func Sees(ctx context.Context, home string, now team.Time, name, id, member string) bool {
+	folder := Folder(home)
+	entries, _ := os.ReadDir(folder)
+	seen := false
+	for i, e := range entries {
+		if i == mostRecords {
+			break
+		}
+		path := filepath.Join(folder, e.Name())
+		if !lives(e.Name()) { // it was killed
+			os.Remove(path)
+			continue
+		}
+		data, err := regularfile.Read(path, maxSize)
+		var r record
+		if err != nil || json.Unmarshal(data, &r) != nil || !proc.Alive(r.Pid, r.Start) {
+			continue
+		}
+		seen = seen || r.View.has(name, id, member) && r.watched(ctx, now)
+	}
+	return seen
+}
+
+// lives reports whether there is a process with the pid in the name of a record.
+func lives(name string) bool {
+	pid, _, _ := strings.Cut(name, "-")
+	n, err := strconv.Atoi(pid)
+	if err == nil {
+		_, err = proc.StartTime(n)
+	}
+	return err == nil
+}
+
+// watched reports whether the person looks at what the process shows.
+func (r record) watched(ctx context.Context, now team.Time) bool {
+	if r.Tmux != "" {
+		return shown(ctx, r.Tmux, r.Pane, now)
+	}
+	switch r.Focus {
+	case here:
+		return now.Sub(r.At) <= Attentive
+	case away:
+		return false
+	}
+	return now.Sub(r.At) <= Briefly
+}
+
+// shown reports whether a client of the tmux that has the focus shows the window of the pane. A
+// client that is not asked for its focus always has it by tmux's account, so its last key counts.
+func shown(ctx context.Context, socket, pane string, now team.Time) bool {
+	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
+	defer cancel()
+	window, err := ask(ctx, socket, "display-message", "-p", "-t", pane, "#{window_id} #{pane_id}")
+	if err != nil || !strings.HasSuffix(window, " "+pane) { // the pane has closed
+		return false
+	}
+	window, _, _ = strings.Cut(window, " ")
+	asks, err := ask(ctx, socket, "show-options", "-sv", "focus-events")
+	if err != nil {
+		return false
+	}
+	within := Briefly
+	if asks == "on" {
+		within = Attentive
+	}
+	clients, _ := ask(ctx, socket, "list-clients", "-F", "#{window_id} #{client_activity} #{client_flags}")
+	for line := range strings.Lines(clients) {
+		f := strings.Fields(line)
+		if len(f) != 3 || f[0] != window || !strings.Contains(","+f[2]+",", ",focused,") {
+			continue
+		}
+		typed, err := strconv.ParseInt(f[1], 10, 64)
+		if err == nil && now.Sub(team.Time(typed*1000)) <= within {
+			return true
+		}
+	}
+	return false
+}
+
+// ask runs a command of the tmux at the socket and returns what it printed.
+func ask(ctx context.Context, socket string, args ...string) (string, error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return "", err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	out := &proc.Capture{Head: 64 << 10}
+	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{"tmux", "-S", socket}, args...), Stdout: out},
+		proc.Ladder{Term: -1})
+	if err == nil && exit.Code != 0 {
+		err = os.ErrNotExist
+	}
+	return strings.TrimSpace(out.String()), err
+}
