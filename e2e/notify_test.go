@@ -85,13 +85,13 @@ func TestNotifierKilled(t *testing.T) {
 func TestNotNotified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.notified("echo $CADRE_NOTIFY_MEMBER $CADRE_NOTIFY_KIND >> " + filepath.Join(w.dir, "sent"))
+	w.notified("echo $CADRE_NOTIFY_MEMBER/$CADRE_NOTIFY_KIND >> " + filepath.Join(w.dir, "sent"))
 	w.must("create", "demo")
 	w.must("spawn", "demo", "ann", "--wait") // its host notifies
 	w.must("spawn", "demo", "bob", "--wait")
 	ask := func(member string) {
 		t.Helper()
-		w.must("task", "add", "demo", "ask", "--owner", member, "--run", cadre+" send --to user --intent question 'Which one?'")
+		w.must("task", "add", "demo", "ask", "--owner", member, "--run", cadre+" send --to lead --intent question 'Which one?'")
 	}
 	inner := filepath.Join(w.root, "inner")
 	p := w.terminal("env", "-u", "TMUX", "tmux", "-S", inner, "-f", "/dev/null", "new-session", cadre, "attach", "demo", "ann")
@@ -105,7 +105,7 @@ func TestNotNotified(t *testing.T) {
 		}
 		return w.lines("sent")
 	}
-	eventually(t, "the question of bob is sent", func() bool { return slices.Contains(sent(), "bob question") })
+	eventually(t, "the question of bob is sent", func() bool { return slices.Contains(sent(), "bob/question") })
 	if got := sent(); len(got) != 1 {
 		t.Errorf("sent %q", got)
 	}
@@ -114,6 +114,6 @@ func TestNotNotified(t *testing.T) {
 		t.Fatalf("tmux ended with %d", code)
 	}
 	ask("ann")
-	eventually(t, "the question of ann is sent", func() bool { return slices.Contains(sent(), "ann question") })
+	eventually(t, "the question of ann is sent", func() bool { return slices.Contains(sent(), "ann/question") })
 	w.must("abort", "demo", "--yes")
 }
