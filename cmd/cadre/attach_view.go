@@ -98,7 +98,7 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 			if n.err != nil {
 				return n.err
 			}
-			if err := v.print(n.lines); err != nil {
+			if err := v.draw(n.lines); err != nil {
 				return err
 			}
 		case <-resized:
@@ -115,7 +115,7 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 	}
 }
 
-func (v *viewer) print(lines []sessionview.Line) error {
+func (v *viewer) draw(lines []sessionview.Line) error {
 	if v.pane {
 		v.drawn = append(v.drawn, lines...)
 		v.drawn = v.drawn[max(0, len(v.drawn)-mostRedrawn):]
@@ -166,7 +166,7 @@ func (v *viewer) look(ctx context.Context, now time.Time) error {
 }
 
 func (v *viewer) tell(text string) error {
-	return v.print([]sessionview.Line{{At: now(), Text: text}})
+	return v.draw([]sessionview.Line{{At: now(), Text: text}})
 }
 
 // title shows the member's state at the pane. The viewer does that because it lives as long as the
