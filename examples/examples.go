@@ -1,10 +1,10 @@
-// Package examples holds the example team files of this folder as data, so that the program can run
-// one, or write a copy of one, where there is no clone of the repository.
+// Package examples holds the example team files of this folder as data. So the program can run one,
+// or write a copy of one, without a clone of the repository.
 //
 // # Authority
 //
 // The package says which examples there are and what each is for: that is the first sentence of its
-// file. It does not read team files. Whoever runs an example parses it like any other file.
+// file. It does not read team files. A program that runs an example parses it like any other file.
 //
 // # Guarantees
 //

@@ -92,8 +92,8 @@ const maxIndex = 1 << 30
 // CopyIndex copies an index, for our use beside the user's. It does nothing if there is none.
 //
 // The copy gets the time of the original. Git takes a file for unchanged if its size and time match
-// the index, unless the file was changed in the second in which the index was written, or later:
-// then it reads the file. With a later time, git would take changed files for unchanged.
+// the index. It reads a file that was changed in the second in which the index was written, or
+// later. With a later time, git would take changed files for unchanged.
 func CopyIndex(from, to string) error {
 	info, err := os.Stat(from) // before it is read: an older time only makes git read more files
 	if errors.Is(err, fs.ErrNotExist) {

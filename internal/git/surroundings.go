@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// settings apply to every command: no hook of the repository runs, no file monitor or maintenance
-// starts, nothing is signed, what was written survives a loss of power, messages are used as given,
-// and paths are printed unquoted.
+// settings apply to every command. No hook of the repository runs, no file monitor or maintenance
+// starts, and nothing is signed. What was written survives a loss of power. Messages are used as
+// given, and paths are printed unquoted.
 var settings = []string{noHooks, "core.fsync=added,reference", "core.fsmonitor=false", "core.quotePath=false",
 	"gc.auto=0", "commit.gpgSign=false",
 	"i18n.commitEncoding=UTF-8", "advice.addEmbeddedRepo=false"}
@@ -24,7 +24,7 @@ var ways = []string{"GIT_SSH", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SSL_", "
 var persons = []string{"GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_AUTHOR_NAME",
 	"GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
 
-// environment returns an environment in which git acts only on what it is given here, and not on
+// environment returns an environment in which git acts only on what it is given here. It ignores
 // the repository, index or commit that our caller is working on. The place of its configuration is
 // unchanged, and so are additions to it.
 func (r Runner) environment(env []string) []string {

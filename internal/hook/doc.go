@@ -4,7 +4,7 @@
 // # Authority
 //
 // The package decides which commands run and how their answers are read. It does not decide what
-// happens to the team: the caller puts the [Verdict] into the command that the team's core judges,
+// happens to the team. The caller puts the [Verdict] into the command that the team's core judges,
 // and the core counts repeated rejections.
 //
 // # Where hooks come from

@@ -27,9 +27,9 @@ type Named struct {
 }
 
 // namedBy returns what the command, which runs in dir, names. It names too much rather than too
-// little. Each word, and each part of a word that could be a path, is looked up in the project and
-// in each of its folders that the command also names. The meaning of the word for its program does
-// not matter.
+// little. Each word, and each part of a word that could be a path, is looked up in the project. It
+// is also looked up in each folder of the project that the command names. The meaning of the word
+// for its program does not matter.
 func namedBy(dir, command string) Named {
 	r := &naming{dir: dir, words: map[string]bool{}, values: map[string][]string{}, programs: map[string]bool{},
 		unknown: map[string]bool{}}
@@ -212,9 +212,9 @@ func unescape(text string, quoted bool) string {
 
 var pathRuns = lazyregexp.New(`[^\s"'\x60\\;&|<>(){}$=:,@!?*\[\]]+`)
 
-// candidates returns the parts of a text that could be a path: the whole text, what follows an
-// option's letter or one of =:,@, and each run of characters that are usual in paths, as in a
-// program that is passed as a text.
+// candidates returns the parts of a text that could be a path: the whole text, and what follows an
+// option's letter or one of =:,@. A program that is passed as a text also has paths, so each run of
+// characters that are usual in paths counts too.
 func candidates(text string) []string {
 	all := []string{text}
 	if len(text) > 2 && text[0] == '-' {

@@ -379,7 +379,7 @@ func (s *slot) deliverMail(ctx context.Context, session agent.Session, id string
 
 // interrupts reports whether a message interrupts the session's turn. Only a person's urgent
 // message does. Urgent messages of agents, and requests of the team, wait for the next tool
-// boundary: they are frequent, and each interruption would cost the work of a turn.
+// boundary. They are frequent, and each interruption would cost the work of a turn.
 func interrupts(m team.Message) bool {
 	return m.Priority == "urgent" && m.From == team.User && (m.Type == team.TypeMessage || m.Type == team.TypeBroadcast)
 }

@@ -169,7 +169,7 @@ func (h Home) Own(ref string) (string, error) {
 }
 
 // Sure is Own for the removal of a team. A team counts in any state if its directory does not
-// exist: that may be the project under its former path, and no other team can be meant. An observed
+// exist. That may be the project under its former path, and no other team can be meant. An observed
 // team counts, because it belongs to no project and its name is unique in the home.
 func (h Home) Sure(ref string) (string, error) {
 	return h.own(ref, func(k Known) bool { return k.Err != nil || k.Team.Observed != "" || k.lost() })

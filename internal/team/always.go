@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Always is the [Task].When of a task that runs when nothing more can happen to its blockers: each
+// Always is the [Task].When of a task that runs when nothing more can happen to its blockers. Each
 // of them is done, is out of retries, or waits for one that is out of retries.
 const Always = "always"
 
@@ -41,9 +41,9 @@ func (b *CreateTask) place() string {
 	return ""
 }
 
-// runAgain returns to the queue the tasks with When always that ran because these tasks were stuck,
-// now that they are not, and all tasks that build on those. Their results describe a failure that
-// may be obsolete.
+// runAgain is called when these tasks are no longer stuck. It returns to the queue the tasks with
+// When always that ran because they were, and all tasks that build on those. Their results describe
+// a failure that may be obsolete.
 func (d *decision) runAgain(unstuck []*Task, why string) {
 	var again []*Task
 	seen := map[*Task]bool{}

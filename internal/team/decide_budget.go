@@ -70,8 +70,8 @@ func (b *SetBudget) decide(d *decision) error {
 	return nil
 }
 
-// stillTold returns the alerts that a new budget keeps: the percentages of it that are spent, as far
-// as the lead was notified of at least as much of the old one. exhausted says which part of the old
+// stillTold returns the alerts that a new budget keeps. These are the spent percentages of it, if
+// the lead was notified of at least as much of the old budget. exhausted says which part of the old
 // one was spent. The lead is notified again only of percentages that come after these.
 func stillTold(spending []Spent, told []Alerted, exhausted string) (still []Alerted) {
 	for _, one := range spending {

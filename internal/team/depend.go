@@ -19,7 +19,7 @@ func (s *State) onBranch(t *Task) *Member {
 }
 
 // onBranches returns the tasks on branches among these blockers and behind them. A command in the
-// merged worktree sees such work and leaves none of its own, so a task that waits for the command
+// merged worktree sees such work and leaves none of its own. So a task that waits for the command
 // builds on that work too.
 func (s *State) onBranches(blockers []string) (all []*Task) {
 	seen := map[string]bool{}

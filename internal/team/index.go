@@ -109,7 +109,7 @@ func taskIndex(id string) int {
 const Remembered = 4096
 
 // recent remembers which record each of the newest commands became. Every process that follows a
-// team adds every record, so adding must be cheap: it writes to a ring and to a table of places in
+// team adds every record, so adding must be cheap. It writes to a ring and to a table of places in
 // the ring. A table entry is stale once its place was given to another id, and stale entries are
 // skipped. The table is rebuilt each time the ring has come round.
 type recent struct {

@@ -167,11 +167,11 @@ func (s *State) appendLifeWants(wants []Want, m *Member, due func(Time) bool) []
 	return wants
 }
 
-// Overdue returns the commands that end what is overdue and that no host handles: requests whose
-// deadline has passed, members without a session whose shutdown is overdue, and budgets whose time
-// has passed. Every process sends them before a command of its own, and while it waits, so that a
-// budget binds by the time of the command and not by the next look of a host. Overdue also returns
-// the time at which more becomes overdue even if nothing happens; 0 for never.
+// Overdue returns the commands that end what is overdue and that no host handles. These are
+// requests whose deadline has passed, members without a session whose shutdown is overdue, and
+// budgets whose time has passed. Every process sends them before a command of its own, and while it
+// waits. So a budget ends at its time, and not at the next look of a host. Overdue also returns the
+// time at which more becomes overdue even if nothing happens; 0 for never.
 func (s *State) Overdue(now Time) (bodies []Body, next Time) {
 	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
 		return nil, 0

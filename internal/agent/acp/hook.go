@@ -25,7 +25,7 @@ const hookTimeout = 5 * time.Second
 //
 // The program's history never contains what a hook adds. So a prompt is the newest message of one
 // call. Each later call of the turn has it after the message that started the turn, marked as seen.
-// It cannot be where the model first saw it: the program matches the hook's messages with its own
+// It cannot be where the model first saw it. The program matches the hook's messages with its own
 // by position, so a message in the middle would replace another one.
 func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)

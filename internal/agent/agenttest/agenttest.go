@@ -1,6 +1,6 @@
-// Package agenttest contains what tests need to run real coding agents without a model: a scripted
-// model server on loopback, the agent programs, installed from npm, and a clean environment in
-// which they know only that server.
+// Package agenttest runs real coding agents in tests without a model. It has a scripted model
+// server on loopback, the agent programs, installed from npm, and a clean environment in which they
+// know only that server.
 //
 // # The model server
 //

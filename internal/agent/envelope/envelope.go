@@ -307,8 +307,8 @@ func begins(text string) bool {
 	return false
 }
 
-// tags finds tags as a model would read them: in any case, with look-alike letters, with invisible
-// characters or signs in between, and after any sign that looks like <.
+// tags finds tags as a model would read them. Their letters may have any case, look alike, or be
+// separated by invisible characters or signs, and any sign that looks like < may begin them.
 var tags = lazyregexp.Of(func() string {
 	return `(?i)[` + opens + `](` + between + `(?:` +
 		letters("team") + `(?:` + letters("mate") + `)?` + between + letters("message") + `|` +

@@ -9,19 +9,18 @@
 //
 // # What it accepts
 //
-// It accepts a list, with && || ; | and newlines, of the programs in this package's table, each
-// with options that are known to write nothing, run nothing and follow no links. Every word must be
-// known before the command runs: no assignments, expansions, substitutions, functions or background
-// jobs. The only redirections are to and from /dev/null, and of one output into the other. Every
-// path is resolved, with its links, and must be inside the folders. A glob is expanded, and each
-// match must be inside too.
+// It accepts a list, with && || ; | and newlines, of the programs in this package's table. Their
+// options must be known to write nothing, run nothing and follow no links. Every word must be known
+// before the command runs: no assignments, expansions, substitutions, functions or background jobs.
+// The only redirections are to and from /dev/null, and of one output into the other. Every path is
+// resolved, with its links, and must be inside the folders. A glob is expanded, and each match must
+// be inside too.
 //
-// A command must be harmless in every way in which it can be read: by bash, zsh and the plain
-// shell, with their usual options set or not, and in each locale. The same holds for programs that
-// take options after operands (GNU's) and those that do not (BSD's, and GNU's with
-// POSIXLY_CORRECT). So a glob may only be an operand that is a path, because the order of its
-// matches is not certain. No option may follow an operand of a program that runs a script or writes
-// to an operand.
+// A command must be harmless however it is read: by bash, zsh and the plain shell, with their usual
+// options set or not, and in each locale. The same holds for programs that take options after
+// operands (GNU's) and those that do not (BSD's, and GNU's with POSIXLY_CORRECT). So a glob may
+// only be an operand that is a path, because the order of its matches is not certain. No option may
+// follow an operand of a program that runs a script or writes to an operand.
 //
 // # Guarantees
 //

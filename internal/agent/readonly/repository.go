@@ -231,9 +231,9 @@ func (r *repository) harmless(command string, paged bool) bool {
 	return true
 }
 
-// treeHarmless reports whether git reads the worktree without running a program: a hook of the
-// index, a filter of a file's content, or git itself in a submodule, whose configuration was not
-// checked.
+// treeHarmless reports whether git reads the worktree without running a program. That could be a
+// hook of the index, a filter of a file's content, or git itself in a submodule, whose
+// configuration was not checked.
 func (r *repository) treeHarmless() bool {
 	hooks := []string{filepath.Join(r.common, "hooks")}
 	filters, attributes := false, []string{filepath.Join(r.common, "info", "attributes")}

@@ -167,7 +167,7 @@ func mayMatch(pattern, file []string, below bool) bool {
 // one character or two.
 var unclear = lazyregexp.New(`[a-z]?[^\x00-\x7f]+|[\[{\\].*`)
 
-// wider replaces everything uncertain in a pattern for one name by a star: sets of characters,
-// which path.Match negates in its own way, choices between braces, backslashes, and letters that
-// are not ASCII.
+// wider replaces everything uncertain in a pattern for one name by a star. Uncertain are sets of
+// characters, which path.Match negates in its own way, choices between braces, backslashes, and
+// letters that are not ASCII.
 func wider(name string) string { return unclear().ReplaceAllString(name, "*") }

@@ -56,8 +56,8 @@ const maxSettings = 1 << 20
 var managed = []string{"/etc/claude-code", "/Library/Application Support/ClaudeCode"}
 
 // claudeFolders returns the folders in which Claude Code may look for the settings and agents of a
-// session here: the user's first, then the machine's, then those of the project and the folders
-// above it.
+// session here. The user's come first, then the machine's, then those of the project and the
+// folders above it.
 func (s Scope) claudeFolders() []string {
 	config := environment(s.Env)["CLAUDE_CONFIG_DIR"]
 	if config == "" {

@@ -244,9 +244,9 @@ func (s *session) agreeToShutdown(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// claim takes the next task, or returns nil if none is ready. A task that the member holds
-// already, and that was not tried here, comes first: another member claimed it for this one, or the
-// answer to a claim was lost.
+// claim takes the next task, or returns nil if none is ready. A task that the member holds already,
+// and that was not tried here, comes first. Another member claimed it for this one, or the answer
+// to a claim was lost.
 func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	var held []team.Task
 	s.team.View(func(st *team.State) { held = st.Held(s.spec.Member) })

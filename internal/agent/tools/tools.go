@@ -65,7 +65,7 @@ type Options struct {
 	Isolates func(ctx context.Context) error
 	// Cleanup is called after the team has been cleaned up, to remove its folders. If it is nil,
 	// the process that runs the team removes it after the lead's report, and CleanupTeam only says
-	// so: a lead that ended its team itself would be ended before its report.
+	// so. A lead that ended its team itself would be ended before its report.
 	Cleanup func(ctx context.Context) error
 }
 

@@ -31,7 +31,7 @@ const (
 	retryGrowth = 4
 )
 
-// Keep wakes an idle session when there is news, once for each message: a session that does not
+// Keep wakes an idle session when there is news, once for each message. A session that does not
 // read its messages is not woken again until there are new ones. It tries [tries] times. New news
 // ends the pause, and has attempts of its own. Keep returns when ctx ends, or when the team cannot
 // be followed.

@@ -12,7 +12,7 @@ import (
 )
 
 // News is what waits for a member and is worth a turn. Messages do not become news in the order of
-// their numbers: a message that is held until the team has a lead again becomes news after later
+// their numbers. A message that is held until the team has a lead again becomes news after later
 // messages of the user.
 type News struct {
 	Seqs []int64 `json:"messages"` // numbers, in order

@@ -48,9 +48,9 @@
 //   - The mark is written last. A process that is killed leaves files newer than the mark, and the
 //     next process writes them again.
 //   - The cost depends on the changes since the mark, not on the size of the team. All files are
-//     compared only if the mark, the roster or the tasks folder is missing, if reading the history
-//     since the mark would cost more, or if a file was added to the tasks folder or removed from
-//     it.
+//     compared only in three cases: the mark, the roster or the tasks folder is missing; reading
+//     the history since the mark would cost more; a file was added to the tasks folder or removed
+//     from it.
 //   - A file that was removed, replaced or added by another program is corrected with the next
 //     change. A file that was modified in place is corrected with the next change of its task, or
 //     by [Projector.Repair].

@@ -48,8 +48,8 @@ type (
 		To    string
 		Entry Entry
 	}
-	// Whole says, once, that the whole content at the start has been reported: the ids of the
-	// tasks, nil if there is no folder of them, and the waiting entries of each readable inbox.
+	// Whole says, once, that the whole content at the start has been reported. It has the ids of
+	// the tasks, nil if there is no folder of them, and the waiting entries of each readable inbox.
 	// Anything that the caller knew before and that is not listed was removed in the meantime.
 	Whole struct {
 		Tasks   []string
@@ -78,7 +78,7 @@ const (
 	// halfWritten is how long a file may be invalid JSON before it counts as damaged.
 	halfWritten = 500 * time.Millisecond
 	// sweeping is how long the folder of tasks must have lost no file before lost files count as
-	// removed tasks: when the folder itself is removed, its files disappear one by one.
+	// removed tasks. When the folder itself is removed, its files disappear one by one.
 	sweeping = 100 * time.Millisecond
 	// settled is the age at which a file's time distinguishes its last change from a later one.
 	// Clocks of file systems tick slowly.
@@ -86,8 +86,9 @@ const (
 )
 
 // Follow yields the content of the files and then every change, each with a time at which it was
-// observed, until ctx ends or the team is removed, which is the last change. It only reads. It may
-// miss a change that is undone between two looks, which are a few milliseconds apart.
+// observed. It ends when ctx does, or with the removal of the team, which is the last change. It
+// only reads. It may miss a change that is undone between two looks, which are a few milliseconds
+// apart.
 func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 	return func(yield func(time.Time, Change) bool) {
 		f := newFollower(t)

@@ -10,8 +10,8 @@
 //
 // A repository is the team's if it has the commit that HEAD named when the team was created, or a
 // checkpoint of this very team. A repository with neither is another one. If the team has neither
-// such a commit nor a checkpoint, this is unknown, and the repository counts as the team's unless it
-// has a later checkpoint of another team of that name.
+// such a commit nor a checkpoint, this is unknown. The repository then counts as the team's, unless
+// it has a later checkpoint of another team of that name.
 //
 // # Guarantees
 //
@@ -97,7 +97,7 @@ func Glance(t team.Team) error {
 }
 
 // elsewhere reports whether the team may have been created in another work tree than its present
-// one: it was restored from a checkpoint, which may come from another clone.
+// one. It may if it was restored from a checkpoint, which may come from another clone.
 func elsewhere(t team.Team) bool { return t.Restored.ID != "" }
 
 // reason returns the error of a file operation without the path.

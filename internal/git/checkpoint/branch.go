@@ -229,8 +229,8 @@ type stream struct {
 }
 
 // stream begins a commit. It uses a temporary branch, which it resets before the branch exists.
-// fast-import would itself check whether it may move the right branch, but beside a running git gc
-// it has been seen to move a branch when it must not. update-ref checks while it holds the lock.
+// fast-import itself checks whether it may move a branch. But beside a running git gc it has been
+// seen to move a branch when it must not. update-ref checks while it holds the lock.
 func (b *branch) stream(ctx context.Context, at team.Time, message string) *stream {
 	b.once.Do(func() { b.author = b.git.Author(ctx) })
 	s := &stream{b: b}

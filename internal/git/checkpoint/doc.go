@@ -3,8 +3,8 @@
 //
 // # Authority
 //
-// The package decides on the format of a checkpoint and where it is: on the branch cadre/TEAM of
-// the project's repository or, without a repository, in the folder checkpoint beside the team's
+// The package decides on the format of a checkpoint and its place. That is the branch cadre/TEAM of
+// the project's repository or, without a repository, the folder checkpoint beside the team's
 // journal. Its callers decide when one is due, and what happens to a restored team: a restoration
 // is a command for the core like any other. While the journal exists, a checkpoint is never the
 // truth.

@@ -97,8 +97,8 @@ func (b *branch) look(ctx context.Context, w *Work) ([]differing, error) {
 	return all, nil
 }
 
-// share adds the work in the shared directory, by the rule of the consolidation: files that differ
-// from the last commit now, and did not when the team was created, are the team's.
+// share adds the work in the shared directory. As in the consolidation, a file is the team's if it
+// differs from the last commit now and did not when the team was created.
 func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []string, w *Work) error {
 	found, err := b.look(ctx, w)
 	if err != nil {

@@ -37,8 +37,8 @@ func Of(dir string) (path string, repository bool) {
 	}
 }
 
-// Named returns the path of the directory's project for people: the work tree of its repository, or
-// the repository itself if that has none, or else the directory.
+// Named returns the path of the directory's project for people. That is the work tree of its
+// repository, or the repository itself if that has none, or else the directory.
 func Named(dir string) string {
 	path, _ := Of(dir)
 	if filepath.Base(path) == ".git" {

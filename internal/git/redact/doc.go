@@ -2,9 +2,9 @@
 //
 // # Authority
 //
-// It decides what counts as a secret in a text: a token with a known shape, a value after a word
-// such as "password", a password in a URL, a private key. The caller decides which texts are
-// redacted.
+// It decides what counts as a secret in a text. That is a token with a known shape, a value after a
+// word such as "password", a password in a URL, or a private key. The caller decides which texts
+// are redacted.
 //
 // The token shapes of some two hundred services are the rules of gitleaks (gitleaks.toml,
 // unchanged, under the licence in gitleaks.LICENSE). To update them, replace both files and the

@@ -38,10 +38,9 @@ type BrokenError struct {
 
 func (e *BrokenError) Error() string { return e.Dir + " " + e.Why + ". " + e.Try }
 
-// Look determines the state of the place, and changes nothing. It follows git's two links: the file
-// .git in the worktree, which names the worktree's entry in the repository, and the file gitdir in
-// that entry, which names the worktree. The error is a [*BrokenError], or says why the state is
-// unknown.
+// Look determines the state of the place, and changes nothing. It follows git's two links. The file
+// .git in the worktree names the worktree's entry in the repository, and the file gitdir in that
+// entry names the worktree. The error is a [*BrokenError], or says why the state is unknown.
 func Look(ctx context.Context, procs *proc.Register, p Place) (State, error) {
 	common, err := in(procs, p.Repo).Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {

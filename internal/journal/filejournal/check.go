@@ -318,7 +318,7 @@ func (s *surveyed) judge() {
 		s.problem(s.segments[len(s.segments)-1].path, 0, h.Last+1, "the history is complete up to record %d, and the "+
 			"records up to %d were acknowledged", h.Last, h.Durable)
 	}
-	// Defects after the end of the history are torn if none of it was acknowledged: the marker says
+	// Defects after the end of the history are torn if none of it was acknowledged. The marker says
 	// so or, without a marker, there is only the beginning of a line. A torn part may contain valid
 	// records, if the power was lost before any of it was synced.
 	partial := len(h.Torn) == 1 && h.Torn[0].Reason == "the line is truncated"

@@ -272,8 +272,8 @@ func setAside(d Disk, path string, as func(from, to string) error) (name string,
 	}
 }
 
-// clearHelpers sets aside whatever is in place of a lock file or the marker and is not a regular
-// file, so that the file can be created again. No process can hold a lock on it.
+// clearHelpers sets aside anything that is in place of a lock file or the marker and is not a
+// regular file. Then the file can be created again. No process can hold a lock on it.
 func clearHelpers(d Disk, dir string) (aside []string, err error) {
 	for _, helper := range []string{lockName, markerName, snapshotLockName} {
 		path := filepath.Join(dir, helper)

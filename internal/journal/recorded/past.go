@@ -36,7 +36,7 @@ const (
 	leastSpacing = 1024
 	// bytesPerRecord weighs keyframes against records. Encoding or decoding 400 bytes of a keyframe
 	// takes about as long as applying one record. A quarter of that keeps the first pass over a
-	// history cheap, and a later jump applies records for at most four times as long as it decodes.
+	// history cheap. A later jump applies records for at most four times as long as it decodes.
 	bytesPerRecord = 100
 )
 

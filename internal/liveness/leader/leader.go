@@ -1,4 +1,4 @@
-// Package leader holds the lead of a team for a process: it takes the lead, sends heartbeats while
+// Package leader holds the lead of a team for a process. It takes the lead, sends heartbeats while
 // it has the lead, and notices when another session takes it over.
 //
 // # Authority

@@ -88,9 +88,9 @@ func New(options Options, recorded Recorded) *Watcher {
 		filter: protocol.NewFilter(who.initialized)}
 }
 
-// Introduce tells who writes the lines of a source, if the lines do not say so: the stream of a
-// teammate with its own process, or a file with its name beside it. A source without introduction
-// is a lead's, or its lines name their writer.
+// Introduce tells who writes the lines of a source, if the lines do not say so. Such a source is
+// the stream of a teammate with its own process, or a file with its name beside it. A source
+// without introduction is a lead's, or its lines name their writer.
 func (w *Watcher) Introduce(name, ofTeam, member string) {
 	src := w.cast.source(name)
 	src.Team, src.Member = ofTeam, member

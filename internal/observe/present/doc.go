@@ -1,6 +1,6 @@
-// Package present shows an observed team to consumers: as one JSON object ([TeamState]) and the
-// JSON Patches that follow it ([Live]), as events ([Notice]), and as messages beside the agents'
-// own messages ([Supplement]).
+// Package present shows an observed team to consumers in three forms: one JSON object ([TeamState])
+// and the JSON Patches that follow it ([Live]), events ([Notice]), and messages beside the agents'
+// own ([Supplement]).
 //
 // # Authority
 //

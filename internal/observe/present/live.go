@@ -205,7 +205,7 @@ func (l *Live) members(s *team.State, names map[string]bool) {
 }
 
 // tasks updates the given tasks. If a task appeared or disappeared, it also updates the tasks named
-// in its dependencies: a state keeps the dependencies of deleted tasks, but they are not shown.
+// in its dependencies. A state keeps the dependencies of deleted tasks, but they are not shown.
 func (l *Live) tasks(s *team.State, ids map[string]bool) {
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		t, ok := s.Task(id)

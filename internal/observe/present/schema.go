@@ -15,7 +15,7 @@ import (
 var Schema string
 
 // IsSession reports whether data is a [Session] in JSON. Like all guards here, it is as strict as
-// the schema: required fields must be present, every field must have a valid value, and additional
+// the schema. Required fields must be present, every field must have a valid value, and additional
 // fields are allowed.
 func IsSession(data []byte) bool { return is(data, isSession) }
 

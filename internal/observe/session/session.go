@@ -26,8 +26,8 @@
 //     cannot be read is reported as a gap.
 //   - In a summary, the agent's text is one short line of valid UTF-8.
 //   - The knowledge can be saved between any two lines, and a restored observer continues as if
-//     nothing had happened, even with the next session of the agent, which belongs to the same
-//     member. Repeated lines count again, because unlike Claude Code's they have no ids.
+//     nothing had happened. The agent's next session belongs to the same member. Repeated lines
+//     count again, because unlike Claude Code's they have no ids.
 package session
 
 import (

@@ -12,8 +12,8 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// Place is where a source continues: in a file, after a complete line, if the file still begins
-// like the one that was read; in a stream that cannot be read again, after an event.
+// Place is where a source continues. In a file that is after a complete line, if the file still
+// begins like the one that was read. In a stream that cannot be read again it is after an event.
 type Place struct {
 	Offset int64  `json:"offset,omitempty"`
 	Head   int64  `json:"head,omitempty"` // length in bytes of the known beginning

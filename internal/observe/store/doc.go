@@ -4,7 +4,7 @@
 // # Authority
 //
 // A [Watch] passes the lines of feeds to one [Observer], one at a time and with their arrival
-// times, and shows the results to all viewers. [Book] is the only writer of an observed team's
+// times. It shows the results to all viewers. [Book] is the only writer of an observed team's
 // journal, and [Kept] of the folder beside it.
 //
 //	feeds ─ line, place ─▶ Watch ─▶ Observer ─▶ Seen ─┬─▶ Kept: the observer's knowledge, on disk

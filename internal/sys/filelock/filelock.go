@@ -4,8 +4,8 @@
 //
 // This package takes every flock of the program. A [Lock] stands for a running process that owns
 // something: a host owns its folder, a lead its team. [Flock] is the plain system call. It is for
-// code that has the file open already and waits in its own way: the journal queues in the kernel,
-// passes its lock between goroutines, and has an interface in front of its disk.
+// code that has the file open already and waits in its own way. The journal does so: it queues in
+// the kernel, and passes its lock between goroutines.
 //
 // Claude Code locks with a folder that it creates. That is another program's format and stays in
 // package claude/teamfiles.
@@ -130,8 +130,8 @@ func (l *Lock) Unlock() error {
 }
 
 // Held reports whether a running process has the lock. If that cannot be found out, for instance
-// for lack of a permission, it returns true: taking a running host for dead loses work, while the
-// reverse only costs a second look.
+// for lack of a permission, it returns true. To take a running host for dead would lose work, while
+// the reverse only costs a second look.
 //
 // A false positive is possible for some milliseconds after a process died while it was starting a
 // child, because the child has inherited the lock. Callers look again.

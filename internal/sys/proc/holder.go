@@ -32,9 +32,9 @@ type Holder struct {
 }
 
 // HolderOf returns the process that holds the lock at path, as it signed it. ok is false if no
-// process holds the lock, if the holder has not signed it, or if the holder is invisible because it
-// runs on another machine or in another PID namespace. An unreadable file is an error; a file that
-// does not exist is not.
+// process holds the lock, or if the holder has not signed it. It is also false for an invisible
+// holder, which runs on another machine or in another PID namespace. An unreadable file is an
+// error; a file that does not exist is not.
 func HolderOf(path string) (h Holder, ok bool, err error) {
 	if h, ok, err = signature(path); err != nil || !ok {
 		return Holder{}, false, err

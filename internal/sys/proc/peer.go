@@ -11,10 +11,10 @@ import (
 // session.
 var ErrStranger = errors.New("the process at the other end does not belong to this session")
 
-// Admits checks that the process at the other end of a unix socket belongs to the member's session:
-// it descends from a child of this register with that member, or this program itself started it.
-// The path alone is no protection, because other sessions of the same user can see it. The error is
-// [ErrStranger], or says why the process is unknown.
+// Admits checks that the process at the other end of a unix socket belongs to the member's session.
+// Such a process descends from a child of this register with that member, or this program itself
+// started it. The path alone is no protection, because other sessions of the same user can see it.
+// The error is [ErrStranger], or says why the process is unknown.
 func (r *Register) Admits(c syscall.Conn, member string) error {
 	raw, err := c.SyscallConn()
 	if err != nil {

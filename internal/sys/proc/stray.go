@@ -28,8 +28,8 @@ type Stray struct {
 // after an error. ctx limits the wait for the processes to end.
 //
 // A process counts as the child's own if it is in the session or group of the recorded leader, and
-// either that leader exists with the recorded start time, or the process has the child's token in
-// its environment.
+// one of two things proves it. Either that leader exists with the recorded start time, or the
+// process has the child's token in its environment.
 func EndStrays(ctx context.Context, dir string) ([]Stray, error) {
 	if err := awaitDeath(ctx, filepath.Join(dir, AliveFile)); err != nil {
 		return nil, fmt.Errorf("end strays of %s: %w", dir, err)

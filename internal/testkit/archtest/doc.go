@@ -2,10 +2,10 @@
 //
 // # Authority
 //
-// The tables in plan_test.go are the plan: which package may import which, who may touch the clock,
-// start programs or open the network, which modules we depend on, and how large a file may be.
-// Every row gives its reason, and a failing test prints it. To need something else, change the row
-// and its reason in the same commit.
+// The tables in plan_test.go are the plan. They say which package may import which, and which may
+// touch the clock, start programs or open the network. They also list the modules that we depend
+// on, and limit the size of a file. Every row gives its reason, and a failing test prints it. To
+// need something else, change the row and its reason in the same commit.
 //
 // # Guarantees
 //

@@ -31,8 +31,8 @@
 // A seed gives the same history if the goroutines of real code run in the same order. On one
 // processor they do, so the tests of this package run on one. To play many histories, the tests
 // start several processes. Two things remain random: which of two ready cases a select takes, and
-// which of two goroutines comes first that ask for the same thing at the same moment. Of 1,500
-// histories, 1,493 were identical when they were played four times. TestTheSameAgain counts them.
+// the order of two goroutines that ask for the same thing at the same moment. Of 1,500 histories,
+// 1,493 were identical when they were played four times. TestTheSameAgain counts them.
 //
 // # The journal
 //

@@ -5,7 +5,7 @@
 //
 // It decides what a disk may do to a program that relies only on the guarantees of
 // [filejournal.Disk]. It is meant to be the worst disk that still gives these guarantees. It uses
-// no clock and no randomness of its own: for every choice it calls a function of the test, so that
+// no clock and no randomness of its own. For every choice it calls a function of the test, so that
 // a test is determined by its seed.
 //
 // # Content of a disk
