@@ -238,7 +238,7 @@ func TestPermissionAtTheTerminal(t *testing.T) {
 	}, "claude")
 	file := s.file("name: ask\nmembers: [{name: ann, agent: claude}]\ntasks: [{id: a}, {id: b, blockedBy: [a]}, {id: " +
 		"c, blockedBy: [b]}, {id: d, blockedBy: [c]}]\n")
-	screen := s.terminal(cadre, "run", "--teammate-mode", "in-process", file)
+	screen := s.terminal(cadre, "run", "--plain", "--teammate-mode", "in-process", file)
 	question := func(id string) string {
 		return `? ann asks to use Bash: {"command":"touch done-` + id + `","description":"wait"} [y/N]`
 	}

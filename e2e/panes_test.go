@@ -42,7 +42,7 @@ func TestPanes(t *testing.T) {
 	p := w.terminal("sh")
 	before := p.do("show-options", "-g") + p.do("show-options", "-gw")
 	all := func() bool { return len(p.panes()) == 8 }
-	p.enter(cadre + " run panes.yaml & echo $! > pid; wait $!")
+	p.enter(cadre + " run --plain panes.yaml & echo $! > pid; wait $!")
 	p.wait("eight members have panes", all)
 	shown := p.panes()
 	p.wait("a pane shows its member", func() bool {

@@ -117,6 +117,7 @@ func screensAt(t *testing.T, width int) string {
 	w.env = append(w.env, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"), "TZ=UTC")
 	w.cleanUpAfter()
 	w.write("tasks.yaml", screensTasks())
+	w.write("../cadre/settings.json", `{"screen": "never"}`)
 	w.write("release.yaml", `name: release
 goal: Build, check and publish the release
 members: [{name: worker}]

@@ -18,6 +18,7 @@ import (
 type slowTerminal struct {
 	t            *testing.T
 	ours, theirs *os.File
+	noInput      bool // the program's standard input is no terminal
 
 	mu  sync.Mutex
 	out bytes.Buffer
@@ -86,10 +87,13 @@ func (p *slowTerminal) written() string {
 func (p *slowTerminal) start(w *world, env []string, args ...string) *exec.Cmd {
 	p.t.Helper()
 	c := exec.Command(cadre, args...)
-	c.Dir, c.Env = w.dir, append(append(w.env, "TERM=xterm-256color", "SSH_TTY="), env...)
-	c.Env = without(c.Env, "SSH_TTY", "TERM_PROGRAM", "TMUX", "CI")
+	c.Dir = w.dir
+	c.Env = append(without(append(w.env, "TERM=xterm-256color"), "SSH_TTY", "TERM_PROGRAM", "TMUX", "CI"), env...)
 	c.Stdin, c.Stdout, c.Stderr = p.theirs, p.theirs, p.theirs
-	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
+	if p.noInput {
+		c.Stdin = nil
+	}
 	if err := c.Start(); err != nil {
 		p.t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestWatchRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
-	w.refused(w.cadre("watch", "demo"), 2, "the screen needs a terminal", "cadre log demo --follow")
+	w.refused(w.cadre("watch", "demo"), 2, "standard input is not a terminal", "cadre log demo --follow")
 	w.refused(w.cadre("watch", "nowhere"), 2, "team nowhere does not exist")
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cadre/internal/engine"
@@ -23,7 +24,7 @@ import (
 type asker struct {
 	app      *app
 	progress *progress
-	terminal bool
+	terminal atomic.Bool
 	in       io.Reader // what is typed
 
 	once      sync.Once
@@ -67,8 +68,9 @@ func (q question) waits() (open bool, seq int64) {
 }
 
 func newAsker(a *app, p *progress) *asker {
-	return &asker{app: a, progress: p, terminal: !a.json && atTerminal() && a.err.terminal(), in: os.Stdin,
-		questions: make(chan question, 1024), lines: make(chan typed)}
+	q := &asker{app: a, progress: p, in: os.Stdin, questions: make(chan question, 1024), lines: make(chan typed)}
+	q.terminal.Store(a.asks())
+	return q
 }
 
 // saw looks for questions to the user in the record.
@@ -114,7 +116,7 @@ func settled(one question) string {
 }
 
 func (q *asker) put(ctx context.Context, one question, how string) {
-	if !q.terminal {
+	if !q.terminal.Load() {
 		if q.app.json { // else it is shown with what waits
 			q.progress.note("to answer: " + how)
 		}

@@ -56,7 +56,8 @@ func TestHostileQuestions(t *testing.T) {
 			defer input.Close()
 			defer typing.Close()
 			q := newAsker(a, &progress{app: a})
-			q.terminal, q.in = true, input
+			q.in = input
+			q.terminal.Store(true)
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			q.saw(ctx, r, of)

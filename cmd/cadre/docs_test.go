@@ -204,7 +204,8 @@ func TestDocumentsCodes(t *testing.T) {
 // internalVariables lists variables that cadre sets for its own processes, with the reason. Users
 // never set them.
 var internalVariables = map[string]string{
-	"CADRE_SOAK": "it is for tests",
+	"CADRE_SOAK":   "it is for tests",
+	"CADRE_WORKER": "a command tells its worker the descriptor of their socket",
 }
 
 // TestDocumentsVariables checks that docs/environment.md has exactly the variables of the program.

@@ -22,6 +22,14 @@ func (e *interruptedError) Error() string { return fmt.Sprintf("%s signal receiv
 type haste struct {
 	hurry <-chan struct{} // closed by a second signal: sessions end within a second
 	kill  <-chan struct{} // closed by a third one: they are killed
+	asks  chan<- request  // asks as a signal does
+}
+
+// request asks the process to end.
+type request struct {
+	signal os.Signal
+	// relayed marks a signal to the process in front of this worker. A terminal signals both.
+	relayed bool
 }
 
 // killTime bounds the time after the third signal for recording how the sessions ended. Anything
@@ -33,22 +41,41 @@ const killTime = 5 * time.Second
 // a large part of a short command. An earlier signal ends the process, as before main.
 func interruptible() (context.Context, haste) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	hurry, kill := make(chan struct{}), make(chan struct{})
+	hurry, kill, asks := make(chan struct{}), make(chan struct{}), make(chan request, 4)
 	go func() {
-		asked := make(chan os.Signal, 4)
-		signal.Notify(asked, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		cancel(&interruptedError{<-asked})
-		<-asked
-		close(hurry)
-		<-asked
-		close(kill)
-		select {
-		case <-asked:
-		case <-time.After(killTime):
+		signals := make(chan os.Signal, 4)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		var late <-chan time.Time
+		var here, relayed int // how often this process was asked, and the one in front of it
+		for asked := 0; ; {
+			select {
+			case s := <-signals:
+				here++
+				cancel(&interruptedError{s})
+			case r := <-asks:
+				if relayed++; !r.relayed {
+					here = max(here, asked) + 1
+					relayed = here
+				}
+				cancel(&interruptedError{r.signal})
+			case <-late:
+				os.Exit(128 + int(syscall.SIGINT)) // what it leaves is ended by its watchdog
+			}
+			if max(here, relayed) == asked {
+				continue
+			}
+			switch asked++; asked {
+			case 2:
+				close(hurry)
+			case 3:
+				close(kill)
+				late = time.After(killTime)
+			case 4:
+				os.Exit(128 + int(syscall.SIGINT))
+			}
 		}
-		os.Exit(128 + int(syscall.SIGINT)) // what it leaves is ended by its watchdog
 	}()
-	return ctx, haste{hurry, kill}
+	return ctx, haste{hurry, kill, asks}
 }
 
 // announce prints at once what the command does after a signal, because ending sessions takes a

@@ -26,8 +26,7 @@ func openKeys(stdin bool, quit func()) *keys {
 		}
 	}
 	fd := int(tty.Fd())
-	// In the background a change would stop the process.
-	if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || group != unix.Getpgrp() {
+	if !inForeground(tty) { // a change would stop the process
 		return nil
 	}
 	was, err := unix.IoctlGetTermios(fd, getTermios)
@@ -43,6 +42,12 @@ func openKeys(stdin bool, quit func()) *keys {
 	k := &keys{tty, was}
 	go k.read(quit)
 	return k
+}
+
+// inForeground reports whether this process may use the terminal, as one of the shell's foreground job.
+func inForeground(tty *os.File) bool {
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
 }
 
 // read ends with the process: a read of a terminal cannot be cancelled.

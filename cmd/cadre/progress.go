@@ -33,6 +33,9 @@ type progress struct {
 	mu     sync.Mutex
 	of     *engine.Team // the running team; nil before the first record
 	status string
+	hidden bool              // the screen has the terminal
+	kept   []func()          // the last lines that were not printed
+	unkept int               // how many lines before them were not
 	words  map[string]string // what each member said last, where all of it was shown
 	last   team.Time         // the latest time that was shown
 }
@@ -211,23 +214,77 @@ func (p *progress) repeats(e team.Event) bool {
 	return said && words == strings.TrimSpace(sent.Message.Body)
 }
 
+// note prints a message that is not a result.
 func (p *progress) note(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.erase()
-	p.app.note(text)
+	p.print(func() { p.app.note(text) })
 }
 
-// printf prints a line. The arguments may contain untrusted text.
-func (p *progress) printf(format string, args ...any) {
+// mostKept bounds how many lines are kept while the screen has the terminal.
+const mostKept = 12
+
+// print prints something beside the last line. While the screen has the terminal, it keeps it.
+func (p *progress) print(what func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.hidden {
+		if p.kept = append(p.kept, what); len(p.kept) > mostKept {
+			p.kept = p.kept[1:]
+			p.unkept++
+		}
+		return
+	}
 	p.erase()
-	p.app.out.Printf(format+"\n", args...)
+	what()
+	p.draw()
+}
+
+// draw prints the last line.
+func (p *progress) draw() {
 	if p.live && p.status != "" {
 		width, _ := p.app.out.size()
 		p.app.out.Printf("  %s", render.Faint.On(render.Cut(p.status, width-3)))
 	}
+}
+
+// hide keeps lines until reveal, because the screen has the terminal.
+func (p *progress) hide() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.hidden = true
+}
+
+// reveal prints the lines that were kept, and prints from then on. log is the command that shows those
+// before them.
+func (p *progress) reveal(log string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hidden = false
+	if p.unkept > 0 {
+		p.app.out.Printf("%s\n", render.Faint.On(fmt.Sprintf("… %s before: %s", plural(p.unkept, "line"), log)))
+	}
+	for _, line := range p.kept {
+		line()
+	}
+	p.kept, p.unkept = nil, 0
+	p.draw()
+}
+
+// leave prints from now on to a file instead of a terminal.
+func (p *progress) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.live = false
+	for _, o := range []output{p.app.out, p.app.err} {
+		o.paint(neverColor)
+		o.Columns = nil
+	}
+}
+
+// printf prints a line. The arguments may contain untrusted text.
+func (p *progress) printf(format string, args ...any) {
+	p.print(func() { p.app.out.Printf(format+"\n", args...) })
 }
 
 // clear ends the progress.

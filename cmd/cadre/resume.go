@@ -31,7 +31,8 @@ func (a *app) resumeCommand() *cobra.Command {
 does. Then a lead is started. Sessions that still run continue, and the others are resumed, each with the task that it
 held.
 
-A team of cadre run is run to its end, and tasks that are out of retries are tried again. A team that you lead by
+A team of cadre run is run to its end, with the screen of cadre run, and tasks that are out of retries are tried
+again. A team that you lead by
 commands gets a host in the background, and such tasks stay as they are: cadre task release returns them to the queue.
 A live session of cadre mcp keeps the lead. An interrupted consolidation is finished.
 
@@ -49,6 +50,9 @@ team must not both run. --ours continues the history of this machine, --at the h
 history of a remote. --take-back continues a team that this machine released.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var restored *checkpoint.Restored
+			if stands, err := a.inFront(); stands {
+				return err
+			}
 			if fromGit {
 				if len(args) != 1 {
 					return usage{errors.New("name the team to restore: cadre resume TEAM --from-git")}
@@ -81,6 +85,7 @@ history of a remote. --take-back continues a team that this machine released.`,
 	c.Flags().StringVar(&from.at, "at", "", "with --from-git, the branch to continue from where there are two "+
 		"histories: cadre/TEAM or REMOTE/cadre/TEAM")
 	a.paneFlag(c)
+	a.plainFlag(c)
 	c.Flags().BoolVar(&how.takeOver, "take-over", false, "take the lead from another session, even if it is alive")
 	c.Flags().BoolVar(&how.ours, "ours", false, "continue the history of this machine; the other one stays "+
 		"reachable from the branch")

@@ -13,6 +13,7 @@ import (
 	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -30,6 +31,10 @@ type app struct {
 	err   output
 	json  bool
 	panes string // the flag --teammate-mode
+	plain bool   // the flag --plain
+	// worker is set where another process stands in front of this one, at the terminal on which the
+	// screen may open
+	worker *proc.Worker
 }
 
 func newApp() *app { return &app{out: standardOutput(), err: standardError()} }

@@ -61,6 +61,10 @@ A run commits nothing. Work done in worktrees is on the members' branches. The l
 and commits the work: cadre consolidate TEAM. With --consolidate, or consolidate: true in the team file, the run does
 that itself.
 
+On a terminal the screen of cadre watch opens after two seconds. When you quit it, it asks whether the team stops or
+continues in the background. The last lines of the run stand in the terminal when the screen has closed. --plain
+prints lines and opens no screen; so do CI, TERM=dumb and "screen": "never" in settings.json in the folder of the teams.
+
 Each line begins with a mark: + a member joined, · a task was added, ▸ a task began, ✓ it is done, ✗ it failed, ↺ it
 returned to the queue, ✉ a message, ! something that you should look at.
 
@@ -69,6 +73,11 @@ reason that is printed; run it again. 2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
+			if !r.dry {
+				if stands, err := r.inFront(); stands {
+					return err
+				}
+			}
 			o, err := r.options(c, args)
 			if err != nil {
 				return err
@@ -101,6 +110,7 @@ With --json every record is printed as it happens, one a line, and the result la
 	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task of the unfinished team again; can be repeated")
 	r.lead.flags(c)
 	r.paneFlag(c)
+	r.plainFlag(c)
 	return c
 }
 
@@ -288,17 +298,26 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
+	screen := newRunScreen(a, p, asker)
 	shown := a.showMembers(choice, p.note)
-	o.Engine.Log, o.Began, o.Said = p.note, p.began, p.said
+	o.Engine.Log, o.Said = p.note, p.said
+	o.Engine.Advise = func(n team.Note) { p.print(func() { a.advise(n) }) }
+	o.Engine.Warn = func(err error) { p.print(func() { a.fail(err) }) }
+	o.Began = func(t team.Team, again bool) {
+		p.began(t, again)
+		screen.begins(ctx, t)
+	}
 	o.Saw = func(r *team.Record, of *engine.Team) {
 		p.saw(r, of)
 		asker.saw(ctx, r, of)
 		shown.saw(ctx, of)
 	}
 	o.Hurry, o.Kill = a.haste.hurry, a.haste.kill
-	defer a.notifies(context.WithoutCancel(ctx), p.note, nil)()
+	screen.notifies(context.WithoutCancel(ctx))
+	defer screen.quiet()
 	stop := a.announce(ctx, p.note, p.sessions)
 	r, err := run.Run(ctx, o)
+	screen.ends()
 	stop()
 	shown.stop()
 	p.clear()

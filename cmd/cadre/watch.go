@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -38,18 +38,15 @@ func (a *app) watchCommand() *cobra.Command {
 					return err
 				}
 			}
-			o := tui.Options{Engine: a.quietEngine(), Team: name,
-				Command: func(h team.Hint) string { return command(h).String() }, Explain: explain, In: os.Stdin,
-				Out: a.out.file, Env: os.Environ(), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed,
-				Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"}
+			o := a.screenOptions(name)
 			if linear {
 				stays()
 				return engine.InTermsOf(name, stopped(c.Context(), tui.Linear(a.whileRead(c.Context()), o,
 					func(line string) { a.out.Printf("%s\n", sanitize.Hanging{Text: line, Indent: 2}) })))
 			}
-			if !atTerminal() || !a.out.terminal() || os.Getenv("TERM") == "dumb" || os.Getenv("CI") != "" {
-				return usage{errors.New("the screen needs a terminal, and no CI. To follow a team without one, type: " +
-					command(team.Hint{Action: team.ActFollowLog, Team: orPlaceholder(name)}).String())}
+			if why := a.undrawable(); why != "" {
+				return usage{fmt.Errorf("the screen cannot be drawn here, because %s. To follow a team without it, type: %s",
+					why, command(team.Hint{Action: team.ActFollowLog, Team: orPlaceholder(name)}))}
 			}
 			stays()
 			o.Presence = &tui.Presence{Viewer: presence.Open(a.home.Root, os.Getenv)}
@@ -61,6 +58,14 @@ func (a *app) watchCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&linear, "screen-reader", false, "print lines, and draw no screen")
 	return c
+}
+
+// screenOptions returns the options of the screen, with the team open; "" for the list of teams.
+func (a *app) screenOptions(name string) tui.Options {
+	return tui.Options{Engine: a.quietEngine(), Team: name,
+		Command: func(h team.Hint) string { return command(h).String() }, Explain: explain, In: os.Stdin,
+		Out: a.out.file, Env: os.Environ(), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed,
+		Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"}
 }
 
 // unconfirmed returns the question of a command that ended because nobody could confirm it; "" for any

@@ -22,6 +22,11 @@ const (
 	hostTime = 10 * time.Second
 )
 
+// HostLog opens the log of background hosts in a team's folder. The caller must close it.
+func HostLog(folder string) (*os.File, error) {
+	return regularfile.OpenFile(filepath.Join(folder, hostLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
 // Launch is a background host that is ready to start: everything that can fail beforehand has been
 // done.
 type Launch struct {
@@ -37,7 +42,7 @@ func (t *Team) Launch() (*Launch, error) {
 	if err := os.MkdirAll(t.Hosts(), 0o700); err != nil {
 		return nil, fmt.Errorf("no host can run its session: %w", err)
 	}
-	log, err := regularfile.OpenFile(filepath.Join(t.Dir, hostLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := HostLog(t.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("no host can run its session, because its log cannot be written: %w; remove or mend "+
 			"that, then try again", err)

@@ -50,6 +50,12 @@
 //	     ├─ process of the host's own session   started by the host's program itself
 //	     └─ any other                           left behind by some child: never the user
 //
+// # Workers
+//
+// A command that may continue in the background runs in a worker ([RunWorker]), which is no child in
+// this sense: it shares the terminal and the process group of the process in front of it. If it
+// leaves, it outlives that process. If the process in front is killed, the worker gets SIGHUP.
+//
 // # Not covered
 //
 // A process that creates a session (setsid, a daemon) and drops the token from its environment

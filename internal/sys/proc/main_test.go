@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 4 && (os.Args[1] == frontMode || os.Args[1] == workerMode) {
+		os.Exit(runInFront(os.Args[1], os.Args[2], os.Args[3]))
+	}
 	if mode := os.Getenv(hostMode); mode != "" {
 		if err := runHost(mode, os.Args[1], os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -351,8 +351,9 @@ var front = []fronted{
 	{"journal", []string{"DamageError", "ErrGone", "ErrNewer", "ErrNotFound"}, "its errors have exit statuses"},
 	{"sys/filelock", []string{"ErrHeld"}, "its error has an exit status"},
 	{"sys/regularfile", []string{"Error", "TooLargeError"}, "its errors have exit statuses"},
-	{"sys/proc", []string{"Become", "Open", "Register"},
-		"the process becomes tmux, at the terminal where it was called, and it keeps the program of --exec"},
+	{"sys/proc", []string{"Become", "Open", "OpenWorker", "Register", "RunWorker", "Worker"},
+		"the process becomes tmux, at the terminal where it was called, and it keeps the program of --exec; cadre run " +
+			"leaves its terminal"},
 	{"agent", []string{"Access", "Agent", "Spec", "TeamVariable", "ToolServerName"},
 		"the environment of a session, and the agent behind a teammate that Claude Code starts as this process"},
 	{"agent/drivers", nil, "its help names the agents, and it tells the engine their helper"},
@@ -363,7 +364,7 @@ var front = []fronted{
 	{"ui/pane", nil, "the panes of the terminal at which the command was called"},
 	{"ui/settings", nil, "the person's own choices"},
 	{"ui/sessionview", nil, "a session looks the same in every front end"},
-	{"ui/tui", []string{"Linear", "Options", "Presence", "Run"}, "it opens the screen at the terminal where it was called"},
+	{"ui/tui", []string{"Background", "Hosted", "Linear", "Options", "Presence", "Restore", "Run", "RunHosted", "Stop"}, "it opens the screen at the terminal where it was called"},
 	{"agent/prompts", []string{"News"}, "it prints that there is news, for an agent's hook"},
 	{"agent/wake", []string{"Hook"}, "its help shows the hook"},
 	{"guest", nil, "Claude Code starts it as a teammate: it is that member, at its terminal"},
@@ -453,6 +454,7 @@ var mayWrite = []writing{
 	{"pkg/teams", use{"os.Stdout", "program.go"}, "a program that embeds teams may be the helper of an agent's " +
 		"session, and its output a protocol"},
 	{"pkg/teams", use{"os.Stderr", "program.go"}, "an agent's program keeps the output of its helper"},
+	{"internal/sys/proc", use{"os.NewFile", "worker.go"}, "the socket between a worker and the process in front of it"},
 	{"internal/agent/agenttest", use{"os.Stdout", "relay.go"}, "a relay of tests"},
 	{"internal/agent/agenttest/install", use{"fmt.Printf", "main.go"}, "make agents says what it does"},
 	{"internal/agent/agenttest/install", use{"fmt.Println", "main.go"}, "make agents says what it does"},

@@ -34,7 +34,17 @@ const maxSize = 1 << 20
 // Settings are the keys of the file. The zero Settings are the defaults.
 type Settings struct {
 	Notify Notify `json:"notify"`
+	Screen Screen `json:"screen"`
 }
+
+// Screen says when cadre run opens the screen.
+type Screen string
+
+// These are the values of Screen.
+const (
+	AutoScreen  Screen = "auto"  // on a terminal; the same as leaving the key out
+	NeverScreen Screen = "never" // print lines
+)
 
 // Notify says how a person is notified. The zero Notify notifies nobody.
 type Notify struct {
@@ -101,7 +111,11 @@ func Load(path string) (s Settings, err error) {
 	if d.More() {
 		return Settings{}, mistake(path, data, d.InputOffset(), errors.New("text follows the end of the settings"))
 	}
-	if err := s.Notify.check(); err != nil {
+	err = s.Notify.check()
+	if s.Screen != "" && s.Screen != AutoScreen && s.Screen != NeverScreen {
+		err = fmt.Errorf("screen is %q; use auto or never", s.Screen)
+	}
+	if err != nil {
 		return Settings{}, &Error{File: path, Text: err.Error()}
 	}
 	return s, nil

@@ -198,10 +198,10 @@ func (m *Model) writeToItem() tea.Cmd {
 // retry asks whether to return the task of the item to the queue.
 func (m *Model) retry() tea.Cmd {
 	one, _ := m.item()
-	m.ask = &question{fmt.Sprintf("Return task %s to the queue, with its failures forgotten? [y/N]", one.Hint.Task),
-		[]string{"y", "Y"}, func(m *Model) tea.Cmd {
+	m.ask = yesOrNo(fmt.Sprintf("Return task %s to the queue, with its failures forgotten? [y/N]", one.Hint.Task),
+		func(m *Model) tea.Cmd {
 			return m.act(one.ref, &team.ReleaseTask{Task: one.Task}, "Task "+one.Task+" is back in the queue.")
-		}}
+		})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,16 +114,16 @@ func commonKeys() []key {
 			func(*Model) tea.Cmd { return tea.ClearScreen }},
 		{[]string{"ctrl+z"}, everywhere | inLine, "", "suspend cadre; fg continues it", nil,
 			func(*Model) tea.Cmd { return tea.Suspend }},
-		{[]string{"q", "ctrl+c"}, everywhere, "quit", "quit; teams continue", nil,
-			func(*Model) tea.Cmd { return quit }},
+		{[]string{"q", "ctrl+c"}, everywhere, "quit", "quit; teams continue (in cadre run, it asks)", nil,
+			(*Model).quits},
 	}
 }
 
 // quit ends the screen.
 func quit() tea.Msg { return quitMsg{} }
 
-// quitMsg asks for the end of the screen; see [Model.finish].
-type quitMsg struct{}
+// quitMsg asks for the end of the screen; see [program.Update].
+type quitMsg struct{ leave Leave }
 
 // scope returns where keys go now.
 func (m *Model) scope() scope {
@@ -148,6 +149,10 @@ func (m *Model) scope() scope {
 // press handles a key.
 func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
+	if m.interrupts(name) {
+		m.ask = nil
+		return func() tea.Msg { return quitMsg{Stop} }
+	}
 	if m.ask != nil {
 		return m.answer(name)
 	}
@@ -182,8 +187,10 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 func (m *Model) answer(name string) tea.Cmd {
 	q := m.ask
 	m.ask = nil
-	if slices.Contains(q.yes, name) {
-		return q.do(m)
+	for _, one := range q.options {
+		if slices.Contains(one.names, name) {
+			return one.do(m)
+		}
 	}
 	m.notice = notice{"Nothing was changed.", faint}
 	return nil
@@ -281,9 +288,7 @@ func (m *Model) delegate() tea.Cmd {
 	if !on {
 		text, said = "Switch delegate mode off? [y/N]", "Delegate mode is off."
 	}
-	m.ask = &question{text, []string{"y", "Y"}, func(m *Model) tea.Cmd {
-		return m.act(m.ref, &team.SetDelegate{On: on}, said)
-	}}
+	m.ask = yesOrNo(text, func(m *Model) tea.Cmd { return m.act(m.ref, &team.SetDelegate{On: on}, said) })
 	return nil
 }
 
@@ -379,7 +384,7 @@ func shown(name string) string {
 // keyLine shows the keys that apply now, as many as fit.
 func (m *Model) keyLine() string {
 	if m.ask != nil {
-		return " " + strong.on(shown(m.ask.yes[0])) + " " + faint.on("yes") + "  " + faint.on("any other key: no")
+		return m.ask.keyLine(m.width)
 	}
 	var cells []cell
 	used := 1
@@ -393,6 +398,16 @@ func (m *Model) keyLine() string {
 		cells = append(cells, cell{name, strong}, cell{" " + k.label + "  ", faint})
 	}
 	text, _ := joined(append([]cell{{" ", plain}}, cells...), m.width)
+	return text
+}
+
+// keyLine shows the keys that answer the question.
+func (q *question) keyLine(width int) string {
+	cells := []cell{{" ", plain}}
+	for _, one := range q.options {
+		cells = append(cells, cell{shown(one.names[0]), strong}, cell{" ", plain}, cell{one.label, faint}, cell{"  ", plain})
+	}
+	text, _ := joined(append(cells, cell{"any other key: " + cmp.Or(q.no, "no"), faint}), width)
 	return text
 }
 

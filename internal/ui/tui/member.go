@@ -187,10 +187,10 @@ func (m *Model) escape() tea.Cmd {
 // interrupt asks whether to interrupt the turn of the open member.
 func (m *Model) interrupt() tea.Cmd {
 	member, ref := m.member, m.ref
-	m.ask = &question{"Interrupt the turn of " + member + "? Esc again or y interrupts it.", []string{"esc", "y", "Y"},
-		func(m *Model) tea.Cmd {
+	m.ask = &question{text: "Interrupt the turn of " + member + "? Esc again or y interrupts it.",
+		options: []option{{[]string{"esc", "y", "Y"}, "yes", func(m *Model) tea.Cmd {
 			return m.act(ref, &team.Interrupt{Member: member}, "The turn of "+member+" is interrupted. It waits for a message.")
-		}}
+		}}}}
 	return nil
 }
 

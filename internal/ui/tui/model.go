@@ -47,6 +47,7 @@ type outside interface {
 type Model struct {
 	out     outside
 	command func(team.Hint) string // the command line of a hint
+	hosted  string                 // the team that this process runs; "" for none
 
 	width, height int
 	now           team.Time
@@ -99,6 +100,11 @@ type stop struct {
 // chosen is what is selected in each list, by a name that stays when the list changes.
 type chosen struct{ team, member, task, item string }
 
+// yesOrNo returns a question whose answer yes does something.
+func yesOrNo(text string, do func(*Model) tea.Cmd) *question {
+	return &question{text: text, options: []option{{[]string{"y", "Y"}, "yes", do}}}
+}
+
 // notice is a line about what a key did, or why it did nothing.
 type notice struct {
 	text string
@@ -107,9 +113,16 @@ type notice struct {
 
 // question is something that is asked before it is done.
 type question struct {
-	text string
-	yes  []string // the keys that mean yes; any other one means no
-	do   func(*Model) tea.Cmd
+	text    string
+	options []option
+	no      string // what any other key means; "" for no
+}
+
+// option is an answer to a question.
+type option struct {
+	names []string // its keys; the first one is shown
+	label string
+	do    func(*Model) tea.Cmd
 }
 
 // Messages from outside.

@@ -32,3 +32,9 @@ func output(o Options) io.Writer {
 	}
 	return terminal{o.Out}
 }
+
+// Restore writes what returns a terminal to its lines, where a screen could not do that itself.
+func Restore(out io.Writer) {
+	_, _ = io.WriteString(out, "\x1b[<u\x1b[?2026l\x1b[?2027l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l"+
+		"\x1b[?2004l\x1b[?1049l\x1b[>4m\x1b[m\x1b[?25h")
+}

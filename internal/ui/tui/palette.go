@@ -46,9 +46,7 @@ func (m *Model) printed(msg outputMsg) {
 	command := "cadre " + oneLine(strings.Join(msg.args, " "))
 	m.notice = notice{}
 	if msg.asked != "" {
-		m.ask = &question{msg.asked + " [y/N]", []string{"y", "Y"}, func(m *Model) tea.Cmd {
-			return m.runCommand(append(msg.args, "--yes"))
-		}}
+		m.ask = yesOrNo(msg.asked+" [y/N]", func(m *Model) tea.Cmd { return m.runCommand(append(msg.args, "--yes")) })
 		if strings.TrimSpace(msg.text) == "" {
 			return
 		}

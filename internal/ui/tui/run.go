@@ -36,25 +36,75 @@ const framesASecond = 20
 
 // Run shows the screen until the person quits or ctx ends. Teams continue.
 func Run(ctx context.Context, o Options) error {
-	if err := sized(ctx, o.Out); err != nil {
-		return err
-	}
+	_, err := show(ctx, o, nil)
+	return err
+}
+
+// endTime is how long the screen may take to close when its context ends.
+const endTime = time.Second
+
+// show shows the screen. h is nil for a process that runs no team.
+func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 	inner, end := context.WithCancel(ctx)
+	defer end()
+	if h != nil {
+		go func() { // a terminal without a size is waited for only while the team runs
+			select {
+			case <-h.Ended:
+				end()
+			case <-inner.Done():
+			}
+		}()
+	}
+	if err := sized(inner, o.Out); err != nil {
+		return Closed, err
+	}
+	inner, end = context.WithCancel(ctx)
+	defer end()
+	// The program ends by a message, so that it waits for answers of the terminal. It is killed if it
+	// does not.
+	killed, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
 	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, self: o.Self, teamVariable: o.TeamVariable,
 		env: o.Env, asks: o.Asks}
 	m := newModel(s, o.Command, o.Team, engine.Now())
-	p := tea.NewProgram(&program{Model: m, settled: !o.Sync, presence: o.Presence}, tea.WithContext(ctx), tea.WithInput(o.In),
+	top := &program{Model: m, settled: !o.Sync, presence: o.Presence}
+	if h != nil {
+		m.hosted = h.Name
+	}
+	p := tea.NewProgram(top, tea.WithContext(killed), tea.WithInput(o.In),
 		tea.WithOutput(output(o)), tea.WithEnvironment(o.Env), tea.WithFPS(framesASecond), tea.WithoutSignalHandler(),
 		tea.WithFilter(withSize))
 	s.send = p.Send
 	s.running.Go(s.teams)
+	s.running.Go(func() {
+		<-inner.Done()
+		if ctx.Err() == nil { // the program has ended by itself
+			return
+		}
+		late := time.AfterFunc(endTime, kill)
+		p.Send(quitMsg{})
+		<-killed.Done()
+		late.Stop()
+	})
+	if h != nil {
+		s.running.Go(func() {
+			select {
+			case <-h.Ended:
+				p.Send(endedMsg{})
+			case <-inner.Done():
+			}
+		})
+		h.Opened()
+	}
 	_, err := p.Run()
 	end()
+	kill()
 	s.running.Wait()
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return Closed, context.Cause(ctx)
 	}
-	return err
+	return top.leave, err
 }
 
 // sized waits until the terminal has a size: some have none before a window is shown.
@@ -86,6 +136,9 @@ type program struct {
 	*Model
 	settled  bool // the terminal has answered what it was asked at the start, or had the time to
 	quitting bool
+	leave    Leave
+	ended    bool      // the process has run the team to its end
+	pressed  team.Time // the last key
 	presence *Presence
 }
 
@@ -102,19 +155,34 @@ func (p *program) Init() tea.Cmd {
 
 // Update handles the end of the program, and leaves everything else to the model.
 func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg.(type) {
+	switch msg := msg.(type) {
 	case settledMsg:
 		if p.settled = true; p.quitting {
 			return p, tea.Quit
 		}
 		return p, nil
 	case quitMsg:
-		if p.quitting = true; p.settled {
-			return p, tea.Quit
-		}
-		return p, nil
+		return p, p.quit(msg.leave)
+	case endedMsg:
+		p.ended = true
+	case tea.KeyPressMsg:
+		p.pressed = engine.Now()
 	}
 	_, cmd := p.Model.Update(msg)
 	p.presence.note(msg, p.Model, engine.Now())
+	if p.ends() {
+		return p, p.quit(Closed)
+	}
 	return p, cmd
+}
+
+// quit ends the program, once the terminal has answered. The first reason counts.
+func (p *program) quit(how Leave) tea.Cmd {
+	if !p.quitting {
+		p.quitting, p.leave = true, how
+	}
+	if !p.settled {
+		return nil
+	}
+	return tea.Quit
 }

@@ -351,9 +351,9 @@ func (m *Model) releaseTask() tea.Cmd {
 
 func (m *Model) returnTask(asks string) tea.Cmd {
 	d, ref := m.shown.detail, m.ref
-	m.ask = &question{fmt.Sprintf(asks, d.called), []string{"y", "Y"}, func(m *Model) tea.Cmd {
+	m.ask = yesOrNo(fmt.Sprintf(asks, d.called), func(m *Model) tea.Cmd {
 		return m.act(ref, &team.ReleaseTask{Task: d.id}, "Task "+d.called+" is back in the queue.")
-	}}
+	})
 	return nil
 }
 

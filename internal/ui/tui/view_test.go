@@ -45,6 +45,7 @@ var views = []struct {
 		x.keys(":", "ls", "enter")
 	}},
 	{"asks", func(x *screen, s *story) { x.open(s); x.keys("shift+tab") }},
+	{"leaves", func(x *screen, s *story) { x.open(s); x.hosted = "demo"; x.keys("q") }},
 }
 
 // TestFrames compares every view with a golden frame: at three sizes without colors, and at one with

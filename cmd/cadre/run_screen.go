@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cadre/internal/engine"
+	"cadre/internal/team"
+	"cadre/internal/ui/notify"
+	"cadre/internal/ui/tui"
+)
+
+// opensAfter is how long a run prints lines before it opens the screen. A run that ends earlier never
+// opens it.
+const opensAfter = 2 * time.Second
+
+// runScreen opens the screen on the team that this process runs, and acts on how the person leaves it.
+// The zero runScreen, without a worker, opens none.
+type runScreen struct {
+	app      *app
+	progress *progress
+	asker    *asker
+
+	ended    chan struct{} // closed when the run has ended
+	closed   chan struct{} // closed when the screen will not open again; nil before the run began
+	open     atomic.Bool
+	presence tui.Presence
+
+	mu           sync.Mutex
+	endsNotifies func()
+}
+
+func newRunScreen(a *app, p *progress, q *asker) *runScreen {
+	if a.worker != nil {
+		q.terminal.Store(false) // the screen asks; keys would reach both
+	}
+	return &runScreen{app: a, progress: p, asker: q, ended: make(chan struct{})}
+}
+
+// notifies notifies the person of the teams until quiet.
+func (s *runScreen) notifies(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endsNotifies = s.app.notifies(ctx, s.progress.note, func(f notify.Fact) bool {
+		return s.open.Load() && s.presence.Sees(now(), f.Team, f.TeamID)
+	})
+}
+
+// quiet ends the notifications. What is due is still sent.
+func (s *runScreen) quiet() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endsNotifies()
+}
+
+// begins opens the screen after a while, once, in the background.
+func (s *runScreen) begins(ctx context.Context, t team.Team) {
+	if s.app.worker == nil || s.closed != nil {
+		return
+	}
+	s.closed = make(chan struct{})
+	go func() {
+		defer close(s.closed)
+		for wait := opensAfter; ; wait = time.Second {
+			select {
+			case <-time.After(wait):
+			case <-s.ended:
+				return
+			case <-ctx.Done():
+				return
+			}
+			if inForeground(os.Stdin) { // otherwise the shell has the terminal, until fg
+				s.show(ctx, t)
+				return
+			}
+		}
+	}()
+}
+
+// ends closes the screen, because the run has ended, and waits for that.
+func (s *runScreen) ends() {
+	close(s.ended)
+	if s.closed != nil {
+		<-s.closed
+	}
+}
+
+// show shows the screen until it closes, and does what the person decided.
+func (s *runScreen) show(ctx context.Context, t team.Team) {
+	a, name := s.app, s.app.callable(t)
+	o := a.screenOptions(t.ID)
+	o.Presence = &s.presence
+	how, err := tui.RunHosted(ctx, o, tui.Hosted{Name: name, Ended: s.ended, Opened: func() {
+		s.progress.hide()
+		a.worker.Shows(true)
+		s.open.Store(true)
+	}})
+	if s.open.Swap(false) {
+		a.worker.Shows(false)
+		s.progress.reveal("cadre log " + name)
+	}
+	select {
+	case <-s.ended:
+		return
+	case <-ctx.Done():
+		return
+	default:
+	}
+	if err != nil {
+		s.progress.note(fmt.Sprintf("the screen closed, and lines follow: %v", err))
+		s.asker.terminal.Store(a.asks())
+		return
+	}
+	switch how {
+	case tui.Stop:
+		a.haste.asks <- request{signal: os.Interrupt}
+	case tui.Background:
+		if err := s.leave(ctx, t, name); err != nil {
+			s.progress.note(fmt.Sprintf("the team cannot continue in the background: %v", err))
+		}
+	}
+}
+
+// leave continues the run in the background. Its lines go to the log of the team's hosts.
+func (s *runScreen) leave(ctx context.Context, t team.Team, name string) error {
+	a := s.app
+	folder, err := a.home.Folder(t.ID)
+	if err != nil {
+		return err
+	}
+	log, err := engine.HostLog(folder)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.quiet() // the terminal is used for notifications too
+	defer s.notifies(context.WithoutCancel(ctx))
+	s.progress.printf("team %s continues in the background\n  see it:   cadre watch %s\n  pause it: kill %d\n  its log:  %s",
+		name, name, os.Getpid(), log.Name())
+	s.progress.leave()
+	return a.worker.Leave(log)
+}

@@ -1,0 +1,80 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Hosted is the screen's part in a process that also runs the open team. Quitting then asks what
+// happens to the team.
+type Hosted struct {
+	Name   string          // what the person calls the team
+	Opened func()          // is called when the screen takes the terminal
+	Ended  <-chan struct{} // is closed when the process has run the team to its end
+}
+
+// Leave says why the screen of a [Hosted] team closed.
+type Leave int
+
+// The values of [Leave].
+const (
+	Closed     Leave = iota // the team has ended, or the context did
+	Stop                    // the person wants the team to stop
+	Background              // the person wants the team to continue without the terminal
+)
+
+// attentive is how long the screen of a team that has ended stays open for a person who types. It
+// counts from the last key.
+const attentive = 30 * time.Second
+
+// RunHosted shows the screen of a team that this process runs. It returns when the person decides what
+// happens to the team, or when the team or ctx ends. While the person types, the screen of a team that
+// has ended stays open.
+func RunHosted(ctx context.Context, o Options, h Hosted) (Leave, error) {
+	return show(ctx, o, &h)
+}
+
+// quits quits, or asks first where this process runs a team.
+func (m *Model) quits() tea.Cmd {
+	if m.hosted == "" {
+		return quit
+	}
+	name := oneLine(m.hosted)
+	leave := func(how Leave) func(*Model) tea.Cmd {
+		return func(*Model) tea.Cmd { return func() tea.Msg { return quitMsg{how} } }
+	}
+	m.ask = &question{text: "Stop team " + name + ", or let it continue in the background?",
+		options: []option{{[]string{"s", "S"}, "stop it", leave(Stop)},
+			{[]string{"b", "B"}, "background", leave(Background)}}, no: "cancel"}
+	return nil
+}
+
+// interrupts reports whether the key interrupts the process, as Ctrl-C does where it prints lines. In a
+// line with text it clears the line.
+func (m *Model) interrupts(name string) bool {
+	f := m.typed()
+	return name == "ctrl+c" && m.hosted != "" && m.input == nil && (f == nil || f.empty())
+}
+
+// busy reports whether the person is in the middle of something that the end of the screen would lose.
+func (m *Model) busy() bool {
+	f := m.typed()
+	return m.ask != nil || m.overlay != nil || m.input != nil || f != nil && !f.empty()
+}
+
+// endedMsg says that the process has run the team to its end.
+type endedMsg struct{}
+
+// ends closes the screen of a team that has ended, unless the person types.
+func (p *program) ends() bool {
+	if !p.ended {
+		return false
+	}
+	if p.busy() && p.now.Sub(p.pressed) < attentive {
+		p.notice = notice{"The team has ended. The screen closes when you have finished here.", waits}
+		return false
+	}
+	return true
+}
