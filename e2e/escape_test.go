@@ -74,6 +74,7 @@ var outside = map[string][][]string{
 	"budget unlimited":    {{"budget", "demo", "--unlimited"}},
 	"watch":               {{"watch"}, {"watch", "demo"}},
 	"attach":              {{"attach", "demo", "y"}, {"attach", "other", "z"}},
+	"panes":               {{"panes", "demo"}, {"panes", "other", "--teammate-mode", "tmux"}, {"panes", "demo", "--close"}},
 	"handover":            {{"handover", "other", "z"}},
 	"interrupt":           {{"interrupt", "demo", "y"}, {"interrupt", "other", "z"}},
 	"reassign":            {{"reassign", "demo", "1", "y", "--force"}, {"reassign", "other", "1", "z"}},

@@ -3,12 +3,16 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"cadre/internal/sys/filelock"
 )
 
 // panes returns the panes of the team's members in the terminal, by member.
@@ -123,4 +127,57 @@ func TestPanes(t *testing.T) {
 	if completed != 8 {
 		t.Errorf("%d of 8 tasks are completed", completed)
 	}
+}
+
+// TestPanesOfABackgroundTeam shows the members of a team that a host in the background runs: those
+// that are there, one that joins, and one whose pane was closed. It closes all of them, and shows
+// them again when the team is resumed.
+func TestPanesOfABackgroundTeam(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "ann", "--wait")
+	out := w.cadre("panes", "demo")
+	w.refused(out, 2, "this terminal has no panes that cadre can open", "tmux new-session", "cadre attach demo NAME")
+	p := w.terminal("sh")
+	are := func(names ...string) {
+		t.Helper()
+		p.wait(fmt.Sprintf("these have panes: %q", names), func() bool {
+			return slices.Equal(slices.Sorted(maps.Keys(p.panes())), names)
+		})
+	}
+	p.enter(cadre + " panes demo")
+	p.shows("members are shown in windows of tmux that are called cadre demo")
+	are("ann")
+	w.must("spawn", "demo", "bob", "--wait")
+	are("ann", "bob")
+	p.wait("the roster says where bob is", func() bool {
+		data, _ := os.ReadFile(filepath.Join(w.root, "claude", "teams", "demo", "config.json"))
+		return strings.Contains(string(data), `"tmuxPaneId": "`+p.panes()["bob"]+`"`)
+	})
+	bob := p.panes()["bob"]
+	p.do("kill-pane", "-t", bob)
+	are("ann")
+	p.enter(cadre + " panes demo")
+	are("ann", "bob")
+	p.enter(cadre + " panes demo --close")
+	p.shows("2 panes closed; the members of team demo continue")
+	are()
+	p.wait("the process that kept the panes ends", func() bool {
+		lock, err := filelock.New(filepath.Join(w.home, "teams", "demo", "panes.lock"))
+		if err == nil {
+			lock.Unlock()
+		}
+		return err == nil
+	})
+	// A member that joins now gets no pane: the person closed them.
+	w.must("spawn", "demo", "cyd", "--wait")
+	are()
+	p.enter(cadre + " resume demo")
+	are("ann", "bob", "cyd")
+	w.must("abort", "demo", "--yes")
+	are()
+	p.enter("clear; " + cadre + " panes demo; echo status $?")
+	p.shows("team demo is aborted, and has no sessions to show")
+	p.shows("status 2")
 }

@@ -117,6 +117,7 @@ var withoutShape = map[string]string{
 	"host":            "it prints nothing",
 	"join":            "it shows an agent at work",
 	"mcp":             "it speaks MCP",
+	"panes":           "it opens panes of a terminal",
 	"observe":         "docs/observe.md",
 	"schema observe":  "it prints a JSON Schema",
 	"schema teamfile": "it prints a JSON Schema",

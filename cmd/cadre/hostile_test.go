@@ -106,6 +106,7 @@ var drives = map[string][]drive{
 	"permit list": {shows("evil"), shows("evil", "--json")},
 	"plan list":   {shows("evil"), shows("evil", "--json")},
 	"plan submit": {calls("evil", "{evil}", "--as", "bob"), shows("evil", "x", "--as", "{evil}")},
+	"panes":       {shows("{evil}"), calls("evil"), calls("evil", "--close"), shows("evil", "--teammate-mode", "{evil}")},
 	"permit":      {shows("evil", "{evil}"), calls("evil", "{permission}", "--deny", "--reason", "{evil}")},
 	"plan": {shows("evil", "{plan}"), shows("evil", "{plan}", "--json"), shows("evil", "{evil}"),
 		calls("evil", "{plan}", "--reject", "{evil}")},

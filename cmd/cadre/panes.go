@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
+	"cadre/internal/sys/filelock"
+	"cadre/internal/team"
 	"cadre/internal/ui/pane"
 	"cadre/internal/ui/presence"
 )
@@ -67,4 +70,97 @@ func (s *shownMembers) saw(ctx context.Context, of *engine.Team) {
 func (s *shownMembers) stop() {
 	s.shown.Stop()
 	s.looks.Close()
+}
+
+// paning has the flags of panes.
+type paning struct {
+	close bool
+	keep  bool // this process keeps them
+}
+
+func (a *app) panesCommand() *cobra.Command {
+	var how paning
+	c := a.looking(0, &cobra.Command{
+		Use: "panes [TEAM]", Short: "Show each member of a team in a pane",
+		Long: "Open a pane of your terminal, tmux or iTerm2, for each member of a team, whatever process runs the " +
+			"team. A process in the background opens a pane for each member that joins, until the team ends or you " +
+			"have closed all panes. Call it again to open panes that you closed. cadre run and cadre resume do the " +
+			"same for the teams that they run.",
+		Example: "  cadre panes my-team\n  cadre panes my-team --close",
+	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
+		of := d.Team()
+		choice, err := a.choosePanes(of.Dir)
+		if err != nil {
+			return err
+		}
+		switch {
+		case choice.Mode == pane.InProcess && a.panes == string(pane.InProcess):
+			return usage{errors.New("in-process means no panes. To watch a member, type: cadre attach " + d.Name + " NAME")}
+		case choice.Mode == pane.InProcess:
+			return usage{fmt.Errorf("this terminal has no panes that cadre can open. Start one that has, then try again: "+
+				"tmux new-session. To watch a member here, type: cadre attach %s NAME", d.Name)}
+		case how.close:
+			return a.closePanes(c.Context(), d, choice.Mode)
+		case of.Ended():
+			return team.Refuse(team.Finished, "team %s is %s, and has no sessions to show", of.Name, of.Status).
+				With(team.Hint{Action: team.ActShowReview, Team: d.Name})
+		case how.keep:
+			stays()
+			kept, err := a.engine().Open(c.Context(), of.ID)
+			if err != nil {
+				return err
+			}
+			defer kept.Close()
+			err = pane.KeepOpen(c.Context(), kept, a.home, choice.Mode, []string{self()}, a.note)
+			if errors.Is(err, filelock.ErrHeld) { // that process opens them
+				return nil
+			}
+			return err
+		}
+		at, err := pane.Start(c.Context(), d, a.home, choice.Mode, []string{self()})
+		if err != nil {
+			return err
+		}
+		return a.says(at)
+	})
+	a.paneFlag(c)
+	c.Flags().BoolVar(&how.close, "close", false, "close the panes of the team; its members continue")
+	c.Flags().BoolVar(&how.keep, "keep", false, "keep the panes in this process")
+	c.Flags().MarkHidden("keep")
+	return c
+}
+
+func (a *app) closePanes(ctx context.Context, of *engine.Team, mode pane.Mode) error {
+	if mode == pane.ITerm2 {
+		return usage{errors.New("iTerm2 does not tell which panes are a team's. Close them in iTerm2: Cmd-W")}
+	}
+	n, err := pane.Close(ctx, of, a.home, mode)
+	if err != nil {
+		return err
+	}
+	return a.says(fmt.Sprintf("%s closed; the members of team %s continue", plural(n, "pane"), of.Name))
+}
+
+// says prints what was done with panes. The command has no JSON: it shows something to a person.
+func (a *app) says(text string) error {
+	if a.json {
+		return nil
+	}
+	return said("%s", text)(a.out.Writer)
+}
+
+// panesBeside opens panes for a team whose sessions another process runs. It says so with a note, and
+// also why it cannot.
+func (a *app) panesBeside(ctx context.Context, of *engine.Team, choice pane.Choice) {
+	if choice.Note != "" {
+		a.note(choice.Note)
+	}
+	if choice.Mode == pane.InProcess || !a.who.IsUser() {
+		return
+	}
+	at, err := pane.Start(ctx, of, a.home, choice.Mode, []string{self()})
+	if err != nil {
+		at = "members are not shown in panes: " + err.Error()
+	}
+	a.note(at)
 }

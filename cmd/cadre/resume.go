@@ -137,9 +137,16 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if how.takeOver {
 		takeover = upkeep.TakeIt
 	}
+	choice, err := a.choosePanes(t.Dir)
+	if err != nil {
+		return err
+	}
 	continues, err := of.Continue(ctx, found, takeover)
 	if err != nil {
 		return ledError(err)
+	}
+	if continues == engine.Rehosted || continues == engine.LedByHand {
+		a.panesBeside(ctx, of, choice)
 	}
 	switch {
 	case continues == engine.Consolidates:

@@ -92,6 +92,7 @@ var commands = []entry{
 
 	{"permit", "lead", (*app).permitCommand}, {"plan", "lead", (*app).planCommand},
 	{"mode", "lead", (*app).modeCommand}, {"attach", "lead", (*app).attachCommand},
+	{"panes", "lead", (*app).panesCommand},
 	{"delegate", "lead", (*app).delegateCommand}, {"handover", "lead", (*app).handoverCommand},
 	{"interrupt", "lead", (*app).interruptCommand},
 	{"budget", "lead", (*app).budgetCommand}, {"reassign", "lead", (*app).reassignCommand},

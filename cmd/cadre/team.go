@@ -151,6 +151,13 @@ func (a *app) spawnCommand() *cobra.Command {
 			}
 			return a.print(m, said("%s joined team %s", m.Name, name))
 		})
+		if err == nil && body.Agent != team.External && a.engine().TeammateMode(t.Team().Dir) != "" {
+			choice, err := a.choosePanes(t.Team().Dir)
+			if err != nil {
+				return err
+			}
+			a.panesBeside(c.Context(), t, choice)
+		}
 		if err != nil || !waits {
 			return err
 		}

@@ -31,6 +31,7 @@ var (
 		"spawn":              "it starts a session",
 		"watch":              "what is typed on the screen is the user's word",
 		"attach":             "what is typed at a member's terminal is the user's word",
+		"panes":              "it opens panes in the terminal of the user",
 		"handover":           "it starts a session",
 		"interrupt":          may,
 		"run":                "it starts sessions and hooks with the user's rights",

@@ -81,6 +81,7 @@ var commands = []Row{
 		{"unlimited", User, "it says what may be spent"}}},
 	{Name: "watch", Rule: User, Because: "what is typed on the screen is the user's word"},
 	{Name: "attach", Rule: User, Because: "what is typed at a member's terminal is the user's word"},
+	{Name: "panes", Rule: User, Because: "it opens panes in the terminal of the user"},
 	{Name: "handover", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "interrupt", Rule: User, Because: "it ends a turn; a lead sends an urgent message"},
 	{Name: "reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task " +

@@ -39,19 +39,25 @@ type Options struct {
 	Command func(member string) []string
 	// Changed is called with the panes after they changed; nil for nothing.
 	Changed func(panes map[string]string)
+	// UntilClosed ends Keep when the person has closed all panes.
+	UntilClosed bool
 }
 
 // callTime bounds what is asked of a terminal program at once.
 const callTime = 10 * time.Second
 
 // Keep keeps a pane open for each member until ctx ends. The panes stay then: their viewers end with
-// their members. It returns an error if the terminal program cannot be used any more.
+// their members. It returns [ErrClosed] if the person closed all of them and Options.UntilClosed is
+// set, and another error if the terminal program cannot be used any more.
 func Keep(ctx context.Context, o Options) error {
 	k := keeper{Options: o, opened: map[string]bool{}, titles: map[string]Member{}}
 	for {
 		err := k.step(ctx)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if errors.Is(err, ErrClosed) {
+			return err
 		}
 		if err != nil {
 			return fmt.Errorf("panes: %w", err)
@@ -119,9 +125,13 @@ func (k *keeper) step(ctx context.Context) error {
 			return err
 		}
 	}
+	closed := k.UntilClosed && !changed && len(panes) == 0 && len(k.opened) > 0
 	if k.Changed != nil && (k.last == nil || !equal(k.last, panes)) {
 		k.Changed(panes)
 		k.last = panes
+	}
+	if closed {
+		return ErrClosed
 	}
 	return nil
 }
@@ -137,6 +147,9 @@ func equal(a, b map[string]string) bool {
 	}
 	return true
 }
+
+// ErrClosed reports that the person has closed all panes.
+var ErrClosed = errors.New("all panes were closed")
 
 // Gone reports whether the error of [Keep] says that the terminal program has ended.
 func Gone(err error) bool { return errors.Is(err, errGone) }

@@ -2,10 +2,16 @@ package pane
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
+	"time"
 
 	"cadre/internal/engine"
 	"cadre/internal/layout"
+	"cadre/internal/sys/filelock"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -29,7 +35,13 @@ func Show(ctx context.Context, e *engine.Engine, id string, mode Mode, viewer []
 			return
 		}
 		defer of.Close()
-		show(ctx, of, e.Home, mode, viewer, note)
+		k := kept{of: of, mode: mode, viewer: viewer, note: note, backend: backendOf(of, e.Home, mode)}
+		err = k.keep(ctx)
+		switch {
+		case errors.Is(err, filelock.ErrHeld): // by cadre panes, which shows them already
+		case err != nil:
+			note(err.Error() + "; the members continue, and cadre attach shows each")
+		}
 	}()
 	return s
 }
@@ -43,47 +55,144 @@ func (s *Shown) Stop() {
 	<-s.ended
 }
 
-func show(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, viewer []string, note func(string)) {
+// Start opens a pane for each member that has none, also where the person closed it, and starts a
+// process in the background that keeps the panes: viewer with "panes", see [KeepOpen]. It returns
+// what to tell the person.
+func Start(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, viewer []string) (string, error) {
+	t, n := of.Team(), 0
+	if mode == Tmux { // panes of iTerm2 are known only to the process that opened them
+		k := keeper{opened: map[string]bool{}, titles: map[string]Member{}, Options: Options{
+			Backend: backendOf(of, home, mode),
+			Members: func() (members []Member) {
+				of.View(func(s *team.State) { members = withSessions(s) })
+				return members
+			},
+			Command: func(member string) []string { return command(viewer, t.ID, member) },
+			Changed: func(panes map[string]string) { n = len(panes) }}}
+		if err := k.step(ctx); err != nil {
+			return "", err
+		}
+	}
+	log, err := regularfile.OpenFile(filepath.Join(of.Dir, "panes.log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer log.Close()
+	args := append(viewer[:len(viewer):len(viewer)], "panes", t.ID, "--keep", "--teammate-mode", string(mode))
+	if err := proc.Detach(args, os.Environ(), log); err != nil {
+		return "", err
+	}
+	at := where(mode, t.Name)
+	if mode == Tmux && n == 0 {
+		return "no member has a session yet; each gets a pane in " + at + " when it has one", nil
+	}
+	return "members are shown in " + at, nil
+}
+
+// Close closes the panes of the team, and returns how many there were.
+func Close(ctx context.Context, of *engine.Team, home layout.Home, mode Mode) (n int, err error) {
+	backend := backendOf(of, home, mode)
+	panes, err := backend.Panes(ctx)
+	for member := range panes {
+		if err == nil {
+			err = backend.Close(ctx, member)
+		}
+	}
+	return len(panes), err
+}
+
+// KeepOpen keeps a pane open for each member until the team ends, the person has closed all panes,
+// the terminal program ends, or ctx does. It returns [filelock.ErrHeld] if another process does that.
+func KeepOpen(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, viewer []string, note func(string)) error {
+	k := kept{of: of, mode: mode, viewer: viewer, note: note, backend: backendOf(of, home, mode), aside: true}
+	err := k.keep(ctx)
+	if errors.Is(err, ErrClosed) || Gone(err) {
+		return nil
+	}
+	return err
+}
+
+func backendOf(of *engine.Team, home layout.Home, mode Mode) Backend {
 	t := of.Team()
 	env := []string{"CADRE_HOME=" + home.Root, "CLAUDE_CONFIG_DIR=" + home.Claude}
-	var backend Backend
 	if mode == ITerm2 {
-		backend = NewITerm2(os.Getenv, env)
-	} else {
-		backend = NewTmux(os.Getenv, t.ID, t.Name, env)
+		return NewITerm2(os.Getenv, env)
 	}
-	said := false
+	return NewTmux(os.Getenv, t.ID, t.Name, env)
+}
+
+// command returns what a pane runs.
+func command(viewer []string, id, member string) []string {
+	return append(viewer[:len(viewer):len(viewer)], "attach", id, member, "--pane")
+}
+
+// closedPace is the time between two looks whether the person has closed all panes.
+const closedPace = 5 * time.Second
+
+// kept are the panes of a team that one process keeps.
+type kept struct {
+	of      *engine.Team
+	mode    Mode
+	viewer  []string
+	note    func(string)
+	backend Backend
+	aside   bool // the process does nothing else: it ends with the team, and with the last pane
+}
+
+func (k kept) keep(ctx context.Context) error {
+	lock, err := filelock.New(filepath.Join(k.of.Dir, "panes.lock"))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	of, t, said := k.of, k.of.Team(), false
 	record := func(panes map[string]string) {
 		if len(panes) > 0 && !said {
 			said = true
-			note(where(mode, t.Name))
+			k.note("members are shown in " + where(k.mode, t.Name))
 		}
-		if err := of.RecordPanes(ctx, string(mode), panes); err != nil {
-			note(err.Error())
+		if err := of.RecordPanes(ctx, string(k.mode), panes); err != nil && ctx.Err() == nil {
+			k.note(err.Error())
 		}
 	}
-	seq := int64(0)
-	err := Keep(ctx, Options{Backend: backend, Changed: record,
+	seq, over := int64(0), false
+	err = Keep(ctx, Options{Backend: k.backend, Changed: record, UntilClosed: k.aside,
 		Members: func() (members []Member) {
-			of.View(func(s *team.State) { seq, members = s.Seq(), withSessions(s) })
+			of.View(func(s *team.State) {
+				now := s.Team()
+				seq, members, over = s.Seq(), withSessions(s), now.Ended()
+			})
 			return members
 		},
-		Wait: func(ctx context.Context) error { return of.Wait(ctx, seq) },
-		Command: func(member string) []string {
-			return append(viewer[:len(viewer):len(viewer)], "attach", t.ID, member, "--pane")
-		}})
+		Wait: func(ctx context.Context) error {
+			if !k.aside {
+				return of.Wait(ctx, seq)
+			}
+			if over {
+				return context.Canceled
+			}
+			some, cancel := context.WithTimeout(ctx, closedPace)
+			defer cancel()
+			if err := of.Wait(some, seq); err != nil && some.Err() == nil {
+				return err
+			}
+			return ctx.Err()
+		},
+		Command: func(member string) []string { return command(k.viewer, t.ID, member) }})
 	if err != nil {
 		record(nil)
-		note(err.Error() + "; the members continue, and cadre attach shows each")
 	}
+	return err
 }
 
 // where says where the members of the team are shown.
 func where(mode Mode, name string) string {
 	if mode == ITerm2 {
-		return "members are shown in panes of iTerm2"
+		return "panes of iTerm2"
 	}
-	return "members are shown in windows of tmux that are called cadre " + name
+	return "windows of tmux that are called cadre " + name
 }
 
 // withSessions returns the members that have a session of ours.

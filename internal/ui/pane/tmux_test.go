@@ -80,13 +80,13 @@ func (r *roster) set(states ...string) {
 }
 
 // keep keeps the panes of the roster until end is called. failed gets the error of Keep.
-func (r *roster) keep(b Backend) (end func(), failed chan error) {
+func (r *roster) keep(b Backend, untilClosed ...bool) (end func(), failed chan error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	failed = make(chan error, 1)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		failed <- Keep(ctx, Options{Backend: b,
+		failed <- Keep(ctx, Options{Backend: b, UntilClosed: len(untilClosed) > 0,
 			Members: func() []Member {
 				r.mu.Lock()
 				defer r.mu.Unlock()
@@ -189,6 +189,32 @@ func (w *terminal) of(member string) string {
 	}
 	w.t.Fatalf("%s has no pane", member)
 	return ""
+}
+
+// TestUntilClosed checks that a process that only keeps panes ends when the person has closed all of
+// them, and not before.
+func TestUntilClosed(t *testing.T) {
+	w := newTerminal(t)
+	r := &roster{changed: make(chan struct{})}
+	r.set()
+	end, ended := r.keep(w.backend(), true)
+	defer end()
+	time.Sleep(200 * time.Millisecond) // nobody has a session yet
+	r.set("ann working", "bob idle")
+	w.want("ann working", "bob idle")
+	w.tmux("kill-pane", "-t", w.of("ann"))
+	time.Sleep(200 * time.Millisecond)
+	w.want("bob idle")
+	w.tmux("kill-pane", "-t", w.of("bob"))
+	select {
+	case err := <-ended:
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("Keep ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Keep does not end")
+	}
+	w.want()
 }
 
 // TestViewer checks that the command runs in the pane with its environment.
