@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -12,11 +13,15 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"cadre/internal/layout"
+	"cadre/internal/replica"
+	"cadre/internal/team"
 )
 
 // slowTerminal is a terminal that answers after a while, as over a slow line.
 type slowTerminal struct {
-	t            *testing.T
+	t            testing.TB
 	ours, theirs *os.File
 	noInput      bool // the program's standard input is no terminal
 
@@ -24,7 +29,7 @@ type slowTerminal struct {
 	out bytes.Buffer
 }
 
-func newSlowTerminal(t *testing.T, width, height uint16) *slowTerminal {
+func newSlowTerminal(t testing.TB, width, height uint16) *slowTerminal {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -192,4 +197,47 @@ func TestWatchSize(t *testing.T) {
 	eventually(t, "the terminal is restored", func() bool {
 		return bytes.Contains([]byte(p.written()), []byte("\x1b[?1049l"))
 	})
+}
+
+// BenchmarkIdleScreen runs cadre watch in a terminal for some seconds, on a team with 8 silent members.
+// It reports the processor time as a percentage of one core. It subtracts two runs of different length,
+// so that the start does not count.
+func BenchmarkIdleScreen(b *testing.B) {
+	used := func(stand time.Duration) time.Duration {
+		h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
+		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+			Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "idle", Dir: "/"}}}
+		for i := range 8 {
+			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+				Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.External}})
+		}
+		if err := h.Create("idle", commands); err != nil {
+			b.Fatal(err)
+		}
+		p := newSlowTerminal(b, 120, 40)
+		p.answers(0)
+		c := exec.Command(cadre, "watch", "idle")
+		c.Env = append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(),
+			"TERM=xterm-256color")
+		c.Stdin, c.Stdout, c.Stderr = p.theirs, p.theirs, p.theirs
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if err := c.Start(); err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(stand)
+		if _, err := p.ours.WriteString("q"); err != nil {
+			b.Fatal(err)
+		}
+		if err := c.Wait(); err != nil || !strings.Contains(p.written(), "MEMBER") {
+			b.Fatalf("the screen ended with %v:\n%s", err, p.written())
+		}
+		return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+	const brief, long = 4 * time.Second, 14 * time.Second
+	var share float64
+	for range b.N {
+		share += 100 * (used(long) - used(brief)).Seconds() / (long - brief).Seconds()
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(share/float64(b.N), "%-of-a-core")
 }

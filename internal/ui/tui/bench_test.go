@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 	"cadre/internal/ui/sessionview"
 )
 
-// long returns a team with about that many records.
+// long returns a team with about that many records, of which most report what was used.
 func long(b testing.TB, records int) *story {
 	s := newStory(b)
 	for i := 0; len(s.records) < 400; i++ { // through the core, so that the last ones are as in life
@@ -26,10 +27,16 @@ func long(b testing.TB, records int) *story {
 		id := fmt.Sprint(1000 + seq)
 		for _, e := range []team.Event{&team.TaskCreated{Task: team.Task{ID: id, Subject: "Old " + id,
 			Status: team.Pending}}, &team.TaskClaimed{Task: id, Member: "lukas", Fence: 1},
+			&team.MemberStatusChanged{Member: "ann", Status: team.Idle},
+			&team.UsageReported{Member: "ann", Usage: team.Usage{InputTokens: 900, CostMicroUSD: 40}},
+			&team.MemberStatusChanged{Member: "ann", Status: team.Active},
+			&team.UsageReported{Member: "lukas", Usage: team.Usage{OutputTokens: 80}},
 			&team.TaskCompleted{Task: id, By: "lukas"}} {
 			seq++
 			s.at += 10
-			s.state.Apply(&team.Record{Seq: seq, ID: fmt.Sprint("r", seq), At: s.at, Events: []team.Event{e}})
+			r := &team.Record{Seq: seq, ID: fmt.Sprint("r", seq), At: s.at, Events: []team.Event{e}}
+			s.state.Apply(r)
+			s.records = append(s.records, r)
 		}
 	}
 	return s
@@ -66,6 +73,51 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
+// BenchmarkTabs measures a key and its frame in each tab of a team, and in the session of a member, in
+// times of the same with a tenth of the history and a hundredth of the session.
+func BenchmarkTabs(b *testing.B) {
+	few, many := long(b, 10_000), long(b, 100_000)
+	open := func(s *story, lines int, keys ...string) *screen {
+		x := newScreen(s, 120, 40)
+		x.open(s)
+		if lines == 0 {
+			x.keys(keys...)
+			return x
+		}
+		x.view("ann")
+		streamed := sessionMsg{ref: "demo", member: "ann"}
+		for i := range lines {
+			streamed.lines = append(streamed.lines, sessionview.Line{At: s.at, Text: fmt.Sprint("│ line ", i,
+				strings.Repeat(" streamed words", i%12))})
+		}
+		x.send(streamed)
+		return x
+	}
+	frame := func(x *screen) float64 {
+		began := time.Now()
+		for i := range 20 {
+			x.Update(tea.KeyPressMsg([]tea.Key{{Code: tea.KeyPgUp}, {Code: tea.KeyPgDown}}[i%2]))
+			_ = x.View()
+		}
+		return float64(time.Since(began))
+	}
+	for i, name := range append(slices.Clone(tabs[:]), "session") {
+		b.Run(name, func(b *testing.B) {
+			short, whole := open(few, 0, fmt.Sprint(i+1)), open(many, 0, fmt.Sprint(i+1))
+			if name == "session" {
+				short, whole = open(few, 200), open(few, mostSession)
+			}
+			var ofShort, ofWhole float64
+			for b.Loop() {
+				ofShort += frame(short)
+				ofWhole += frame(whole)
+			}
+			b.ReportMetric(ofWhole/ofShort, "x-short")
+			b.ReportMetric(ofWhole/20/float64(b.N)/1000, "µs/frame")
+		})
+	}
+}
+
 // BenchmarkView measures what a change of the team costs: the copy of what is shown.
 func BenchmarkView(b *testing.B) {
 	for _, records := range []int{500, 100_000} {
@@ -76,6 +128,91 @@ func BenchmarkView(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestMemory: after 12 hours in which 8 members work and the session of one of them streams, the screen
+// takes hardly more memory than after one.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes a long history")
+	}
+	hours := memory(t, 12)
+	t.Logf("after each hour, in KB: %d", hours)
+	const records = 13_000 // in 11 hours; the team has 530 more tasks
+	if first, last := hours[0], hours[len(hours)-1]; last > first+records/4 {
+		t.Errorf("after 12 hours the heap has %d KB, and %d after the first one", last, first)
+	}
+}
+
+// BenchmarkMemory reports how much the heap grows from the first hour to the twelfth, and what share of
+// the heap the first hour has.
+func BenchmarkMemory(b *testing.B) {
+	var hours []uint64
+	for b.Loop() {
+		hours = memory(b, 12)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(hours[len(hours)-1]-hours[0])/1024, "MB-grown")
+	b.ReportMetric(float64(hours[0])/1024, "MB-first-hour")
+}
+
+// memory returns the KB in use after each hour of a team in which 8 members have a turn every two
+// minutes, and complete a task every ten. The session that is shown streams 10 lines a second.
+func memory(t testing.TB, hours int) (used []uint64) {
+	s := newStory(t)
+	host := team.Host("host-1")
+	var names []string
+	for i := range 8 {
+		names = append(names, fmt.Sprint("worker-", i))
+		s.do(team.User, &team.SpawnMember{Name: names[i], Agent: "claude"})
+		s.do(host, &team.AttachMember{Member: names[i]})
+		s.do(host, &team.ReportStarted{Member: names[i], Session: names[i]})
+	}
+	x := newScreen(s, 120, 40)
+	x.open(s)
+	x.view("worker-0")
+	s.records = nil
+	began, task := s.at, len(slices.Collect(s.state.Tasks()))
+	for minute := range 60 * hours {
+		s.at = began + team.Time(minute)*60_000
+		for i, name := range names {
+			if minute%2 != i%2 {
+				continue
+			}
+			s.do(host, &team.ReportStatus{Member: name, Status: team.Active})
+			if minute%10 == i%10 {
+				task++
+				s.do(team.User, &team.CreateTask{Subject: "Look at another module", Owner: name})
+				s.do(name, &team.ClaimTask{Task: fmt.Sprint(task)})
+				s.do(name, &team.CompleteTask{Task: fmt.Sprint(task), Fence: 1, Result: "It is done."})
+			}
+			s.do(host, &team.ReportUsage{Member: name, Usage: team.Usage{InputTokens: 9_000, OutputTokens: 400}})
+			s.do(host, &team.ReportStatus{Member: name, Status: team.Idle})
+			s.do("lead", &team.ReceiveMessages{})
+		}
+		msg := s.message()
+		msg.fresh = false
+		x.Update(msg)
+		x.Update(recordsMsg{ref: "demo", records: s.records, whole: true})
+		s.records = nil
+		streamed := sessionMsg{ref: "demo", member: "worker-0"}
+		for i := range 600 {
+			streamed.lines = append(streamed.lines, sessionview.Line{At: s.at, Text: fmt.Sprint("│ minute ", minute, " line ",
+				i, strings.Repeat(" streamed words", i%8))})
+		}
+		x.Update(streamed)
+		x.Update(clockMsg(s.at))
+		_ = x.View()
+		if minute%60 == 59 {
+			runtime.GC()
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			used = append(used, m.HeapAlloc>>10)
+		}
+	}
+	runtime.KeepAlive(x)
+	return used
 }
 
 // TestFrameTime: with 100,000 records and 8 members that stream, a key is on the screen in time, and
