@@ -100,6 +100,9 @@ func TestWatch(t *testing.T) {
 	p.keys("Enter")
 	p.shows("task 2: from the palette")
 	p.keys("C-l")
+	p.keys("Left")
+	p.keys("C-z") // there is no shell to return to
+	p.shows("No shell started cadre here")
 	p.keys("C-c")
 	if status := p.ended(); status != 0 {
 		t.Errorf("the screen ended with %d:\n%s", status, p.screen())

@@ -112,7 +112,7 @@ func commonKeys() []key {
 		{[]string{"?", "f1"}, everywhere, "help", "show all keys", nil, (*Model).help},
 		{[]string{"ctrl+l"}, everywhere | inLine, "", "draw the screen again", nil,
 			func(*Model) tea.Cmd { return tea.ClearScreen }},
-		{[]string{"ctrl+z"}, everywhere | inLine, "", "suspend cadre; fg continues it", nil,
+		{[]string{"ctrl+z"}, everywhere | inLine, "", "suspend cadre; fg continues it", (*Model).noShell,
 			func(*Model) tea.Cmd { return tea.Suspend }},
 		{[]string{"q", "ctrl+c"}, everywhere, "quit", "quit; teams continue (in cadre run, it asks)", nil,
 			(*Model).quits},
@@ -343,6 +343,13 @@ func (m *Model) noTeam() string {
 			return "No team passes the filter. / changes it."
 		}
 		return "There is no team to open."
+	}
+	return ""
+}
+
+func (m *Model) noShell() string {
+	if m.alone {
+		return "No shell started cadre here, so nothing could continue it."
 	}
 	return ""
 }

@@ -48,6 +48,7 @@ type Model struct {
 	out     outside
 	command func(team.Hint) string // the command line of a hint
 	hosted  string                 // the team that this process runs; "" for none
+	alone   bool                   // no shell could continue the process if it was suspended
 
 	width, height int
 	now           team.Time

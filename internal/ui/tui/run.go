@@ -6,6 +6,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"cadre/internal/engine"
@@ -68,6 +69,7 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, self: o.Self, teamVariable: o.TeamVariable,
 		env: o.Env, asks: o.Asks}
 	m := newModel(s, o.Command, o.Team, engine.Now())
+	m.alone = alone()
 	top := &program{Model: m, settled: !o.Sync, presence: o.Presence}
 	if h != nil {
 		m.hosted = h.Name
@@ -105,6 +107,13 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 		return Closed, context.Cause(ctx)
 	}
 	return top.leave, err
+}
+
+// alone reports whether the process runs in the first job of its session. Then no shell controls jobs
+// here. The kernel ignores a suspension, and this process would wait for its continuation for ever.
+func alone() bool {
+	session, err := unix.Getsid(0)
+	return err == nil && session == unix.Getpgrp()
 }
 
 // sized waits until the terminal has a size: some have none before a window is shown.
