@@ -355,3 +355,23 @@ func TestRunScreenLost(t *testing.T) {
 		eventually(t, "the team is free", func() bool { return w.cadre("resume", "demo").code == 0 })
 	}
 }
+
+// TestRunDetach: a run with --detach ends when the team has begun, and its team works on. What a run
+// refuses, it refuses before.
+func TestRunDetach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.screened()
+	w.write("mended", "")
+	w.refused(w.cadre("run", "nothing.yaml", "--detach"), 2, "nothing.yaml")
+	w.refused(w.cadre("run", "team.yaml", "--detach", "--json"), 2, "leave --json and --dry-run out")
+	out := w.must("run", "team.yaml", "--detach")
+	for _, want := range []string{"team demo begins", "continues in the background", "cadre watch demo"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it lacks %q:\n%s", want, out)
+		}
+	}
+	w.refused(w.cadre("run", "team.yaml", "--detach"), 1, "team demo is being run already")
+	w.write("go", "")
+	w.until("the team is complete", func(s *team.State) bool { return s.Team().Status == team.TeamComplete })
+}

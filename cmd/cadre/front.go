@@ -33,18 +33,23 @@ func (a *app) undrawable() string {
 	return ""
 }
 
-// inFront runs this command in a worker if it may open a screen, because a worker can continue in the
-// background. It returns true, and how the command ended, in the process in front of the worker. In the
-// worker, and where no screen can open, it returns false: the caller continues.
+// screenless reports whether the settings keep the screen closed.
+func (a *app) screenless() bool {
+	s, _, err := a.settings()
+	return err == nil && s.Screen == settings.NeverScreen
+}
+
+// inFront runs this command in a worker if it may open a screen or is to leave the terminal, because
+// a worker can continue in the background. In the process in front of the worker it returns true, and
+// how the command ended. In the worker, and where no screen can open, it returns false: the caller
+// continues.
 func (a *app) inFront() (bool, error) {
 	if a.worker = proc.OpenWorker(); a.worker != nil {
 		go a.worker.Signals(func(s os.Signal) { a.haste.asks <- request{s, true} })
 		return false, nil
 	}
-	if a.plain || a.json || a.undrawable() != "" || !inForeground(os.Stdin) { // the shell has the terminal
-		return false, nil
-	}
-	if s, _, err := a.settings(); err == nil && s.Screen == settings.NeverScreen {
+	drawn := !a.plain && !a.json && a.undrawable() == "" && inForeground(os.Stdin) && !a.screenless()
+	if !drawn && !a.leave {
 		return false, nil
 	}
 	was, _ := term.GetState(int(os.Stdin.Fd()))

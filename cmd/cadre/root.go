@@ -32,6 +32,7 @@ type app struct {
 	json  bool
 	panes string // the flag --teammate-mode
 	plain bool   // the flag --plain
+	leave bool   // the flag --detach
 	// worker is set where another process stands in front of this one, at the terminal on which the
 	// screen may open
 	worker *proc.Worker

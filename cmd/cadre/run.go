@@ -62,17 +62,22 @@ and commits the work: cadre consolidate TEAM. With --consolidate, or consolidate
 that itself.
 
 On a terminal the screen of cadre watch opens after two seconds. When you quit it, it asks whether the team stops or
-continues in the background. The last lines of the run stand in the terminal when the screen has closed. --plain
+continues in the background; --detach continues there at once. The last lines of the run stand in the terminal when the screen has closed. --plain
 prints lines and opens no screen; so do CI, TERM=dumb and "screen": "never" in settings.json in the folder of the teams.
 
 Each line begins with a mark: + a member joined, · a task was added, ▸ a task began, ✓ it is done, ✗ it failed, ↺ it
 returned to the queue, ✉ a message, ! something that you should look at.
 
-Exit status 0: every task is completed, and with --consolidate the work is committed. 1: not everything is done, for the
+Exit status 0: every task is completed, and with --consolidate the work is committed; or you let the team continue in
+the background. 1: not everything is done, for the
 reason that is printed; run it again. 2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
+			if r.app.leave && (r.json || r.dry) {
+				return usage{errors.New("--detach starts a team and prints no result; leave --json and --dry-run out. To " +
+					"read a team as JSON: cadre status TEAM --json")}
+			}
 			if !r.dry {
 				if stands, err := r.inFront(); stands {
 					return err
@@ -111,6 +116,7 @@ With --json every record is printed as it happens, one a line, and the result la
 	r.lead.flags(c)
 	r.paneFlag(c)
 	r.plainFlag(c)
+	f.BoolVar(&r.app.leave, "detach", false, "start the team, and continue it in the background")
 	return c
 }
 

@@ -57,12 +57,20 @@ func (s *runScreen) quiet() {
 	s.endsNotifies()
 }
 
-// begins opens the screen after a while, once, in the background.
+// begins opens the screen after a while, in a goroutine, or leaves the terminal at once where the person
+// asked for that. Later calls do nothing.
 func (s *runScreen) begins(ctx context.Context, t team.Team) {
 	if s.app.worker == nil || s.closed != nil {
 		return
 	}
 	s.closed = make(chan struct{})
+	if s.app.leave {
+		close(s.closed)
+		if err := s.background(ctx, t, s.app.callable(t)); err != nil {
+			s.progress.note(fmt.Sprintf("the team cannot continue in the background: %v", err))
+		}
+		return
+	}
 	go func() {
 		defer close(s.closed)
 		for wait := opensAfter; ; wait = time.Second {
@@ -119,14 +127,14 @@ func (s *runScreen) show(ctx context.Context, t team.Team) {
 	case tui.Stop:
 		a.haste.asks <- request{signal: os.Interrupt}
 	case tui.Background:
-		if err := s.leave(ctx, t, name); err != nil {
+		if err := s.background(ctx, t, name); err != nil {
 			s.progress.note(fmt.Sprintf("the team cannot continue in the background: %v", err))
 		}
 	}
 }
 
-// leave continues the run in the background. Its lines go to the log of the team's hosts.
-func (s *runScreen) leave(ctx context.Context, t team.Team, name string) error {
+// background continues the run in the background. Its lines go to the log of the team's hosts.
+func (s *runScreen) background(ctx context.Context, t team.Team, name string) error {
 	a := s.app
 	folder, err := a.home.Folder(t.ID)
 	if err != nil {
