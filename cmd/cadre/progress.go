@@ -34,8 +34,9 @@ type progress struct {
 	of     *engine.Team // the running team; nil before the first record
 	status string
 	hidden bool              // the screen has the terminal
-	kept   []func()          // the last lines that were not printed
-	unkept int               // how many lines before them were not
+	kept   []keptLine        // what was not printed: the last lines, and all notes
+	unkept int               // how many other lines were not
+	notes  chan string       // gets the notes while the screen has the terminal; nil for no screen
 	words  map[string]string // what each member said last, where all of it was shown
 	last   team.Time         // the latest time that was shown
 }
@@ -216,19 +217,51 @@ func (p *progress) repeats(e team.Event) bool {
 
 // note prints a message that is not a result.
 func (p *progress) note(text string) {
-	p.print(func() { p.app.note(text) })
-}
-
-// mostKept bounds how many lines are kept while the screen has the terminal.
-const mostKept = 12
-
-// print prints something beside the last line. While the screen has the terminal, it keeps it.
-func (p *progress) print(what func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.print(func() { p.app.note(text) }, true)
 	if p.hidden {
-		if p.kept = append(p.kept, what); len(p.kept) > mostKept {
-			p.kept = p.kept[1:]
+		select {
+		case p.notes <- text:
+		default: // it stands in the terminal afterwards
+		}
+	}
+}
+
+// beside prints a message that is not a result, with a function.
+func (p *progress) beside(what func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(what, true)
+}
+
+// These bound how many lines and notes are kept while the screen has the terminal.
+const mostKept, mostKeptNotes = 12, 100
+
+// keptLine is something that is printed when the screen has closed. Notes are in no history, so they
+// are kept before lines.
+type keptLine struct {
+	print func()
+	note  bool
+}
+
+// print prints something beside the last line. While the screen has the terminal, it keeps it. The
+// caller holds p.mu.
+func (p *progress) print(what func(), note bool) {
+	if p.hidden {
+		p.kept = append(p.kept, keptLine{what, note})
+		most, same := mostKept, 0
+		if note {
+			most = mostKeptNotes
+		}
+		for _, one := range p.kept {
+			if one.note == note {
+				same++
+			}
+		}
+		if same > most {
+			first := slices.IndexFunc(p.kept, func(one keptLine) bool { return one.note == note })
+			p.kept = slices.Delete(p.kept, first, first+1)
 			p.unkept++
 		}
 		return
@@ -264,7 +297,7 @@ func (p *progress) reveal(log string) {
 		p.app.out.Printf("%s\n", render.Faint.On(fmt.Sprintf("… %s before: %s", plural(p.unkept, "line"), log)))
 	}
 	for _, line := range p.kept {
-		line()
+		line.print()
 	}
 	p.kept, p.unkept = nil, 0
 	p.draw()
@@ -284,7 +317,9 @@ func (p *progress) leave() {
 
 // printf prints a line. The arguments may contain untrusted text.
 func (p *progress) printf(format string, args ...any) {
-	p.print(func() { p.app.out.Printf(format+"\n", args...) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(func() { p.app.out.Printf(format+"\n", args...) }, false)
 }
 
 // clear ends the progress.

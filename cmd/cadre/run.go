@@ -307,8 +307,8 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	screen := newRunScreen(a, p, asker)
 	shown := a.showMembers(choice, p.note)
 	o.Engine.Log, o.Said = p.note, p.said
-	o.Engine.Advise = func(n team.Note) { p.print(func() { a.advise(n) }) }
-	o.Engine.Warn = func(err error) { p.print(func() { a.fail(err) }) }
+	o.Engine.Advise = func(n team.Note) { p.beside(func() { a.advise(n) }) }
+	o.Engine.Warn = func(err error) { p.beside(func() { a.fail(err) }) }
 	o.Began = func(t team.Team, again bool) {
 		p.began(t, again)
 		screen.begins(ctx, t)

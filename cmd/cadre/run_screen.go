@@ -37,6 +37,7 @@ type runScreen struct {
 func newRunScreen(a *app, p *progress, q *asker) *runScreen {
 	if a.worker != nil {
 		q.terminal.Store(false) // the screen asks; keys would reach both
+		p.notes = make(chan string, 16)
 	}
 	return &runScreen{app: a, progress: p, asker: q, ended: make(chan struct{})}
 }
@@ -102,7 +103,7 @@ func (s *runScreen) show(ctx context.Context, t team.Team) {
 	a, name := s.app, s.app.callable(t)
 	o := a.screenOptions(t.ID)
 	o.Presence = &s.presence
-	how, err := tui.RunHosted(ctx, o, tui.Hosted{Name: name, Ended: s.ended, Opened: func() {
+	how, err := tui.RunHosted(ctx, o, tui.Hosted{Name: name, Ended: s.ended, Notes: s.progress.notes, Opened: func() {
 		s.progress.hide()
 		a.worker.Shows(true)
 		s.open.Store(true)

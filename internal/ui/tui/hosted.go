@@ -13,6 +13,7 @@ type Hosted struct {
 	Name   string          // what the person calls the team
 	Opened func()          // is called when the screen takes the terminal
 	Ended  <-chan struct{} // is closed when the process has run the team to its end
+	Notes  <-chan string   // what the process tells the person beside the history; nil for nothing
 }
 
 // Leave says why the screen of a [Hosted] team closed.
@@ -62,6 +63,25 @@ func (m *Model) interrupts(name string) bool {
 func (m *Model) busy() bool {
 	f := m.typed()
 	return m.ask != nil || m.overlay != nil || m.input != nil || f != nil && !f.empty()
+}
+
+// noteMsg is what the process tells the person.
+type noteMsg string
+
+// passOn sends what the process says to the program, until ctx ends.
+func (h *Hosted) passOn(ctx context.Context, send func(tea.Msg)) {
+	ended := h.Ended
+	for {
+		select {
+		case <-ended:
+			send(endedMsg{})
+			ended = nil
+		case text := <-h.Notes:
+			send(noteMsg(text))
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // endedMsg says that the process has run the team to its end.

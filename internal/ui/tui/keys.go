@@ -425,5 +425,10 @@ func (m *Model) applying() (keys []key) {
 			keys = append(keys, k)
 		}
 	}
+	if m.hosted != "" { // the person did not ask for this screen, and must see how to leave it
+		slices.SortStableFunc(keys, func(a, b key) int {
+			return cmp.Compare(slices.Index(b.names, "q"), slices.Index(a.names, "q"))
+		})
+	}
 	return keys
 }

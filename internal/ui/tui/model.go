@@ -214,6 +214,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.readTask()
 	case actedMsg:
 		m.acted(msg)
+	case noteMsg:
+		m.notice = notice{oneLine(string(msg)), waits}
 	case sessionMsg:
 		if msg.ref == m.ref && msg.member == m.member {
 			m.session.add(msg)

@@ -90,13 +90,7 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 		late.Stop()
 	})
 	if h != nil {
-		s.running.Go(func() {
-			select {
-			case <-h.Ended:
-				p.Send(endedMsg{})
-			case <-inner.Done():
-			}
-		})
+		s.running.Go(func() { h.passOn(inner, p.Send) })
 		h.Opened()
 	}
 	_, err := p.Run()

@@ -45,6 +45,11 @@ var views = []struct {
 		x.keys(":", "ls", "enter")
 	}},
 	{"asks", func(x *screen, s *story) { x.open(s); x.keys("shift+tab") }},
+	{"hosted", func(x *screen, s *story) {
+		x.open(s)
+		x.hosted = "demo"
+		x.send(noteMsg("no checkpoint\x1b[2J was made"))
+	}},
 	{"leaves", func(x *screen, s *story) { x.open(s); x.hosted = "demo"; x.keys("q") }},
 }
 
