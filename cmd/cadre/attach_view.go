@@ -232,15 +232,22 @@ func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, l
 	said := false
 	every := time.NewTicker(hostPace)
 	defer every.Stop()
+	if left { // its session may have ended, which its host learns in a moment
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	for {
 		socket, err := d.Terminal(member)
 		switch code := team.CodeOf(err); {
 		case err == nil && left: // the person left it
 			return nil
-		case err == nil:
-			show := `env -u TMUX -u TMUX_PANE tmux -S "$1" attach-session; shift; exec "$@"`
-			return proc.Become([]string{"sh", "-c", show, "sh", socket, self(), "attach", d.Team().ID, member, "--pane",
-				"--left"}, os.Environ())
+		case err == nil: // a server that has just started refuses to attach
+			show := `env -u TMUX -u TMUX_PANE tmux -S "$1" attach-session && left=--left || sleep 1; shift; exec "$@" $left`
+			return proc.Become([]string{"sh", "-c", show, "sh", socket, self(), "attach", d.Team().ID, member, "--pane"},
+				os.Environ())
 		case code != team.NotReady:
 			return err
 		}
