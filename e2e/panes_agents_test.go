@@ -53,7 +53,9 @@ func TestAgentsInPanes(t *testing.T) {
 	s.must("task", "add", "eight", "take your time", "--owner", "tom")
 	began("tom")
 	names = append(names, "tom")
-	p.story = func() string { return p.do("list-panes", "-a", "-F", "#{pane_id} #{pane_dead} #{@cadre-member} #{pane_current_command}") }
+	p.story = func() string {
+		return p.do("list-panes", "-a", "-F", "#{pane_id} #{pane_dead} #{@cadre-member} #{pane_current_command}")
+	}
 	p.wait("eight members have panes", func() bool { return len(p.panes()) == 8 })
 	p.story = s.model.Story
 	for name, pane := range p.panes() {
