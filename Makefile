@@ -70,10 +70,11 @@ rounds:
 # Ratios against baselines of the same run; docs/BENCHMARKS.md says what they must be.
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
-	$(GO) test -run '^$$' -bench . -benchtime 20x ./internal/journal/recorded ./internal/ui/timeline ./internal/ui/graph ./internal/ui/costs
+	$(GO) test -run '^$$' -bench . -benchtime 20x ./internal/journal/recorded ./internal/ui/timeline ./internal/ui/graph ./internal/ui/costs ./internal/ui/tui
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claude/teamfiles
 	$(GO) test -run '^$$' -bench . ./internal/observe/store ./internal/claude/sdkrelay
+	$(GO) test -run '^$$' -bench IdleScreen -benchtime 1x ./e2e
 	$(GO) test -run '^$$' -bench Ancestry ./internal/sys/proc
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/git/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/git/checkpoint
