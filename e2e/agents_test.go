@@ -122,7 +122,7 @@ func TestKilledAgents(t *testing.T) {
 			}
 			first := s.start("run", file)
 			began(1)
-			s.must("send", "killed", "--to", "ann", "--from", "eve", "the port is 4711")
+			s.must("send", "killed", "--to", "ann", "--as", "eve", "the port is 4711")
 			for _, pid := range s.agentPids(name) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}

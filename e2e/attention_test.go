@@ -191,10 +191,10 @@ func TestAttentionOfTheKilled(t *testing.T) {
 			t.Errorf("ls shows no zombie:\n%s", text)
 		}
 		w.must("spawn", "demo", "eve", "--agent", "external")
-		order(t, w.must("send", "demo", "--from", "eve", "--to", "ann", "are you there?"),
+		order(t, w.must("send", "demo", "--as", "eve", "--to", "ann", "are you there?"),
 			"is held: no session leads team demo", "cadre resume demo")
-		order(t, w.must("broadcast", "demo", "--from", "eve", "anybody?"), "is held")
-		if r := read[struct{ Held bool }](w, "send", "demo", "--from", "eve", "--to", "ann", "once more"); !r.Held {
+		order(t, w.must("broadcast", "demo", "--as", "eve", "anybody?"), "is held")
+		if r := read[struct{ Held bool }](w, "send", "demo", "--as", "eve", "--to", "ann", "once more"); !r.Held {
 			t.Error("the JSON does not mark the member as a zombie")
 		}
 		if text := w.must("send", "demo", "--to", "ann", "go on"); strings.Contains(text, "held") {
@@ -233,7 +233,7 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		}
 		order(t, w.must("status", "demo"), "demo is interrupted", "checks: slow not run; cadre consolidate runs them before the commit",
 			"next: cadre consolidate demo")
-		w.must("consolidate", "demo", "--roll-back")
+		w.must("consolidate", "demo", "--rollback")
 		if got := kinds(w.items("demo")); got != "" {
 			t.Errorf("after the rollback the items are %s", got)
 		}

@@ -95,7 +95,7 @@ func TestResumedWithItsMail(t *testing.T) {
 			first := s.start("run", file)
 			s.waitFor("the command runs", func() bool { return has(s.dir, "began") })
 			first.kill()
-			s.must("send", "resumed", "--to", "ann", "--from", "eve", "the port is 4711")
+			s.must("send", "resumed", "--to", "ann", "--as", "eve", "the port is 4711")
 			before := len(s.model.Requests())
 			if r := s.run(file); r.code != 0 {
 				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())

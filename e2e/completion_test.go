@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// bashCompletion lists the places of package bash-completion. The script for bash needs it.
+// bashCompletion lists the places of package bash-completion. The script for bash uses it if it is
+// loaded, and works without it.
 var bashCompletion = []string{"/usr/share/bash-completion/bash_completion",
 	"/opt/homebrew/etc/profile.d/bash_completion.sh", "/usr/local/etc/profile.d/bash_completion.sh"}
 
@@ -18,7 +19,8 @@ func TestCompletion(t *testing.T) {
 		command []string
 		setUp   []string
 	}{
-		"bash": {[]string{"bash", "--norc", "--noprofile", "-i"},
+		"bash": {[]string{"bash", "--norc", "--noprofile", "-i"}, []string{"source <(cadre completion bash)"}},
+		"bash with its package": {[]string{"bash", "--norc", "--noprofile", "-i"},
 			[]string{". COMPLETION", "source <(cadre completion bash)"}},
 		"zsh": {[]string{"zsh", "-f", "-i"}, []string{"autoload -U compinit; compinit -D -u",
 			"source <(cadre completion zsh)"}},
@@ -26,7 +28,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(shell); err != nil {
+			if _, err := exec.LookPath(c.command[0]); err != nil {
 				t.Skip(shell + " is not installed")
 			}
 			w := newWorld(t)
@@ -36,7 +38,7 @@ func TestCompletion(t *testing.T) {
 					library = path
 				}
 			}
-			if shell == "bash" && library == "" {
+			if shell == "bash with its package" && library == "" {
 				t.Skip("package bash-completion is not installed")
 			}
 			w.env = append(w.env, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"), "PS1=> ", "TERM=xterm-256color")
@@ -60,6 +62,7 @@ func TestCompletion(t *testing.T) {
 				{"cadre status qua", "cadre status quartz"},
 				{"cadre shutdown quartz ann", "cadre shutdown quartz annette"},
 				{"cadre inbox ann", "cadre inbox annette"}, // TEAM is left out
+				{"cadre send quartz --to=ann", "cadre send quartz --to=annette"},
 				{"cadre send quartz --to ann", "cadre send quartz --to annette"},
 				{"cadre mode quartz annette acc", "cadre mode quartz annette acceptEdits"},
 				{"cadre spawn quartz bob --agent gem", "cadre spawn quartz bob --agent gemini"},

@@ -140,7 +140,7 @@ func TestConsolidationIsTakenBack(t *testing.T) {
 	}
 	p.kill()
 	noneLeft(t, mark)
-	w.must("consolidate", "demo", "--roll-back")
+	w.must("consolidate", "demo", "--rollback")
 	if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files",
 		"--stage"); after != before {
 		t.Errorf("changed from\n%s\nto\n%s", before, after)

@@ -109,7 +109,7 @@ var strange = [][]string{
 	{"shutdown", "other", "z"},
 	{"mcp", "--team", "other"}, {"mcp", "--team", "third"}, {"mcp", "--team", "demo", "--as", "lead"},
 	{"inbox", "demo", "lead"}, {"inbox", "demo", "lead", "--peek"}, {"inbox", "demo", "y", "--again"},
-	{"send", "demo", "--from", "lead", "--to", "y", "push-it"}, {"broadcast", "demo", "--from", "y", "hello"},
+	{"send", "demo", "--as", "lead", "--to", "y", "push-it"}, {"broadcast", "demo", "--as", "y", "hello"},
 	{"task", "done", "demo", "2", "--as", "lead"}, {"task", "claim", "demo", "2", "--as", "y"},
 	{"task", "rm", "demo", "2", "--as", "@user"},
 	{"spawn", "demo", "eve"}, {"shutdown", "demo", "y"}, {"permit", "demo", "1"}, {"plan", "demo", "1", "--approve"},
@@ -142,7 +142,7 @@ func TestNoSessionGetsOut(t *testing.T) {
 	w.must("create", "demo", "--check", "true")
 	w.must("spawn", "demo", "x")
 	w.must("spawn", "demo", "y", "--agent", "external")
-	w.must("send", "demo", "--from", "y", "--to", "lead", "for the lead alone")
+	w.must("send", "demo", "--as", "y", "--to", "lead", "for the lead alone")
 	link, aliased := filepath.Join(w.root, "link"), filepath.Join(w.root, "aliased")
 	if err := errors.Join(os.Symlink(w.home, link), os.Mkdir(aliased, 0o700), os.Symlink(filepath.Join(w.home, "teams"),
 		filepath.Join(aliased, "teams"))); err != nil {

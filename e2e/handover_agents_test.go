@@ -33,7 +33,7 @@ func TestHandover(t *testing.T) {
 				name + "}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
 			p := s.start("run", file)
 			s.waitFor("it has begun", func() bool { return has(s.dir, "began") })
-			s.must("send", "astray", "--to", "ann", "--from", "eve", "the port has moved")
+			s.must("send", "astray", "--to", "ann", "--as", "eve", "the port has moved")
 			s.must("handover", "astray", "ann", "--reason", "it went astray")
 			if code := p.wait(); code != 0 {
 				t.Fatalf("exit status %d\n%s\n%s", code, p.said(), s.model.Story())
@@ -98,7 +98,7 @@ func TestPromptTooLong(t *testing.T) {
 				"}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
 			p := s.start("run", file)
 			s.waitFor("it has begun", func() bool { return has(s.dir, "began") })
-			s.must("send", "full", "--to", "ann", "--from", "eve", "the port has moved")
+			s.must("send", "full", "--to", "ann", "--as", "eve", "the port has moved")
 			full.Store(true)
 			s.write("go", "")
 			if code := p.wait(); code != 0 {

@@ -204,7 +204,7 @@ func TestKilledCommands(t *testing.T) {
 				c := exec.Command(cadre, "task", "add", "demo", what, "--as", member)
 				switch i % 3 {
 				case 1:
-					c = exec.Command(cadre, "send", "demo", "--from", member, "--to", "lead", what)
+					c = exec.Command(cadre, "send", "demo", "--as", member, "--to", "lead", what)
 				case 2:
 					what = "" // the task in the output says what was claimed
 					c = exec.Command(cadre, "task", "claim", "demo", "--next", "--as", member, "--json")

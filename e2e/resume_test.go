@@ -97,7 +97,7 @@ func TestResumeExamines(t *testing.T) {
 		w.must("spawn", "demo", name, "--agent", "external")
 	}
 	for i := range 12 {
-		w.must("send", "demo", "--from", "ann", "--to", "bob", fmt.Sprintf("words %d", i+1))
+		w.must("send", "demo", "--as", "ann", "--to", "bob", fmt.Sprintf("words %d", i+1))
 	}
 	w.must("task", "add", "demo", "first")
 	w.must("task", "add", "demo", "second")

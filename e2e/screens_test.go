@@ -34,7 +34,7 @@ cadre task done demo design --as ann --result "three layers"
 cadre task claim demo lexer --as ann
 cadre task claim demo broken --as ann
 cadre task fail demo broken --as ann --reason "the fixture is missing"
-cadre send demo --from ann --to lead --intent question "Which grammar is the new one, the draft of May or the one that was published in June?"
+cadre send demo --as ann --to lead --intent question "Which grammar is the new one, the draft of May or the one that was published in June?"
 cadre send demo --to ann "The one that was published in June."
 cadre plan submit demo --as bob "Read the old tests, list what they cover, then write one test for each rule of the grammar."
 cadre budget demo --tokens 2000000 --usd 25

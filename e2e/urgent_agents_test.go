@@ -52,7 +52,7 @@ func TestUrgentMail(t *testing.T) {
 				"}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
 			p := s.start("run", file)
 			s.waitFor("the build runs", func() bool { return has(s.dir, "building") })
-			s.must("send", "rush", "--to", "ann", "--from", "eve", "--priority", "urgent", "the door is open")
+			s.must("send", "rush", "--to", "ann", "--as", "eve", "--priority", "urgent", "the door is open")
 			s.write("go", "")
 			s.waitFor("the sleep has begun", func() bool { return has(s.dir, "sleeping") })
 			s.must("send", "rush", "--to", "ann", "--priority", "urgent", "drop everything")

@@ -101,7 +101,7 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 			t.Fatal(text)
 		}
 	}
-	send := func(team, text string) { t.Helper(); w.must("send", team, "--to", "lead", text, "--from", "ann") }
+	send := func(team, text string) { t.Helper(); w.must("send", team, "--to", "lead", text, "--as", "ann") }
 
 	send("elsewhere", "one")
 	for _, args := range [][]string{{"--team", "other"}, {"--as", "ann"}, {"--team", "bad name"}, {"--as", "../../x"}} {
@@ -166,7 +166,7 @@ func TestWakeOfANestedSession(t *testing.T) {
 		c.Dir, c.Env = w.dir, append(w.env, helperMode+"="+sessionHelper)
 		return finish(t, c)
 	}
-	w.must("send", "outer", "--to", "lead", "news", "--from", "ann")
+	w.must("send", "outer", "--to", "lead", "news", "--as", "ann")
 	server := cadre + " mcp --team inner"
 	for _, c := range [][2]string{{"", cadre + " wake"}, {"", cadre + " wake; exit $?"},
 		{"", cadre + " wake --team outer --as lead"}, {server, cadre + " wake --team outer"}} {
@@ -174,7 +174,7 @@ func TestWakeOfANestedSession(t *testing.T) {
 			t.Fatalf("%q: exit status %d: %s%s", c, r.code, r.out, r.err)
 		}
 	}
-	w.must("send", "inner", "--to", "lead", "news", "--from", "ann")
+	w.must("send", "inner", "--to", "lead", "news", "--as", "ann")
 	if r := nested(server, cadre+" wake; exit $?"); r.code != 2 {
 		t.Errorf("its own news: exit status %d: %s%s", r.code, r.out, r.err)
 	}

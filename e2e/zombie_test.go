@@ -181,7 +181,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 		w := newWorld(t)
 		w.shellTeamAt(time.Now().Add(time.Hour), 1, team.CreateTask{Run: "echo $CADRE_TASK_ID >>ran"})
 		for i := range 3 {
-			w.must("send", "demo", "--from", "lead", "--to", "s0", fmt.Sprintf("words %d", i+1))
+			w.must("send", "demo", "--as", "lead", "--to", "s0", fmt.Sprintf("words %d", i+1))
 		}
 		order(t, w.must("resume", "demo"), "! clock skew: the team was created", "in the future", "order is by seq",
 			"words 1", "words 2", "words 3", "continues")
@@ -211,7 +211,7 @@ func TestPartition(t *testing.T) {
 	t.Cleanup(back)
 	w.start("host", "demo")
 	w.must("spawn", "demo", "s1")
-	w.must("send", "demo", "--from", "lead", "--to", "s0", "what is your status?")
+	w.must("send", "demo", "--as", "lead", "--to", "s0", "what is your status?")
 	var note string
 	w.until("the lead is told that it is not delivered", func(s *team.State) bool {
 		for _, m := range s.Inbox("lead") {
@@ -347,7 +347,7 @@ func TestZombie(t *testing.T) {
 			}
 			order(t, first.Edits, "README.md", "+more", "work.txt", "+half of it")
 			s.waitFor("it is saved again", func() bool { now, _ := s.saved("ann"); return now.At > first.At })
-			s.must("send", "demo", "--from", "eve", "--to", "ann", "the port is 4711")
+			s.must("send", "demo", "--as", "eve", "--to", "ann", "the port is 4711")
 			order(t, s.must("probe", "demo"), "ann", "online", "zombie", "saved work waits",
 				"1 held until there is a lead")
 			if status := s.gitSays("status", "--porcelain"); !strings.Contains(status, "?? work.txt") ||
@@ -506,7 +506,7 @@ func TestLateMessage(t *testing.T) {
 					_ := task(r)
 				return id == "1"
 			})
-			s.must("send", "demo", "--from", "eve", "--to", "ann", "the port is 4711")
+			s.must("send", "demo", "--as", "eve", "--to", "ann", "the port is 4711")
 			late := func() { // the lead knows
 				t.Helper()
 				s.until("the message is late", func(st *team.State) bool {

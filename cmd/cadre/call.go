@@ -142,10 +142,8 @@ func actsAs(c *cobra.Command) {
 
 // named returns the member that the flags of the command name, and the flag; "" for none.
 func named(c *cobra.Command) (flag, member string) {
-	for _, name := range []string{"as", "from"} {
-		if f := c.Flags().Lookup(name); f != nil && f.Changed {
-			return name, f.Value.String()
-		}
+	if f := c.Flags().Lookup("as"); f != nil && f.Changed {
+		return "as", f.Value.String()
 	}
 	return "", ""
 }

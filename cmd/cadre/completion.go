@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	_ "embed"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -39,7 +42,7 @@ var newNames = []string{"create", "init", "spawn", "join"}
 // flagWords maps the flags of all commands that have a choice of values to their completions.
 var flagWords = sync.OnceValue(func() map[string]offer {
 	return map[string]offer{
-		"as": (*app).offerMembers, "from": (*app).offerMembers, "to": (*app).offerMembers, "owner": (*app).offerMembers,
+		"as": (*app).offerMembers, "to": (*app).offerMembers, "owner": (*app).offerMembers,
 		"member": (*app).offerMembers, "team": (*app).offerTeams, "blocked-by": (*app).offerTasks, "agent": offerAgents,
 		"permission-mode": fixed(team.PermissionModes...), "policy": fixed(team.PermissionPolicies...),
 		"isolation": fixed(team.Worktree), "in": fixed("merged"), "template": offerTemplates,
@@ -72,6 +75,33 @@ func (a *app) completes(c *cobra.Command) {
 	}
 	if c.Flags().Lookup("dir") != nil {
 		c.MarkFlagDirname("dir")
+	}
+}
+
+// withoutPackage has the functions of the package bash-completion that the script for bash calls.
+//
+//go:embed completion.bash
+var withoutPackage string
+
+// completesInBash lets the script that "completion bash" prints work without the package
+// bash-completion. Cobra's own script prints errors of bash there.
+func completesInBash(root *cobra.Command) {
+	c, _, err := root.Find([]string{"completion", "bash"})
+	if err != nil || c.Name() != "bash" {
+		return
+	}
+	before, after, _ := strings.Cut(c.Long, "\nThis script depends on")
+	_, after, _ = strings.Cut(after, "package manager.\n")
+	c.Long = before + after
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var script bytes.Buffer
+		plain, _ := c.Flags().GetBool("no-descriptions")
+		if err := root.GenBashCompletionV2(&script, !plain); err != nil {
+			return err
+		}
+		_, err := io.WriteString(c.OutOrStdout(), strings.NewReplacer("_filedir", "__cadre_filedir",
+			`_get_comp_words_by_ref "$@" cur prev words cword`, "__cadre_words").Replace(script.String())+withoutPackage)
+		return err
 	}
 }
 

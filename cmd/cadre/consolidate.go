@@ -52,7 +52,7 @@ committed, with the work of members in worktrees but without ignored files (node
 committed the team's work yourself, complete the team with: --no-commit --complete
 
 If a check fails, nothing is committed: HEAD, the work tree and the branches are unchanged, the team continues, and
-its lead gets the output of the check. After a kill, the same command continues where it stopped. --roll-back abandons
+its lead gets the output of the check. After a kill, the same command continues where it stopped. --rollback abandons
 an unfinished consolidation. It also lets a team continue that winds down (cadre shutdown --graceful).
 
 Exit status 0: the team is complete. 1: not now: a member works, a check failed, a file is in the way. 2: it will not
@@ -65,7 +65,7 @@ work.`,
 		}
 		if rollBack {
 			if o.Restart {
-				return usage{fmt.Errorf("--roll-back only abandons the unfinished consolidation; leave out the " +
+				return usage{fmt.Errorf("--rollback only abandons the unfinished consolidation; leave out the " +
 					"other flags")}
 			}
 			return a.rollBack(c.Context(), name, o)
@@ -103,8 +103,9 @@ work.`,
 	c.Flags().BoolVar(&o.Clean, "clean", false, "run the checks in a clean checkout of what is to be committed")
 	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, "+
 		"and run the checks again")
-	c.Flags().BoolVar(&rollBack, "roll-back", false, "abandon an unfinished consolidation, or let a team "+
+	c.Flags().BoolVar(&rollBack, "rollback", false, "abandon an unfinished consolidation, or let a team "+
 		"continue that winds down: nothing is committed, and the team continues")
+	a.renamed(c, "roll-back", "rollback")
 	actsAs(c)
 	return c
 }
@@ -226,7 +227,7 @@ func (a *app) list(changes []string) {
 func (a *app) winding(t team.Team) {
 	if t.Status == team.TeamConsolidating {
 		a.note(fmt.Sprintf("team %s winds down, and no new work starts; to let it continue: cadre "+
-			"consolidate %s --roll-back", t.Name, t.Name))
+			"consolidate %s --rollback", t.Name, t.Name))
 	}
 }
 

@@ -100,7 +100,7 @@ git commit -q -m "Begin"`,
 			"cadre consolidate demo --clean":              {before: "echo 'echo x >lexer.c' | demo"},
 			"cadre consolidate demo --with-check-changes": {before: "echo 'echo x >grammar.c' | demo"},
 			"cadre consolidate demo --no-commit":          {before: "echo 'echo x >tokens.c' | demo"},
-			"cadre consolidate demo --roll-back": {before: "echo 'echo x >tree.c' | demo; cadre shutdown " +
+			"cadre consolidate demo --rollback": {before: "echo 'echo x >tree.c' | demo; cadre shutdown " +
 				"demo --graceful"},
 		},
 	},

@@ -40,7 +40,7 @@ type jsonCall struct {
 var jsonCalls = []jsonCall{
 	{line: "cadre version --json"},
 	{line: "cadre create demo --goal 'Port the parser' --check 'lint: make lint' --allow 'Bash(go test:*)' --fact " +
-		"make=Makefile --meta release=1.4 --json"},
+		"make=Makefile --metadata release=1.4 --json"},
 	{line: "cadre spawn demo bob --agent external --role reviewer --plan-approval --json"},
 	{line: "cadre task add demo 'Write the tests' --run 'echo x >tests.c' --owner ann --priority high " +
 		"--description 'All of them' --metadata '{\"ticket\": 7}' --json",
@@ -53,7 +53,7 @@ var jsonCalls = []jsonCall{
 cadre delegate demo off
 until cadre task show demo 1 --json | grep '"commit"'; do sleep 0.1; done
 cadre task add demo "Review them" --blocked-by 1`},
-	{line: "cadre send demo --to bob 'The port is 4711.' --meta port=4711 --json"},
+	{line: "cadre send demo --to bob 'The port is 4711.' --metadata port=4711 --json"},
 	{line: "cadre inbox demo bob --json"},
 	{line: "cadre broadcast demo 'Lunch.' --json"},
 	{line: "cadre task done demo 2 --as bob --result 'They are good.' --json", before: `

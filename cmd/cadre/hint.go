@@ -59,7 +59,7 @@ func command(h team.Hint) step {
 	case team.ActConsolidate, team.ActFinish:
 		return line("consolidate", h.Team)
 	case team.ActRollBack:
-		return line("consolidate", h.Team, "--roll-back")
+		return line("consolidate", h.Team, "--rollback")
 	case team.ActSkipCommit:
 		return line("consolidate", h.Team, "--no-commit", "--complete")
 	case team.ActGoWithout:

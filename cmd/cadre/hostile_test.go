@@ -59,7 +59,7 @@ var drives = map[string][]drive{
 	"completion powershell": {calls()},
 	"completion zsh":        {calls()},
 	"consolidate": {shows("ending"), shows("passing"), shows("passing", "--json"), shows("evil"),
-		shows("ending", "--no-commit"), calls("ending", "--roll-back")},
+		shows("ending", "--no-commit"), calls("ending", "--rollback")},
 	"create": {shows("new", "--goal", "{evil}", "--fact", "{evil}={evil}"),
 		shows("new", "--check", "{evil}", "--json"), shows("new", "--liveness", "{evil}=1s")},
 	"delegate": {shows("evil", "{evil}"), calls("evil", "on")},

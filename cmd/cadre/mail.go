@@ -110,17 +110,20 @@ func (a *app) sendCommand() *cobra.Command {
 		}
 		return a.act(c, name, &body, a.sent(body.To))
 	})
-	c.Flags().String("from", "", "the sender; you by default")
 	c.Flags().StringVar(&body.To, "to", "", "the recipient; * for everybody else")
-	mailFlags(c, &body.Intent, &body.Priority, &meta)
+	a.mailFlags(c, &body.Intent, &body.Priority, &meta)
 	return c
 }
 
-func mailFlags(c *cobra.Command, intent, priority *string, meta *[]string) {
-	metaFlag(c, meta, "what to keep with the message")
+// mailFlags adds the flags of every message.
+func (a *app) mailFlags(c *cobra.Command, intent, priority *string, meta *[]string) {
+	actsAs(c)
+	a.renamed(c, "from", "as")
+	metadataFlag(c, meta, "what to keep with the message")
+	a.renamed(c, "meta", "metadata")
 	c.Flags().StringVar(intent, "intent", "", "info, question, challenge or resolution")
 	c.Flags().StringVar(priority, "priority", "normal", "normal or urgent; an urgent message of yours "+
-		"interrupts the member, one with --from only carries a mark")
+		"interrupts the member, one with --as only carries a mark")
 }
 
 func (a *app) broadcastCommand() *cobra.Command {
@@ -139,8 +142,7 @@ func (a *app) broadcastCommand() *cobra.Command {
 		}
 		return a.broadcast(c, name, &body)
 	})
-	c.Flags().String("from", "", "the sender; you by default")
-	mailFlags(c, &body.Intent, &body.Priority, &meta)
+	a.mailFlags(c, &body.Intent, &body.Priority, &meta)
 	return c
 }
 

@@ -3,36 +3,49 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// metaFlag adds --meta, which may be repeated.
-func metaFlag(c *cobra.Command, meta *[]string, what string) {
-	c.Flags().StringArrayVar(meta, "meta", nil, what+", as KEY=VALUE; a VALUE that is JSON is kept as it is, and any "+
-		"other as text; may be repeated")
+// metadataFlag adds --metadata, which may be repeated.
+func metadataFlag(c *cobra.Command, words *[]string, what string) {
+	c.Flags().StringArrayVar(words, "metadata", nil, what+", as KEY=VALUE or as a JSON object; a VALUE that is JSON is "+
+		"kept as it is, and any other as text; may be repeated")
 }
 
-// metadataOf parses the values of --meta.
+// metadataOf parses the values of --metadata. Of two values for a key the later one counts.
 func metadataOf(words []string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	for _, word := range words {
-		key, value, found := strings.Cut(word, "=")
-		if !found || key == "" {
-			return nil, usage{fmt.Errorf("--meta takes KEY=VALUE, such as ticket=7, not %q", word)}
+		if word == "" {
+			continue
 		}
-		raw := json.RawMessage(value)
-		if !json.Valid(raw) {
-			var err error
-			if raw, err = json.Marshal(value); err != nil {
-				return nil, err
+		one := map[string]json.RawMessage{}
+		if strings.HasPrefix(strings.TrimSpace(word), "{") {
+			if err := json.Unmarshal([]byte(word), &one); err != nil {
+				return nil, usage{fmt.Errorf("--metadata %s is not a JSON object: %w", word, err)}
 			}
+		} else {
+			key, value, found := strings.Cut(word, "=")
+			if !found || key == "" {
+				return nil, usage{fmt.Errorf("--metadata takes KEY=VALUE, such as ticket=7, or a JSON object, not %q", word)}
+			}
+			raw := json.RawMessage(value)
+			if !json.Valid(raw) {
+				var err error
+				if raw, err = json.Marshal(value); err != nil {
+					return nil, err
+				}
+			}
+			one[key] = raw
 		}
 		if all == nil {
-			all = map[string]json.RawMessage{}
+			all = one
+			continue
 		}
-		all[key] = raw
+		maps.Copy(all, one)
 	}
 	return all, nil
 }

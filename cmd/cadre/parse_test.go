@@ -109,10 +109,52 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%q is parsed as %q", text, got)
 		}
 	}
-	for text, mistake := range map[string]string{"": "", `{"a": 1, "b": null}`: "", `[1]`: "not a JSON object",
-		`{`: "not a JSON object", `"x"`: "not a JSON object"} {
-		_, err := metadata(text)
+	for text, mistake := range map[string]string{"": "", `{"a": 1, "b": null}`: "", "a=1": "", "a={": "",
+		`[1]`: "takes KEY=VALUE", `{`: "not a JSON object", `"x"`: "takes KEY=VALUE", "=1": "takes KEY=VALUE"} {
+		_, err := metadataOf([]string{text})
 		says(t, text, err, mistake)
+	}
+}
+
+// TestFormerFlags checks that flags work under their former names, which help no longer shows, and
+// that a note on standard error has the new name.
+func TestFormerFlags(t *testing.T) {
+	root := t.TempDir()
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
+		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
+	do := func(args ...string) printed {
+		t.Helper()
+		r := call{args: args, dir: root, env: env}.run(t)
+		if r.code != done {
+			t.Fatalf("%q: status %d: %s", args, r.code, r.err)
+		}
+		return r
+	}
+	do("create", "demo", "--metadata", "kept=yes", "--metadata", `{"ticket": 7}`)
+	do("spawn", "demo", "ann", "--agent", "external")
+	for _, one := range []struct {
+		args            []string
+		now, has, hides string
+	}{
+		{[]string{"create", "former", "--meta", "a=1", "--meta", "b=2"}, "--metadata", `"metadata":{"a":1,"b":2}`, "--meta "},
+		{[]string{"send", "demo", "--to", "lead", "--from", "ann", "hello"}, "--as", `"from":"ann"`, "--from"},
+		{[]string{"send", "demo", "--to", "lead", "--meta", "a=1", "hello"}, "--metadata", `"metadata":{"a":1}`, "--meta "},
+		{[]string{"broadcast", "demo", "--from=lead", "hello"}, "--as", `"from":"lead"`, "--from"},
+		{[]string{"shutdown", "demo", "--graceful"}, "", "", "--roll-back"},
+		{[]string{"consolidate", "demo", "--roll-back"}, "--rollback", `"status":"active"`, "--roll-back"},
+	} {
+		r := do(append(one.args, "--json")...)
+		out := strings.Join(strings.Fields(string(r.out)), "")
+		if !strings.Contains(out, one.has) || one.now != "" && !strings.Contains(string(r.err), "is called "+one.now+" now") {
+			t.Errorf("%q: %s%s", one.args, r.out, r.err)
+		}
+		if help := do(one.args[0], "--help"); strings.Contains(string(help.out), one.hides) {
+			t.Errorf("the help of %s shows %s", one.args[0], one.hides)
+		}
+	}
+	if out := do("status", "demo", "--json").out; !strings.Contains(string(out), `"kept"`) ||
+		!strings.Contains(string(out), `"ticket"`) {
+		t.Errorf("the metadata is not kept: %s", out)
 	}
 }
 

@@ -214,7 +214,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 	case team.TeamConsolidating:
 		if !t.Consolidation.Open() {
 			line(false, "it winds down, and starts nothing new. To check and commit its work: cadre consolidate %s. To "+
-				"continue it: cadre consolidate %s --roll-back", name, name)
+				"continue it: cadre consolidate %s --rollback", name, name)
 		} else {
 			line(false, "it is being consolidated. Wait for the end, or finish it: cadre consolidate %s", name)
 			for _, what := range reached(t) {

@@ -173,6 +173,10 @@ func (a *app) root(args []string) *cobra.Command {
 		c.GroupID = one.group
 		root.AddCommand(c)
 	}
+	if slices.Contains(args, "completion") {
+		root.InitDefaultCompletionCmd(args...)
+		completesInBash(root)
+	}
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		for _, c := range root.Commands() {
 			a.completes(c)

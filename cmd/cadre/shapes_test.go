@@ -57,7 +57,7 @@ func prints() map[string][]printedForm {
 		"budget":     {listOf[limit]("")},
 		"checkpoint": {one[checkpointed]("")},
 		"cleanup":    {one[removedTeam]("")},
-		"consolidate": {one[sealedTeam](""), one[consolidate.Trial]("--no-commit"), one[team.Team]("--roll-back"),
+		"consolidate": {one[sealedTeam](""), one[consolidate.Trial]("--no-commit"), one[team.Team]("--rollback"),
 			{"--push", aLine, []reflect.Type{reflect.TypeFor[sealedTeam](), reflect.TypeFor[pushed]()}}},
 		"create":        {inTeam},
 		"delegate":      {one[delegated]("")},

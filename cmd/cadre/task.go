@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -66,7 +65,8 @@ func list(text string) []string {
 
 func (a *app) taskAdd() *cobra.Command {
 	var body team.CreateTask
-	var before, meta string
+	var before string
+	var meta []string
 	var timeout time.Duration
 	var file string
 	c := a.saying(&cobra.Command{
@@ -78,7 +78,7 @@ func (a *app) taskAdd() *cobra.Command {
 			"  cadre task add my-team --file tasks.yaml",
 	}, func(c *cobra.Command, name, subject string) (err error) {
 		body.Subject, body.BlockedBy, body.Timeout = subject, list(before), timeout
-		if body.Metadata, err = metadata(meta); err != nil {
+		if body.Metadata, err = metadataOf(meta); err != nil {
 			return err
 		}
 		return a.act(c, name, &body, func(of *engine.Team, r *team.Record) error {
@@ -102,7 +102,7 @@ func (a *app) taskAdd() *cobra.Command {
 	f.StringVar(&body.Run, "run", "", "command that a shell teammate runs for it")
 	f.StringVar(&body.In, "in", "", "merged: the command runs in a worktree in which the work of all members is merged")
 	f.StringVar(&body.Dir, "dir", "", "directory in which the command runs, below the one that its member works in")
-	f.StringArrayVar(&body.Env, "env", nil, "NAME=VALUE, added to the environment of the command; can be repeated")
+	f.StringArrayVar(&body.Env, "env", nil, "NAME=VALUE, added to the environment of the command; may be repeated")
 	f.StringVar(&before, "blocked-by", "", "the tasks that it depends on, separated by commas")
 	f.StringVar(&body.Priority, "priority", team.DefaultPriority, strings.Join(team.Priorities, ", "))
 	f.StringVar(&body.Description, "description", "", "what to do")
@@ -111,7 +111,7 @@ func (a *app) taskAdd() *cobra.Command {
 	f.StringVar(&body.Role, "role", "", "only members of this role take it")
 	f.DurationVar(&timeout, "timeout", 0, "of its command")
 	f.Int64Var(&body.Retries, "retries", 0, "how often it is retried after a failure")
-	f.StringVar(&meta, "metadata", "", "a JSON object of anything")
+	metadataFlag(c, &meta, "what to keep with the task")
 	f.StringVar(&body.When, "when", "", "always: it also runs if a task that it depends on has failed")
 	actsAs(c)
 	one := c.RunE
@@ -166,16 +166,6 @@ func (a *app) addTasks(c *cobra.Command, name, file string) error {
 func awaits(task, owner, team string) string {
 	return fmt.Sprintf("nobody on the team is named %s: task %s waits until you spawn that member with: cadre "+
 		"spawn %s %s", owner, task, team, owner)
-}
-
-func metadata(text string) (m map[string]json.RawMessage, err error) {
-	if text == "" {
-		return nil, nil
-	}
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		return nil, usage{fmt.Errorf("--metadata is not a JSON object: %w", err)}
-	}
-	return m, nil
 }
 
 func (a *app) taskList() *cobra.Command {
@@ -334,7 +324,8 @@ func describe(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 }
 
 func (a *app) taskUpdate() *cobra.Command {
-	var subject, description, activeForm, owner, priority, run, meta string
+	var subject, description, activeForm, owner, priority, run string
+	var meta []string
 	var addBlockedBy, removeBlockedBy, addBlocks, removeBlocks string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "update [TEAM] ID", Short: "Change a task",
@@ -353,7 +344,7 @@ func (a *app) taskUpdate() *cobra.Command {
 				*to.field = to.value
 			}
 		}
-		if body.Metadata, err = metadata(meta); err != nil {
+		if body.Metadata, err = metadataOf(meta); err != nil {
 			return err
 		}
 		return a.act(c, name, &body, func(of *engine.Team, _ *team.Record) error {
@@ -372,7 +363,7 @@ func (a *app) taskUpdate() *cobra.Command {
 	f.StringVar(&owner, "owner", "", "new owner")
 	f.StringVar(&priority, "priority", "", strings.Join(team.Priorities, ", "))
 	f.StringVar(&run, "run", "", "new command; it starts with all its retries")
-	f.StringVar(&meta, "metadata", "", "a JSON object; null deletes a key")
+	metadataFlag(c, &meta, "what to keep with the task; null deletes a key")
 	f.StringVar(&addBlockedBy, "add-blocked-by", "", "tasks that it depends on from now on")
 	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "tasks that it no longer depends on")
 	f.StringVar(&addBlocks, "add-blocks", "", "tasks that depend on it from now on")

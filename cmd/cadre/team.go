@@ -65,7 +65,8 @@ func (a *app) createCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
 	c.Flags().StringVar(&body.Goal, "goal", "", "what the team is for")
-	metaFlag(c, &meta, "what to keep with the team")
+	metadataFlag(c, &meta, "what to keep with the team")
+	a.renamed(c, "meta", "metadata")
 	c.Flags().StringVar(&body.Lead, "lead", team.DefaultLead, "name of the lead")
 	mode.flags(c, team.PermissionModes[0])
 	c.Flags().BoolVar(&body.Delegate, "delegate", false, "the lead may only coordinate")
@@ -125,7 +126,7 @@ func (a *app) spawnCommand() *cobra.Command {
 		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the " +
 			"background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can " +
 			"go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no " +
-			"session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt " +
+			"session: a person or a program acts as it, with --as NAME, or through cadre mcp\n\nIt " +
 			"starts with the lead's permission mode, or with --permission-mode; cadre mode changes it. A role that " +
 			"names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not " +
 			"installed, or not logged in, is not added. With --wait the command ends when its session " +
@@ -171,7 +172,7 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Model, "model", "", "the model; by default the agent's own choice")
 	c.Flags().StringVar(&body.Program, "command", "", "the executable, instead of the agent's own")
 	c.Flags().StringArrayVar(&body.Args, "arg", nil, "added to the agent's arguments; may be repeated")
-	c.Flags().StringArrayVar(&body.Env, "env", nil, "NAME=value, added to the agent's environment; may be repeated")
+	c.Flags().StringArrayVar(&body.Env, "env", nil, "NAME=VALUE, added to the agent's environment; may be repeated")
 	c.Flags().StringVar(&body.Isolation, "isolation", "", "worktree: a git worktree and a branch of its own")
 	c.Flags().StringVar(&body.Role, "role", "", "its role; tasks can be restricted to a role")
 	c.Flags().StringVar(&body.Prompt, "prompt", "", "prompt of its first session")
