@@ -28,14 +28,18 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 	if err != nil {
 		return false, err
 	}
-	if len(found.theirs) > 0 {
-		w.Advise(team.Note{Text: fmt.Sprintf("the checks ran with your changes of %s, which are not committed",
-			names(found.theirs)), Hints: []team.Hint{w.hint(team.ActCheckClean)}})
+	again, err = w.judge(c, found)
+	if len(found.theirs) > 0 && !again {
+		note := team.Note{Text: fmt.Sprintf("the checks ran with your changes of %s, which are not committed",
+			names(found.theirs))}
+		if err != nil { // otherwise the team is complete after this, and takes no other options
+			note.Hints = []team.Hint{w.hint(team.ActCheckClean)}
+		}
+		w.Advise(note)
 	}
-	if again, err = w.judge(c, found); again {
+	if again {
 		err = w.restage(ctx, c, at, found.all())
 	} else if left := found.leftOut(c); err == nil && len(left) > 0 {
-		// no hint: the team is complete after this, and takes no other options
 		w.Advise(team.Note{Text: fmt.Sprintf("the checks left %s, which is not committed; commit it yourself, or let "+
 			"git ignore it", names(left))})
 	}

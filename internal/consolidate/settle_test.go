@@ -143,16 +143,16 @@ func TestChecksAndThePerson(t *testing.T) {
 		t.Skip("it runs git many times; not with -short")
 	}
 	t.Parallel()
-	for _, touched := range []bool{false, true} {
+	for _, touched := range []string{"", "a.txt", "b.txt"} {
 		l := newLab(t)
 		l.write("a.txt", "the person's\n")
 		command := "true"
-		if touched {
-			command = "echo more >> a.txt"
+		if touched != "" {
+			command = "echo more >> " + touched
 		}
 		l.found(team.Check{Name: "test", Command: command})
 		l.write("new.txt", "the team's\n")
-		if touched {
+		if touched == "a.txt" {
 			l.refused("the checks changed a.txt")
 			continue
 		}
@@ -164,12 +164,16 @@ func TestChecksAndThePerson(t *testing.T) {
 				said = append(said, string(hint.Action))
 			}
 		}
-		if _, err := Run(l.ctx, o); err != nil {
+		_, err := Run(l.ctx, o)
+		if failed := touched != ""; failed == (err == nil) || failed && !strings.Contains(err.Error(), "the checks changed b.txt") {
 			t.Fatal(err)
 		}
-		l.want(l.committed(), "A:new.txt")
+		if err == nil {
+			l.want(l.committed(), "A:new.txt")
+		}
+		// a team that is complete takes no other options
 		if all := strings.Join(said, "\n"); !strings.Contains(all, "your changes of a.txt") ||
-			!strings.Contains(all, string(team.ActCheckClean)) {
+			strings.Contains(all, string(team.ActCheckClean)) != (err != nil) {
 			t.Errorf("it said %q", all)
 		}
 	}
