@@ -20,6 +20,8 @@ const (
 	hostLog = "host.log"
 	// hostTime bounds the wait for a background host to take a member.
 	hostTime = 10 * time.Second
+	// hostLook is how often that wait checks whether a host runs at all.
+	hostLook = 100 * time.Millisecond
 )
 
 // HostLog opens the log of background hosts in a team's folder. The caller must close it.
@@ -72,33 +74,59 @@ func (t *Team) Hosted() bool { return host.Hosted(t.Hosts()) }
 
 // Ensure does the same as [Team.EnsureHost].
 func (l *Launch) Ensure(ctx context.Context, members ...string) error {
-	if !host.Hosted(l.team.Hosts()) {
-		// The host runs as the user, even if a session of ours asked for it.
-		args := l.team.engine.HostCommand(l.team.ref())
-		if err := proc.Detach(args, access.Unnamed(os.Environ()), l.log); err != nil {
-			return err
-		}
-	}
+	started := false
 	for _, member := range members {
-		if err := l.team.awaitHost(ctx, member); err != nil {
+		if err := l.await(ctx, member, &started); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// awaitHost waits until a running host has the member's lease, or the member has ended.
-func (t *Team) awaitHost(ctx context.Context, member string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, hostTime, fmt.Errorf("no host took %s within %s; what it said is in %s",
-		member, hostTime, filepath.Join(t.Dir, hostLog)))
+// start starts the host. It runs as the user, even if a session of ours asked for it.
+func (l *Launch) start() error {
+	return proc.Detach(l.team.engine.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
+}
+
+// await waits until a running host has the member's lease, or the member has ended. If no host runs
+// it starts one, unless one was started. It keeps looking, because a host that is about to end takes
+// nobody any more.
+func (l *Launch) await(ctx context.Context, member string, started *bool) error {
+	t := l.team
+	return t.awaitHost(ctx, fmt.Errorf("no host took %s within %s; what it said is in %s", member, hostTime,
+		filepath.Join(t.Dir, hostLog)), func() (bool, error) {
+		m, _ := t.member(member)
+		switch {
+		case !m.Status.Running() || t.leased(m):
+			return true, nil
+		case !*started && !host.Hosted(t.Hosts()):
+			*started = true
+			return false, l.start()
+		}
+		return false, nil
+	})
+}
+
+// awaitHost calls done at each change of the team, and at least each [hostLook], until it returns
+// true or an error, or for [hostTime]. Then it returns late.
+func (t *Team) awaitHost(ctx context.Context, late error, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, hostTime, late)
 	defer cancel()
 	for {
-		m, seq := t.member(member)
-		if !m.Status.Running() || t.leased(m) {
-			return nil
+		var seq int64
+		t.View(func(s *team.State) { seq = s.Seq() })
+		if is, err := done(); is || err != nil {
+			return err
 		}
-		if err := t.Wait(ctx, seq); err != nil {
+		look, stop := context.WithTimeout(ctx, hostLook)
+		err := t.Wait(look, seq)
+		again := look.Err() != nil
+		stop()
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if err != nil && !again {
+			return err
 		}
 	}
 }

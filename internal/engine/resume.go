@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"cadre/internal/consolidate"
@@ -102,6 +104,9 @@ func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 // Otherwise it returns the action by which a person continues the team. Both are zero if a process
 // runs the team already, or nothing is left to run.
 func (t *Team) Rehost(ctx context.Context) (started bool, next team.Hint, err error) {
+	if err := t.awaitEnding(ctx); err != nil {
+		return false, next, err
+	}
 	outside, err := inspect.Look(ctx, t.Replica, t.Dir, time.Now())
 	if err != nil {
 		return false, next, err
@@ -119,6 +124,29 @@ func (t *Team) Rehost(ctx context.Context) (started bool, next team.Hint, err er
 		return false, team.Hint{Action: team.ActResume, Team: t.Name}, nil
 	}
 	return true, next, t.rehost(ctx)
+}
+
+// awaitEnding waits until a host has a session of the team, or no host runs. A host whose sessions
+// have ended may be about to end itself, and takes nobody any more. A host that stays without taking
+// anybody is waited for as long as for a new one.
+func (t *Team) awaitEnding(ctx context.Context) error {
+	if !t.OnDisk() {
+		return nil
+	}
+	late := errors.New("a host runs, and takes nobody")
+	err := t.awaitHost(ctx, late, func() (bool, error) {
+		idle := false
+		t.View(func(s *team.State) {
+			idle = s.Paused() && s.Team().Exhausted == "" && slices.ContainsFunc(s.Members(), func(m team.Member) bool {
+				return m.Status.Running() && m.Agent != team.External && m.Exhausted == ""
+			})
+		})
+		return !idle || !host.Hosted(t.Hosts()), nil
+	})
+	if errors.Is(err, late) {
+		return nil
+	}
+	return err
 }
 
 // byHand reports whether the user or their program leads the team by commands, and not a run or an

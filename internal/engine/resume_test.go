@@ -25,6 +25,50 @@ func (l *lab) resume(of *engine.Team, how upkeep.Takeover) (engine.Continuation,
 	return of.Continue(within(l.t), found, how)
 }
 
+// TestHostThatIsAboutToEnd: a host that runs and takes nobody any more is replaced when it has
+// ended, whether a member needs a session or a budget was raised.
+func TestHostThatIsAboutToEnd(t *testing.T) {
+	t.Parallel()
+	for name, need := range map[string]func(*engine.Team) error{
+		"a session": func(of *engine.Team) error { return of.EnsureHost(within(t), "ann") },
+		"a budget": func(of *engine.Team) error {
+			started, _, err := of.Rehost(within(t))
+			if err == nil && !started {
+				err = errors.New("no host was started")
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.create(ann)
+			of := l.open()
+			ending, err := host.Enroll(of.Hosts(), "ending")
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := make(chan error, 1)
+			go func() { result <- need(of) }()
+			select {
+			case err := <-result:
+				t.Fatalf("it did not wait for the end of the host: %v", err)
+			case <-time.After(300 * time.Millisecond):
+			}
+			if err := ending.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+			until(t, of, func(s *team.State) bool { m, _ := s.Member("ann"); return m.Host != "" })
+			l.do(of, team.User, &team.RequestShutdown{Member: "ann"})
+			until(t, of, func(s *team.State) bool { m, _ := s.Member("ann"); return !m.Status.Running() })
+			eventually(t, "the host ends", func() bool { return !host.Hosted(of.Hosts()) })
+		})
+	}
+}
+
 // TestContinueByHand: a team that a person leads by commands is theirs again, and its sessions run
 // in the background.
 func TestContinueByHand(t *testing.T) {
