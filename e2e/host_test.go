@@ -254,8 +254,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestHookThatNeverAgrees checks that a hook that always refuses is not asked without end, and that
-// the lead is told.
+// TestHookThatNeverAgrees checks that a hook that rejects the result of a command fails the attempt:
+// the command runs again as often as its task has retries, and the lead is told what the hook said.
 func TestHookThatNeverAgrees(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -268,11 +268,11 @@ func TestHookThatNeverAgrees(t *testing.T) {
 			`{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "echo not good enough >&2; exit 2"}]}]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.shellTeam(1, team.CreateTask{Run: `echo "try with: $(echo $CADRE_FEEDBACK)" >>tries`})
+	w.shellTeam(1, team.CreateTask{Run: `echo "try with: $(echo $CADRE_FEEDBACK)" >>tries`, Retries: 2})
 	w.start("host", "demo")
 	w.until("the lead was told", func(s *team.State) bool {
 		for _, m := range s.Inbox("lead") {
-			if m.Type == team.TypeSystem && strings.Contains(m.Body, "10 times in a row") &&
+			if m.Type == team.TypeSystem && strings.Contains(m.Body, "out of retries after failure 3") &&
 				strings.Contains(m.Body, "not good enough") {
 				return true
 			}
@@ -287,10 +287,10 @@ func TestHookThatNeverAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(tries), "try with"); n != team.MaxStrikes {
+	if n := strings.Count(string(tries), "try with"); n != 3 {
 		t.Errorf("the command ran %d times", n)
 	}
-	if n := strings.Count(string(tries), "hook feedback"); n != team.MaxStrikes-1 {
+	if n := strings.Count(string(tries), "hook feedback"); n != 2 {
 		t.Errorf("%d of the attempts got the hook's feedback", n)
 	}
 }

@@ -4,7 +4,7 @@
 // # States
 //
 //	looking ──has or claimed a task──▶ running ──exit──▶ completing ──accepted──▶ looking
-//	looking ──no task──▶ waiting ──Wake, Deliver──▶ looking         completing ──a hook rejected──▶ running, with its feedback
+//	looking ──no task──▶ waiting ──Wake, Deliver──▶ looking         completing ──a hook rejected──▶ the task fails
 //	asked to shut down: it finishes the running command, agrees, and waits to be stopped
 //
 // # A command
@@ -17,7 +17,7 @@
 //	                 <id in the team file, else its id>.md
 //	CADRE_FAILED_TASKS  the names of the failed tasks that this one waited for, directly or through
 //	                 other tasks, separated by commas
-//	CADRE_FEEDBACK   the feedback of a hook that rejected the last attempt, if one did
+//	CADRE_FEEDBACK   the feedback of a hook that rejected the last attempt of this session, if one did
 //
 // Exit status 0 completes the task. Its result is what the command printed, standard output and
 // error together; of a long output, the beginning and the end. Any other status fails the task,
@@ -65,7 +65,7 @@ func (a Agent) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.
 	ctx, cancel := context.WithCancel(context.Background())
 	hurry, hurryUp := context.WithCancel(context.Background())
 	s := &session{agent: a, spec: spec, team: its, cancel: cancel, hurry: hurry, hurryUp: hurryUp,
-		tried: map[string]int64{}, updates: make(chan agent.Update, 16), given: make(chan string, 16),
+		tried: map[string]int64{}, rejected: map[string]string{}, updates: make(chan agent.Update, 16), given: make(chan string, 16),
 		wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.work(ctx)
 	return s, nil
@@ -86,10 +86,12 @@ type session struct {
 	hurry   context.Context // done when a command that is to end has had its time
 	hurryUp context.CancelFunc
 	tried   map[string]int64 // the claims that were worked on, by task; owned by the goroutine work
-	updates chan agent.Update
-	given   chan string   // ids of prompts to acknowledge
-	wake    chan struct{} // holds one wake-up
-	done    chan struct{}
+	// the feedback of the hook that rejected the last attempt, by task; owned by the goroutine work
+	rejected map[string]string
+	updates  chan agent.Update
+	given    chan string   // ids of prompts to acknowledge
+	wake     chan struct{} // holds one wake-up
+	done     chan struct{}
 
 	mu        sync.Mutex
 	shutdown  string                  // request to agree to
@@ -276,68 +278,38 @@ func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	return nil, nil
 }
 
-// attempt runs the task's command and reports its outcome. An error ends the session.
+// attempt runs the task's command and reports its outcome. An error ends the session. A hook that
+// rejects the result fails the task: a command does not read feedback as an agent does, so only the
+// task's own retries say whether it runs again.
 func (s *session) attempt(ctx context.Context, task team.Task) error {
-	feedback := ""
-	for {
-		began := time.Now()
-		output, failure, err := s.run(ctx, task, feedback)
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		took := time.Since(began).Round(time.Millisecond)
-		if failure != "" {
-			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure,
-				Result: output},
-				fmt.Sprintf("Task %s failed after %s: %s", titled(task), took, failure))
-		}
+	began := time.Now()
+	output, failure, err := s.run(ctx, task, s.rejected[task.ID])
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	took := time.Since(began).Round(time.Millisecond)
+	delete(s.rejected, task.ID)
+	if failure == "" {
 		_, err = s.team.Do(ctx, &team.CompleteTask{Task: task.ID, Fence: task.Fence, Result: output})
 		switch code := team.CodeOf(err); {
 		case err == nil:
 			return s.report(ctx, fmt.Sprintf("Task %s is done after %s.", titled(task), took))
-		case code == team.Rejected && !final(err):
-			feedback = err.Error()
-			pause(ctx, err)
-		case code == team.Rejected || code == team.NotReady || code == team.TooLarge:
-			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: err.Error(),
-				Result: output}, "")
+		case code == team.Rejected:
+			failure = err.Error()
+			s.rejected[task.ID] = failure
+		case code == team.NotReady || code == team.TooLarge:
+			failure = err.Error()
 		default:
 			return s.lost(ctx, task, err)
 		}
 	}
-}
-
-// rejection is a hook's refusal, as a replica returns it.
-type rejection interface {
-	error
-	Final() bool
-	Pause() time.Duration
-}
-
-// final reports whether another attempt would be a loop: a hook that rejected too often is left to
-// the lead.
-func final(err error) bool {
-	r, ok := errors.AsType[rejection](err)
-	return ok && r.Final()
-}
-
-// pause waits before a command that a hook rejected runs again. A command does the same the second
-// time, so an immediate retry would only load the machine.
-func pause(ctx context.Context, err error) {
-	if r, ok := errors.AsType[rejection](err); ok {
-		select {
-		case <-time.After(r.Pause()):
-		case <-ctx.Done():
-		}
-	}
+	return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure, Result: output},
+		fmt.Sprintf("Task %s failed after %s: %s", titled(task), took, failure))
 }
 
 func (s *session) settle(ctx context.Context, task team.Task, body team.Body, report string) error {
 	if _, err := s.team.Do(ctx, body); err != nil {
 		return s.lost(ctx, task, err)
-	}
-	if report == "" {
-		return nil
 	}
 	return s.report(ctx, report)
 }
