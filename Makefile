@@ -85,5 +85,13 @@ BD ?= $(CURDIR)/bin/bd
 bench-peers: $(BD)
 	cd bench && BD=$(BD) CGO_ENABLED=1 $(GO) test -timeout 30m -run '^$$' -bench Peers .
 
+# Built in its own module, with its own checksums: go install would ask for the list of its versions too, which some proxies refuse.
+BEADS = github.com/steveyegge/beads@v1.0.5
 $(CURDIR)/bin/bd:
-	GOBIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) install github.com/steveyegge/beads/cmd/bd@v1.0.5
+	@said=$$($(GO) mod download -json $(BEADS)); dir=$$(printf '%s\n' "$$said" | sed -n 's/^.*"Dir": "\(.*\)".*$$/\1/p'); \
+	if [ -z "$$dir" ]; then \
+		printf '%s\n' "$$said" | sed -n 's/^.*"Error": "\(.*\)".*$$/\1/p'; \
+		echo "$(BEADS) cannot be downloaded, for that reason. Build it elsewhere, and run: make bench-peers BD=/path/to/bd"; \
+		exit 1; \
+	fi; \
+	cd "$$dir" && CGO_ENABLED=1 $(GO) build -mod=readonly -o $@ ./cmd/bd
