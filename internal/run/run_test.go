@@ -299,7 +299,7 @@ func TestHooks(t *testing.T) {
 	options := o.options(`
 name: demo
 members: [{name: ann, agent: shell}]
-tasks: [{id: a, run: echo try >>tries}]
+tasks: [{id: a, run: echo try >>tries, retries: 2}]
 hooks:
   TaskCompleted: [{hooks: [{type: command, command: 'test "$(wc -l <tries)" -ge 3 || { echo try again >&2; exit 2; }'}]}]
 `)
