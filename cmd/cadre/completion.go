@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	_ "embed"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -99,8 +98,9 @@ func completesInBash(root *cobra.Command) {
 		if err := root.GenBashCompletionV2(&script, !plain); err != nil {
 			return err
 		}
-		_, err := io.WriteString(c.OutOrStdout(), strings.NewReplacer("_filedir", "__cadre_filedir",
-			`_get_comp_words_by_ref "$@" cur prev words cword`, "__cadre_words").Replace(script.String())+withoutPackage)
+		text := strings.NewReplacer("_filedir", "__cadre_filedir", `_get_comp_words_by_ref "$@" cur prev words cword`,
+			"__cadre_words").Replace(script.String())
+		_, err := c.OutOrStdout().Write([]byte(text + withoutPackage))
 		return err
 	}
 }
