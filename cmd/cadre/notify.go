@@ -55,7 +55,7 @@ Exit status 0: shown; with --test, every notification was sent. 1: one was not. 
 					return usage{errors.New("there is nothing to notify by; set notify in " + settings.File(a.home.Root))}
 				}
 				stays()
-				return a.notifyUntil(c.Context(), terminal, a.note, nil)
+				return a.notifyUntil(c.Context(), terminal, a.note)
 			}
 			return a.showChannels(c.Context(), s.Notify, terminal, test)
 		},
@@ -132,9 +132,8 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 }
 
 // notifies notifies the person while a long command works, as the settings say. The caller calls
-// end when the command is done; what is due then is still sent. sees reports whether the person looks
-// at what a fact is about in a way that other processes do not know of; nil for never.
-func (a *app) notifies(ctx context.Context, note func(string), sees func(notify.Fact) bool) (end func()) {
+// end when the command is done; what is due then is still sent.
+func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
 	if !a.who.IsUser() {
 		return func() {}
 	}
@@ -144,7 +143,7 @@ func (a *app) notifies(ctx context.Context, note func(string), sees func(notify.
 		defer close(ended)
 		terminal := notify.OpenTerminal()
 		defer terminal.Close()
-		if err := a.notifyUntil(ctx, terminal, note, sees); err != nil {
+		if err := a.notifyUntil(ctx, terminal, note); err != nil {
 			note("Nobody is notified: " + err.Error())
 		}
 	}()
@@ -159,8 +158,7 @@ const (
 )
 
 // notifyUntil notifies the person until ctx ends, by the settings as they are at each moment.
-func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal, note func(string),
-	sees func(notify.Fact) bool) error {
+func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal, note func(string)) error {
 	for first := true; first || ctx.Err() == nil; first = false { // also where the command has ended already
 		s, written, err := a.settings()
 		if err != nil {
@@ -171,7 +169,7 @@ func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal, note f
 		channels := notify.Channels(s.Notify, terminal)
 		if len(channels) == 0 {
 			<-during.Done()
-		} else if err := a.notifyBy(during, channels, written, note, sees); err != nil {
+		} else if err := a.notifyBy(during, channels, written, note); err != nil {
 			changed(nil)
 			return err
 		}
@@ -202,14 +200,13 @@ func (a *app) settingsChange(ctx context.Context, written time.Time, changed con
 }
 
 // notifyBy notifies the person through the channels until ctx ends.
-func (a *app) notifyBy(ctx context.Context, channels []notify.Channel, written time.Time, note func(string),
-	sees func(notify.Fact) bool) error {
+func (a *app) notifyBy(ctx context.Context, channels []notify.Channel, written time.Time, note func(string)) error {
 	follow := a.engine().Attention("")
 	follow.Pace, follow.Log = notifyPace, note
 	return notify.Run(ctx, notify.Options{Folder: filepath.Join(a.home.Root, "notified"), Written: written,
 		Channels: channels, Follow: follow,
 		Do: func(h team.Hint) string { return command(h).line }, Log: note,
 		Sees: func(f notify.Fact) bool {
-			return sees != nil && sees(f) || presence.Sees(ctx, a.home.Root, now(), f.Team, f.TeamID, f.Member)
+			return presence.Sees(ctx, a.home.Root, now(), f.Team, f.TeamID, f.Member)
 		}})
 }

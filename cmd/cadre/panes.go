@@ -12,7 +12,6 @@ import (
 	"cadre/internal/sys/filelock"
 	"cadre/internal/team"
 	"cadre/internal/ui/pane"
-	"cadre/internal/ui/presence"
 )
 
 // paneFlag adds the flag that says where members are shown.
@@ -44,7 +43,6 @@ type shownMembers struct {
 	choice pane.Choice
 	note   func(string)
 	shown  *pane.Shown
-	looks  *presence.Viewer // nil before the first record
 }
 
 // showMembers prepares the panes.
@@ -57,19 +55,9 @@ func (a *app) showMembers(choice pane.Choice, note func(string)) *shownMembers {
 
 // saw is called after each record, from one goroutine.
 func (s *shownMembers) saw(ctx context.Context, of *engine.Team) {
-	if s.looks == nil && s.app.out.terminal() {
-		s.looks = presence.Open(s.app.home.Root, os.Getenv)
-		s.looks.Show(presence.View{Team: of.Team().ID})
-	}
 	if s.choice.Mode != pane.InProcess && s.shown == nil {
 		s.shown = pane.Show(ctx, s.app.engine(), of.Team().ID, s.choice.Mode, []string{self()}, s.note)
 	}
-}
-
-// stop ends what saw began.
-func (s *shownMembers) stop() {
-	s.shown.Stop()
-	s.looks.Close()
 }
 
 // paning has the flags of panes.

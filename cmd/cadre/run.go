@@ -325,7 +325,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	r, err := run.Run(ctx, o)
 	screen.ends()
 	stop()
-	shown.stop()
+	shown.shown.Stop()
 	p.clear()
 	if err != nil {
 		return a.moving(err, o.File.Name, "cadre resume "+o.File.Name)

@@ -10,7 +10,7 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/team"
-	"cadre/internal/ui/notify"
+	"cadre/internal/ui/presence"
 	"cadre/internal/ui/tui"
 )
 
@@ -25,10 +25,10 @@ type runScreen struct {
 	progress *progress
 	asker    *asker
 
-	ended    chan struct{} // closed when the run has ended
-	closed   chan struct{} // closed when the screen will not open again; nil before the run began
-	open     atomic.Bool
-	presence tui.Presence
+	ended  chan struct{} // closed when the run has ended
+	closed chan struct{} // closed when the screen will not open again; nil before the run began
+	open   atomic.Bool
+	lines  *presence.Viewer // while the terminal shows lines or the screen of the team
 
 	mu           sync.Mutex
 	endsNotifies func()
@@ -46,9 +46,7 @@ func newRunScreen(a *app, p *progress, q *asker) *runScreen {
 func (s *runScreen) notifies(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endsNotifies = s.app.notifies(ctx, s.progress.note, func(f notify.Fact) bool {
-		return s.open.Load() && s.presence.Sees(now(), f.Team, f.TeamID)
-	})
+	s.endsNotifies = s.app.notifies(ctx, s.progress.note)
 }
 
 // quiet ends the notifications. What is due is still sent.
@@ -61,6 +59,10 @@ func (s *runScreen) quiet() {
 // begins opens the screen after a while, in a goroutine, or leaves the terminal at once where the person
 // asked for that. Later calls do nothing.
 func (s *runScreen) begins(ctx context.Context, t team.Team) {
+	if s.lines == nil && s.app.out.terminal() {
+		s.lines = presence.Open(s.app.home.Root, os.Getenv)
+		s.lines.Show(presence.View{Team: t.ID})
+	}
 	if s.app.worker == nil || s.closed != nil {
 		return
 	}
@@ -96,18 +98,20 @@ func (s *runScreen) ends() {
 	if s.closed != nil {
 		<-s.closed
 	}
+	s.lines.Close()
 }
 
 // show shows the screen until it closes, and does what the person decided.
 func (s *runScreen) show(ctx context.Context, t team.Team) {
 	a, name := s.app, s.app.callable(t)
 	o := a.screenOptions(t.ID)
-	o.Presence = &s.presence
+	o.Presence = presence.Open(a.home.Root, os.Getenv)
 	how, err := tui.RunHosted(ctx, o, tui.Hosted{Name: name, Ended: s.ended, Notes: s.progress.notes, Opened: func() {
 		s.progress.hide()
 		a.worker.Shows(true)
 		s.open.Store(true)
 	}})
+	o.Presence.Close()
 	if s.open.Swap(false) {
 		a.worker.Shows(false)
 		s.progress.reveal("cadre log " + name)
@@ -146,6 +150,7 @@ func (s *runScreen) background(ctx context.Context, t team.Team, name string) er
 		return err
 	}
 	defer log.Close()
+	s.lines.Close()
 	s.quiet() // the terminal is used for notifications too
 	defer s.notifies(context.WithoutCancel(ctx))
 	s.progress.printf("team %s continues in the background\n  see it:   cadre watch %s\n  pause it: kill %d\n  its log:  %s",

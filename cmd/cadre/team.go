@@ -204,7 +204,7 @@ func (a *app) hostCommand() *cobra.Command {
 		if err != nil {
 			return a.moving(err, name, "cadre resume "+name)
 		}
-		defer a.notifies(context.WithoutCancel(ctx), a.note, nil)()
+		defer a.notifies(context.WithoutCancel(ctx), a.note)()
 		defer a.announce(ctx, a.note, func() int { return sessions(t) })()
 		select {
 		case <-ctx.Done():

@@ -49,10 +49,10 @@ func (a *app) watchCommand() *cobra.Command {
 					why, command(team.Hint{Action: team.ActFollowLog, Team: orPlaceholder(name)}))}
 			}
 			stays()
-			o.Presence = &tui.Presence{Viewer: presence.Open(a.home.Root, os.Getenv)}
-			defer o.Presence.Viewer.Close()
+			o.Presence = presence.Open(a.home.Root, os.Getenv)
+			defer o.Presence.Close()
 			silent := func(string) {} // the screen stays as it is; cadre notify says what is wrong
-			defer a.notifies(c.Context(), silent, nil)()
+			defer a.notifies(c.Context(), silent)()
 			return engine.InTermsOf(name, tui.Run(c.Context(), o))
 		},
 	}

@@ -364,7 +364,7 @@ var front = []fronted{
 	{"ui/pane", nil, "the panes of the terminal at which the command was called"},
 	{"ui/settings", nil, "the person's own choices"},
 	{"ui/sessionview", nil, "a session looks the same in every front end"},
-	{"ui/tui", []string{"Background", "Hosted", "Linear", "Options", "Presence", "Restore", "Run", "RunHosted", "Stop"}, "it opens the screen at the terminal where it was called"},
+	{"ui/tui", []string{"Background", "Hosted", "Linear", "Options", "Restore", "Run", "RunHosted", "Stop"}, "it opens the screen at the terminal where it was called"},
 	{"agent/prompts", []string{"News"}, "it prints that there is news, for an agent's hook"},
 	{"agent/wake", []string{"Hook"}, "its help shows the hook"},
 	{"guest", nil, "Claude Code starts it as a teammate: it is that member, at its terminal"},

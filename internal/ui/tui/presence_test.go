@@ -10,30 +10,39 @@ import (
 	"cadre/internal/ui/presence"
 )
 
-// TestPresence checks at which teams the person looks.
+// TestPresence checks which teams the person is recorded to look at.
 func TestPresence(t *testing.T) {
-	var p Presence
-	now := team.Time(1e12)
+	home, now := t.TempDir(), team.Time(1e12)
+	v := presence.Open(home, func(string) string { return "" })
+	defer v.Close()
 	m := &Model{place: atTeam, ref: "demo"}
 	sees := func(what string, demo, other bool) {
 		t.Helper()
-		if p.Sees(now, "demo", "1") != demo || p.Sees(now, "x", "2") != other {
-			t.Errorf("%s: demo %v, another team %v", what, p.Sees(now, "demo", "1"), p.Sees(now, "x", "2"))
+		var a, b bool
+		for range 500 { // the record is written in the background
+			a = presence.Sees(t.Context(), home, now, "demo", "1", "")
+			b = presence.Sees(t.Context(), home, now, "x", "2", "")
+			if a == demo && b == other {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
+		t.Errorf("%s: demo %v, another team %v", what, a, b)
 	}
-	sees("before anything is shown", false, false)
-	p.note(tea.KeyPressMsg{}, m, now)
+	present(v, nil, m, now)
+	sees("before a key", false, false)
+	present(v, tea.KeyPressMsg{}, m, now)
 	sees("after a key", true, false)
 	now += team.Time((presence.Briefly + time.Second).Milliseconds())
 	sees("a minute after it", false, false)
-	p.note(tea.FocusMsg{}, m, now)
-	now += team.Time(time.Hour.Milliseconds())
+	present(v, tea.FocusMsg{}, m, now)
+	now += team.Time((presence.Attentive - time.Second).Milliseconds())
 	sees("with the focus", true, false)
-	p.note(nil, &Model{place: atTeams}, now)
+	present(v, nil, &Model{place: atTeams}, now)
 	sees("in the list of teams", true, true)
-	p.note(nil, &Model{place: atMember, ref: "2"}, now)
+	present(v, nil, &Model{place: atMember, ref: "2"}, now)
 	sees("at a member of a team that is called by its id", false, true)
-	p.note(tea.BlurMsg{}, m, now)
-	p.note(tea.KeyPressMsg{}, m, now)
+	present(v, tea.BlurMsg{}, m, now)
+	present(v, tea.KeyPressMsg{}, m, now)
 	sees("without the focus", false, false)
 }

@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/team"
+	"cadre/internal/ui/presence"
 )
 
 // Options configure the screen. All fields but Team and Presence must be set.
@@ -28,8 +29,8 @@ type Options struct {
 	Asks func(output string, status int) string
 	// Sync is false for a terminal that garbles synchronized output, as some versions of tmux do.
 	Sync bool
-	// Presence gets what the person looks at; nil if nobody asks.
-	Presence *Presence
+	// Presence records what the person looks at; nil for not.
+	Presence *presence.Viewer
 }
 
 // framesASecond is enough for text that people read. Each frame costs something even if nothing changes.
@@ -142,7 +143,7 @@ type program struct {
 	leave    Leave
 	ended    bool      // the process has run the team to its end
 	pressed  team.Time // the last key
-	presence *Presence
+	presence *presence.Viewer
 }
 
 // answerTime is how long a terminal may take to answer what the library asks it at the start. Answers
@@ -172,7 +173,7 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		p.pressed = engine.Now()
 	}
 	_, cmd := p.Model.Update(msg)
-	p.presence.note(msg, p.Model, engine.Now())
+	present(p.presence, msg, p.Model, engine.Now())
 	if p.ends() {
 		return p, p.quit(Closed)
 	}
