@@ -163,13 +163,7 @@ func TestPanesOfABackgroundTeam(t *testing.T) {
 	p.enter(cadre + " panes demo --close")
 	p.shows("2 panes closed; the members of team demo continue")
 	are()
-	p.wait("the process that kept the panes ends", func() bool {
-		lock, err := filelock.New(filepath.Join(w.home, "teams", "demo", "panes.lock"))
-		if err == nil {
-			lock.Unlock()
-		}
-		return err == nil
-	})
+	w.unkept("demo")
 	// A member that joins now gets no pane: the person closed them.
 	w.must("spawn", "demo", "cyd", "--wait")
 	are()
@@ -180,4 +174,79 @@ func TestPanesOfABackgroundTeam(t *testing.T) {
 	p.enter("clear; " + cadre + " panes demo; echo status $?")
 	p.shows("team demo is aborted, and has no sessions to show")
 	p.shows("status 2")
+}
+
+// unkept waits until no process keeps the panes of the team.
+func (w *world) unkept(team string) {
+	w.t.Helper()
+	eventually(w.t, "the process that kept the panes ends", func() bool {
+		lock, err := filelock.New(filepath.Join(w.home, "teams", team, "panes.lock"))
+		if err == nil {
+			lock.Unlock()
+		}
+		return err == nil
+	})
+}
+
+// TestPanesOfAKilledTmux kills the tmux that shows a team. The team continues, the roster says that
+// nothing is shown in panes, and another tmux shows the team.
+func TestPanesOfAKilledTmux(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "ann", "--wait")
+	first := w.terminal("sh")
+	first.enter(cadre + " panes demo")
+	roster := func() string {
+		data, _ := os.ReadFile(filepath.Join(w.root, "claude", "teams", "demo", "config.json"))
+		return string(data)
+	}
+	eventually(t, "the roster names the pane", func() bool { return strings.Contains(roster(), `"backendType": "tmux"`) })
+	first.close()
+	w.unkept("demo")
+	if strings.Contains(roster(), `"backendType": "tmux"`) {
+		t.Errorf("the roster still names a pane:\n%s", roster())
+	}
+	w.must("task", "add", "demo", "after", "--run", "echo it works on")
+	second := w.terminal("sh")
+	second.enter(cadre + " panes demo")
+	second.wait("ann has a pane", func() bool { return len(second.panes()) == 1 })
+	second.wait("the pane shows what ann did", func() bool {
+		return strings.Contains(second.do("capture-pane", "-p", "-t", second.panes()["ann"]), "it works on")
+	})
+	w.must("abort", "demo", "--yes")
+}
+
+// TestTeammateMode checks what is said where members cannot be shown as the flag or the setting wants.
+func TestTeammateMode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("quick.yaml", "name: quick\nmembers: [{name: w, agent: shell}]\ntasks: [{id: a, run: 'true', owner: w}]\n")
+	for variable, want := range map[string]string{
+		"TERM_PROGRAM=vscode":  "--teammate-mode tmux: The terminal of VS Code has no panes that cadre can open; run cadre inside tmux: tmux new-session",
+		"WT_SESSION=1":         "--teammate-mode tmux: Windows Terminal has no panes",
+		"TERM_PROGRAM=ghostty": "--teammate-mode tmux: Ghostty has no panes",
+		"TERM_PROGRAM=":        "--teammate-mode tmux: this is not a window of tmux; start one with: tmux new-session",
+	} {
+		w.refused(w.with([]string{"TMUX=", variable}, "run", "quick.yaml", "--teammate-mode", "tmux"), 2, want)
+	}
+	w.refused(w.cadre("run", "quick.yaml", "--teammate-mode", "windows"), 2,
+		`--teammate-mode is "windows"; use auto, in-process, tmux, iterm2`)
+	if err := os.MkdirAll(filepath.Join(w.root, "claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.write("../claude/settings.json", `{"teammateMode": "tmux"}`)
+	off := w.with([]string{"TMUX="}, "run", "quick.yaml")
+	if off.code != 0 || strings.Contains(off.out+off.err, "teammateMode") {
+		t.Errorf("off a terminal, exit status %d:\n%s%s", off.code, off.out, off.err)
+	}
+	p := w.terminal("env", "-u", "TMUX", "-u", "TMUX_PANE", cadre, "run", "quick.yaml")
+	if code := p.ended(); code != 0 {
+		t.Errorf("on a terminal, exit status %d:\n%s", code, p.screen())
+	}
+	text := strings.Join(strings.Fields(p.screen()), " ")
+	if strings.Count(text, "teammateMode is tmux: this is not a window of tmux; start one with: tmux new-session. Used instead: "+
+		"in-process") != 1 {
+		t.Errorf("on a terminal it is not said once what is used instead:\n%s", p.screen())
+	}
 }

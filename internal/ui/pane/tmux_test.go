@@ -259,6 +259,36 @@ func TestStopWhileItHangs(t *testing.T) {
 	}
 }
 
+// TestMovedPanes lets the person move panes to other windows and places, and number windows anew. The
+// panes are still those of their members, and nothing else is closed with them.
+func TestMovedPanes(t *testing.T) {
+	w := newTerminal(t)
+	w.tmux("set-option", "-g", "renumber-windows", "on")
+	strange := w.tmux("split-window", "-d", "-t", w.pane, "-P", "-F", "#{pane_id}", "cat")
+	r := &roster{changed: make(chan struct{})}
+	r.set("ann working", "bob working", "cyd working")
+	end, _ := r.keep(w.backend())
+	defer end()
+	w.want("ann working", "bob working", "cyd working")
+	w.tmux("break-pane", "-d", "-s", w.of("ann"))
+	w.tmux("join-pane", "-d", "-s", w.of("bob"), "-t", w.pane)
+	w.tmux("swap-pane", "-d", "-s", w.of("cyd"), "-t", strange)
+	w.tmux("move-window", "-r")
+	r.set("ann idle", "bob idle", "cyd idle", "dan idle")
+	w.want("ann idle", "bob idle", "cyd idle", "dan idle")
+	r.set("dan idle")
+	w.want("dan idle")
+	r.set()
+	w.want()
+	left := strings.Fields(w.tmux("list-panes", "-a", "-F", "#{pane_id}"))
+	slices.Sort(left)
+	mine := []string{w.pane, strange}
+	slices.Sort(mine)
+	if !slices.Equal(left, mine) {
+		t.Errorf("the panes %q are left, want %q", left, mine)
+	}
+}
+
 // TestServerKilled checks that Keep ends when the server is killed, and that no pane of a new server
 // with the id of an old one is touched.
 func TestServerKilled(t *testing.T) {
