@@ -167,7 +167,7 @@ func TestWatchAgents(t *testing.T) {
 			p.keys("Escape")
 			p.shows("1 of 1 tasks done")
 			p.keys("4")
-			p.shows("waits for a person")
+			p.shows("◆ plan")
 			p.keys("1", "{")
 			p.shows("0 now")
 			p.shows("0 of 1 tasks done")

@@ -34,7 +34,7 @@ func TestWatchPast(t *testing.T) {
 	p := w.terminalOf(90, 24, cadre, "watch", "demo")
 	p.shows("MEMBER")
 	p.keys("4")
-	p.shows("waits for a person")
+	p.shows("◆ plan")
 	p.keys("5")
 	p.shows("└→ ○ #2 parser")
 	p.keys("{") // to the plan, before the task was claimed

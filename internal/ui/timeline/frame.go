@@ -271,9 +271,15 @@ func (f *Frame) Axis(label func(team.Time) string) string {
 	return strings.TrimRight(string(line), " ")
 }
 
-// Legend says what the characters mean.
-func Legend(plain bool) string {
+// Legend says what the characters of the frame mean. It leaves out those that the frame has not.
+func (f *Frame) Legend(plain bool) string {
 	s := chars(plain)
+	shown := map[rune]bool{}
+	for _, row := range f.Rows {
+		for _, c := range row.Cells {
+			shown[c.Rune(plain)] = true
+		}
+	}
 	var parts []string
 	for _, one := range []struct {
 		sign rune
@@ -282,7 +288,9 @@ func Legend(plain bool) string {
 		{s.kinds[Limit], "tries again later"}, {s.kinds[Dependency], "blocked"}, {s.kinds[Idle], "idle"},
 		{s.kinds[Starting], "has no session"}, {s.quiet, "nobody works for long"}, {s.marks[Failure], "failed"},
 		{s.marks[Plan], "plan"}, {s.marks[Retry], "retry"}} {
-		parts = append(parts, string(one.sign)+" "+one.text)
+		if shown[one.sign] {
+			parts = append(parts, string(one.sign)+" "+one.text)
+		}
 	}
 	return strings.Join(parts, "  ")
 }

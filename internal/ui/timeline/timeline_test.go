@@ -320,8 +320,12 @@ func TestAxisAndLegend(t *testing.T) {
 		t.Errorf("the axis is %q", axis)
 	}
 	for _, plain := range []bool{true, false} {
-		if l := Legend(plain); !strings.Contains(l, "waits for a person") || plain && strings.ContainsFunc(l, func(r rune) bool { return r > 126 }) {
+		if l := f.Legend(plain); !strings.Contains(l, "waits for a person") || plain && strings.ContainsFunc(l, func(r rune) bool { return r > 126 }) {
 			t.Errorf("the legend is %q", l)
+		}
+		f := line.Frame(View{Columns: 30, Members: []string{}})
+		if l := f.Legend(plain); l != "" {
+			t.Errorf("the legend of an empty frame is %q", l)
 		}
 	}
 }

@@ -33,9 +33,17 @@ func (m *Model) timelineLines(width, height int) []string {
 	if v := m.presentView(); v != nil && (v.state == string(team.TeamComplete) || v.state == string(team.TeamAborted)) {
 		to = 0
 	}
-	selected, rows := m.chosenMember(), height-3
-	from, until := window(len(names), indexOf(names, selected), max(1, rows))
-	f := m.past.lanes.Frame(timeline.View{Columns: max(1, width-label-3), To: to, Members: names[from:until]})
+	selected := m.chosenMember()
+	var f timeline.Frame
+	var legend []string
+	for rows := height - 3; ; rows -= len(legend) - 1 { // a legend of many lines leaves room for fewer members
+		from, until := window(len(names), indexOf(names, selected), max(1, rows))
+		f = m.past.lanes.Frame(timeline.View{Columns: max(1, width-label-3), To: to, Members: names[from:until]})
+		legend = wrap(f.Legend(false), width-2)
+		if len(f.Rows)+2+len(legend) <= height || rows < height-3 {
+			break
+		}
+	}
 	cursor := -1
 	if m.away() {
 		cursor = f.Column(m.team.at)
@@ -57,8 +65,8 @@ func (m *Model) timelineLines(width, height int) []string {
 			strings.Repeat(" ", label-render.Width(name)+1)+lane(row, cursor))
 	}
 	out = append(out, "")
-	for _, part := range wrap(timeline.Legend(false), width-2) {
-		out = append(out, "  "+faint.on(part))
+	for _, part := range legend {
+		out = append(out, "  "+faint.on(strings.TrimLeft(part, " ")))
 	}
 	if m.past.gaps > 0 {
 		out = append(out, "  "+waits.on(render.Cut("Part of the history is lost to damage.", width-2)))
