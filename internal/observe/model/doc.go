@@ -8,13 +8,12 @@
 //
 //   - [Watcher] (watcher.go, take.go, reduce.go, files.go) processes the lines. It holds a fact
 //     back while its author is unknown.
-//   - cast (speaker.go) knows who speaks: the lead, a teammate with its own stream or a chain of
-//     nameless files, or a subagent, which is not in the team.
+//   - speakers (speaker.go) knows who speaks: the lead, a teammate with its own stream or a chain
+//     of nameless files, or a subagent, which is not in the team.
 //   - correlation (correlate.go) matches calls and results, in whatever order they arrive.
-//   - subject (subject.go, lifetime.go, requests.go) is the observed team: its name, its lead, its
-//     beginning and end, with a board of tasks, a roster of members, a mailbag, and a ledger of
-//     usage.
-//   - chronicle (chronicle.go) has the team's state and the record under construction; settle.go
+//   - observedTeam (observed_team.go, lifetime.go, requests.go) has the name, the lead, the
+//     beginning and the end of the observed team, and its tasks, members, messages and usage.
+//   - recorder (recorder.go) has the team's state and the record under construction; settle.go
 //     adds the difference between the knowledge and the state to it.
 //   - memory.go saves and restores all of it.
 //

@@ -94,7 +94,7 @@ func (w *Watcher) takeDelivered(n *protocol.FileNote) {
 // configured applies the roster. A teammate on it has been a member since it joined, and is running
 // unless its end was seen later. A teammate that returns to the roster is back. Creation and
 // joining count as no later than the time of reading, in case a clock was ahead.
-func (s *subject) configured(n *protocol.FileNote, at stamp) {
+func (s *observedTeam) configured(n *protocol.FileNote, at stamp) {
 	var c protocol.ConfigFile
 	if protocol.ReadJSON(n.Config, &c) != nil {
 		return
@@ -107,7 +107,7 @@ func (s *subject) configured(n *protocol.FileNote, at stamp) {
 		for _, m := range c.Members {
 			if m.AgentID == c.LeadID && m.Name != "" {
 				s.options.Lead = m.Name
-				if one := s.cast.session(c.LeadSession); one.Dir == "" {
+				if one := s.speakers.session(c.LeadSession); one.Dir == "" {
 					one.Dir = m.Dir
 				}
 			}
@@ -151,12 +151,12 @@ func (s *subject) configured(n *protocol.FileNote, at stamp) {
 			s.roster.at(name).Ended.learn(left, at)
 		}
 	}
-	s.cast.identify(s.roster)
-	s.cast.news = true
+	s.speakers.identify(s.roster)
+	s.speakers.news = true
 }
 
 // whole finds out what was removed while no observer ran.
-func (s *subject) whole(w *protocol.Whole, at stamp) {
+func (s *observedTeam) whole(w *protocol.Whole, at stamp) {
 	if w.Tasks != nil {
 		there := make(map[string]bool, len(w.Tasks))
 		for _, id := range w.Tasks {

@@ -35,7 +35,7 @@ type lifetime struct {
 
 // leads reports whether the session leads the team: it created the team, or has had it from its
 // start, or comes from the same source as the session that did.
-func (s *subject) leads(session, source string) bool {
+func (s *observedTeam) leads(session, source string) bool {
 	if !s.here() {
 		return false
 	}
@@ -52,7 +52,7 @@ func (s *subject) leads(session, source string) bool {
 // precedes reports whether at is before the creation of the team. At that time its lead had a list
 // of its own, or another team of that name. A session that has its team from its start had no
 // other.
-func (s *subject) precedes(at stamp) bool {
+func (s *observedTeam) precedes(at stamp) bool {
 	e := &s.lifetime
 	return s.here() && at.At < min(e.Created, e.Founded.At) && e.Name != implicit(e.LeadSession)
 }
@@ -65,7 +65,7 @@ const unnamed = "team"
 
 // joins reports whether a teammate's actions belong to the observed team. A teammate proves that
 // there is a team, even if it does not name it.
-func (s *subject) joins(by speaker, at stamp, source string) bool {
+func (s *observedTeam) joins(by speaker, at stamp, source string) bool {
 	if s.here() {
 		if s.older(at, source) || s.precedes(at) || !s.called(by.Team) {
 			return false
@@ -85,18 +85,18 @@ func (s *subject) joins(by speaker, at stamp, source string) bool {
 	if p := s.roster.at(by.Member); p != nil && !p.Joined.V {
 		p.Joined.learn(true, at)
 		p.Doing.assume(active)
-		s.cast.news = true
+		s.speakers.news = true
 	}
 	return true
 }
 
 // unnameable reports whether a team without a known name must not be observed: a certain team is to
 // be observed, or it may be an earlier one.
-func (s *subject) unnameable() bool { return s.state != nil || s.options.Of != "" }
+func (s *observedTeam) unnameable() bool { return s.state != nil || s.options.Of != "" }
 
 // found begins the observation of a team, and ends that of an earlier one. If its session has had
 // the team from its start, the lead's own list of tasks becomes the team's.
-func (s *subject) found(name, session, source string, at stamp, goal string) {
+func (s *observedTeam) found(name, session, source string, at stamp, goal string) {
 	if s.here() {
 		s.settle(s.recordID("last"), s.lead(), at)
 		s.ended(s.recordID("end"), at, fmt.Sprintf("%s began after it", name))
@@ -106,7 +106,7 @@ func (s *subject) found(name, session, source string, at stamp, goal string) {
 		before++
 	}
 	s.state, s.placed, s.mailed = &team.State{}, 0, 0
-	s.board, s.roster, s.mail = newBoard(), newRoster(), newMailbag()
+	s.board, s.roster, s.mail = newBoard(), newRoster(), newMessageCounts()
 	s.lifetime = lifetime{Name: name, LeadSession: session, LeadSource: source, Founded: at, Gone: s.lifetime.Gone,
 		Before: before}
 	id := s.options.ID
@@ -115,7 +115,7 @@ func (s *subject) found(name, session, source string, at stamp, goal string) {
 		id = fmt.Sprintf("%s-%08x", word(name), uint32(protocol.Hash(origin)))
 	}
 	dir := ""
-	if one := s.cast.sessions[session]; one != nil {
+	if one := s.speakers.sessions[session]; one != nil {
 		dir = one.Dir
 	}
 	name = cmp.Or(name, unnamed)
@@ -123,13 +123,13 @@ func (s *subject) found(name, session, source string, at stamp, goal string) {
 		Status: team.TeamPending, Goal: goal, Dir: dir},
 		Lead: team.Member{Name: s.options.Lead, Agent: team.External, Status: team.Active, Session: session,
 			Incarnation: 1}})
-	for _, id := range slices.Clone(s.cast.order) {
+	for _, id := range slices.Clone(s.speakers.order) {
 		if implicit(id) == name {
-			s.board.join(s.cast.sessions[id].Board)
-			s.cast.sessions[id].Board = newBoard()
+			s.board.join(s.speakers.sessions[id].Board)
+			s.speakers.sessions[id].Board = newBoard()
 		}
 	}
-	s.cast.news, s.unbilled = true, true
+	s.speakers.news, s.unbilled = true, true
 }
 
 // word turns a name into the beginning of a team's id, which is used as the name of a folder. The
@@ -150,13 +150,13 @@ func word(name string) string {
 
 // wanted reports whether a team of that name that existed at that time may be observed. It must not
 // have ended since.
-func (s *subject) wanted(name string, at stamp) bool {
+func (s *observedTeam) wanted(name string, at stamp) bool {
 	gone, past := s.lifetime.Gone[name]
 	return (s.options.Of == "" || s.options.Of == name) && !(past && at.before(gone))
 }
 
 // succeeds reports whether a team that the session created at that time replaces the observed one.
-func (s *subject) succeeds(name, session string, at stamp) bool {
+func (s *observedTeam) succeeds(name, session string, at stamp) bool {
 	e := &s.lifetime
 	switch _, past := e.Gone[name]; {
 	case s.strangeLead(session):
@@ -172,14 +172,14 @@ func (s *subject) succeeds(name, session string, at stamp) bool {
 
 // strangeLead reports whether a session leads another team than the observed one. It answers only
 // while the session of the observed team's teammates is all that is known of that team's sessions.
-func (s *subject) strangeLead(session string) bool {
+func (s *observedTeam) strangeLead(session string) bool {
 	e := &s.lifetime
 	return e.Name == "" && e.LeadSession == "" && e.Within != "" && session != "" && session != e.Within
 }
 
 // recreated reports whether a config.json with the observed team's name belongs to another team.
 // That team was created after the observed one was removed, while no observer ran.
-func (s *subject) recreated(name, session string, created team.Time) bool {
+func (s *observedTeam) recreated(name, session string, created team.Time) bool {
 	e := &s.lifetime
 	switch {
 	case name != e.Name, created == 0, name == implicit(session):
@@ -191,7 +191,7 @@ func (s *subject) recreated(name, session string, created team.Time) bool {
 }
 
 // past records a team that began before the observed one.
-func (s *subject) past(name string, began stamp) {
+func (s *observedTeam) past(name string, began stamp) {
 	if _, known := s.lifetime.Gone[name]; !known && s.options.Of == "" {
 		s.warn("team %s began before the observed team %s and is ignored", name, s.lifetime.Name)
 		s.lifetime.gone(name, began)
@@ -206,7 +206,7 @@ func (e *lifetime) gone(name string, since stamp) {
 }
 
 // ended ends the observation of the team.
-func (s *subject) ended(id string, at stamp, reason string) {
+func (s *observedTeam) ended(id string, at stamp, reason string) {
 	for _, m := range s.state.Members() {
 		if m.Name != s.lead() && m.Status.Running() {
 			s.emit(&team.MemberStopped{Member: m.Name, Reason: "its team ended"})
@@ -225,7 +225,7 @@ func (s *subject) ended(id string, at stamp, reason string) {
 
 // strange reports whether a teammate belongs to another team than the observed one. That team may
 // have begun later.
-func (s *subject) strange(by speaker) bool {
+func (s *observedTeam) strange(by speaker) bool {
 	e := &s.lifetime
 	_, past := e.Gone[by.Team]
 	switch {
@@ -239,13 +239,13 @@ func (s *subject) strange(by speaker) bool {
 }
 
 // older reports whether at is before the beginning of the team, if their clocks can be compared.
-func (s *subject) older(at stamp, source string) bool {
+func (s *observedTeam) older(at stamp, source string) bool {
 	return at.before(s.lifetime.Founded) &&
-		(s.lifetime.Before > 0 || s.cast.timed(source) && s.cast.timed(s.lifetime.LeadSource))
+		(s.lifetime.Before > 0 || s.speakers.timed(source) && s.speakers.timed(s.lifetime.LeadSource))
 }
 
 // led records the session that leads the team, of which only teammates were known so far.
-func (s *subject) led(session, source string, at stamp) {
+func (s *observedTeam) led(session, source string, at stamp) {
 	s.lifetime.LeadSession, s.lifetime.LeadSource = session, source
 	if at.before(s.lifetime.Founded) {
 		s.lifetime.Founded = at
@@ -256,13 +256,13 @@ func (s *subject) led(session, source string, at stamp) {
 
 // waits reports whether a teammate's actions must wait, because its team is unknown, or is one
 // whose beginning was not read yet.
-func (s *subject) waits(by speaker, at stamp, source string) bool {
+func (s *observedTeam) waits(by speaker, at stamp, source string) bool {
 	return by.Team == "" && !s.here() && s.unnameable() || s.strange(by) && !s.older(at, source)
 }
 
 // ownerOf returns the member that a TaskUpdate concerns: the owner in the call, or the task's
 // owner, or the caller.
-func (s *subject) ownerOf(in protocol.TaskInput, actor string) string {
+func (s *observedTeam) ownerOf(in protocol.TaskInput, actor string) string {
 	if in.Owner != nil {
 		return *in.Owner
 	}

@@ -21,7 +21,7 @@ type memory struct {
 	Lifetime  lifetime            `json:"epoch"`
 	Board     *board              `json:"board"`
 	Roster    *roster             `json:"roster"`
-	Mail      *mailbag            `json:"mail"`
+	Mail      *messageCounts      `json:"mail"`
 	Calls     map[string]*call    `json:"calls,omitempty"`
 	Early     map[string]*early   `json:"early,omitempty"`
 	Waiting   []string            `json:"waiting,omitempty"`
@@ -53,8 +53,8 @@ var ErrOther = errors.New("it belongs to another observation")
 func (w *Watcher) Save() ([]byte, error) {
 	m := memory{V: memoryVersion, Lifetime: w.team.lifetime, Board: w.team.board, Roster: w.team.roster,
 		Mail: w.team.mail, Calls: w.correlation.calls, Early: w.correlation.early,
-		Sessions: w.cast.sessions, Order: w.cast.order, Sides: w.cast.sides, SideOrder: w.cast.sideOrder,
-		Sources: w.cast.sources, Spent: w.team.spent, Held: w.held, Lines: w.team.lines, Counts: w.Counts()}
+		Sessions: w.speakers.sessions, Order: w.speakers.order, Sides: w.speakers.sides,
+		SideOrder: w.speakers.sideOrder, Sources: w.speakers.sources, Spent: w.team.spent, Held: w.held, Lines: w.team.lines, Counts: w.Counts()}
 	if w.team.state != nil {
 		m.Seq, m.State = w.team.state.Seq(), team.AppendSnapshot(nil, w.team.state)
 	}
@@ -120,7 +120,7 @@ func (w *Watcher) restore(saved []byte) error {
 	made(&w.team.roster.Said)
 	whole(&w.team.mail.Tallies)
 	w.team.board.count()
-	w.cast.restore(&m)
+	w.speakers.restore(&m)
 	keep(w.team.spent, m.Spent)
 	for _, one := range w.team.spent {
 		whole(&one.Of)
@@ -136,7 +136,7 @@ func (w *Watcher) restore(saved []byte) error {
 	return nil
 }
 
-func (c *cast) restore(m *memory) {
+func (c *speakers) restore(m *memory) {
 	keep(c.sessions, m.Sessions)
 	for _, one := range c.sessions {
 		if one.Board == nil {

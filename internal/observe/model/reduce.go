@@ -36,7 +36,7 @@ func (w *Watcher) fact(f fact) {
 	}
 	if own != nil {
 		w.team.board.join(own)
-		w.cast.session(by.Session).Board = newBoard()
+		w.speakers.session(by.Session).Board = newBoard()
 	}
 	if w.team.remembers(f.Call.ID) { // it was journaled; the saved data is older than the journal
 		w.counts.Duplicates++
@@ -60,11 +60,11 @@ func (w *Watcher) sign(f *fact, out *protocol.Outcome) (own *board) {
 	by := &f.Call.By
 	if by.Agent != "" && by.Member == "" {
 		w.named(by.Agent, out.Routing.Sender) // a teammate signs its messages
-		by.Member = w.cast.sideMember(by.Agent)
+		by.Member = w.speakers.sideMember(by.Agent)
 	}
 	if who, of := out.Signed(f.Call.Tool); by.Agent == "" && by.Member == "" && by.Session != "" && who != "" &&
 		who != w.team.lead() && !w.team.leads(by.Session, f.Call.Source) {
-		one := w.cast.session(by.Session)
+		one := w.speakers.session(by.Session)
 		one.Team, one.Member, own = of, who, one.Board
 		by.Team, by.Member = of, who
 	}
@@ -74,7 +74,7 @@ func (w *Watcher) sign(f *fact, out *protocol.Outcome) (own *board) {
 // apply applies a fact to the knowledge about the team, or to its session's own list.
 func (w *Watcher) apply(f *fact, out *protocol.Outcome) {
 	by := &f.Call.By
-	b := w.cast.session(by.Session).Board
+	b := w.speakers.session(by.Session).Board
 	inTeam := by.Member != "" || w.team.leads(by.Session, f.Call.Source) && !w.team.precedes(f.Result.At)
 	if inTeam {
 		b = w.team.board
@@ -128,7 +128,7 @@ func (w *Watcher) spawned(f *fact, out *protocol.Outcome) {
 	if protocol.ReadJSON(f.Call.Input, &in) != nil {
 		return
 	}
-	if one := w.cast.session(f.Call.By.Session); out.Status != protocol.Spawned {
+	if one := w.speakers.session(f.Call.By.Session); out.Status != protocol.Spawned {
 		if in.Name != "" && !slices.Contains(one.Background, in.Name) && len(one.Background) < maxBackground {
 			one.Background = append(one.Background, in.Name)
 		}
@@ -146,7 +146,7 @@ func (w *Watcher) progressed(f *fact, who string, status team.TaskStatus) {
 	case status == team.InProgress:
 		w.team.roster.at(who).Doing.learn(active, f.Result.At)
 	case status == team.Completed:
-		if src := w.cast.sources[f.Call.Source]; src != nil && p.Began.before(f.Call.At) {
+		if src := w.speakers.sources[f.Call.Source]; src != nil && p.Began.before(f.Call.At) {
 			src.arm(arm{Member: who, After: f.Call.ModelMsg, When: f.Result.At})
 		}
 	}

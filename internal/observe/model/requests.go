@@ -9,7 +9,7 @@ import (
 )
 
 // sent processes a successful SendMessage.
-func (s *subject) sent(f *fact, out *protocol.Outcome, actor string) {
+func (s *observedTeam) sent(f *fact, out *protocol.Outcome, actor string) {
 	var in protocol.SendInput
 	if protocol.ReadJSON(f.Call.Input, &in) != nil {
 		return
@@ -53,7 +53,7 @@ func askedOf(request string) string {
 	return parts[1]
 }
 
-func (s *subject) broadcast(actor string, out *protocol.Outcome, body, summary string) {
+func (s *observedTeam) broadcast(actor string, out *protocol.Outcome, body, summary string) {
 	recipients := out.Recipient
 	if recipients == nil {
 		for _, name := range append([]string{s.lead()}, s.roster.joined()...) {
@@ -76,7 +76,7 @@ func (s *subject) broadcast(actor string, out *protocol.Outcome, body, summary s
 
 // send adds a message to the record as delivered, because Claude Code delivers messages by itself
 // unless something says otherwise.
-func (s *subject) send(m *team.Message) {
+func (s *observedTeam) send(m *team.Message) {
 	if !s.here() {
 		return
 	}
@@ -96,7 +96,7 @@ func (s *subject) send(m *team.Message) {
 // deadline, so no teammate is ended at one here.
 const century = 100 * 365 * 24 * 60 * 60 * 1000
 
-func (s *subject) askedToShutDown(member, request, reason string, at stamp) {
+func (s *observedTeam) askedToShutDown(member, request, reason string, at stamp) {
 	p := s.roster.at(member)
 	if p == nil || !s.here() || !s.roster.firstReport(request, "asked") {
 		return
@@ -109,7 +109,7 @@ func (s *subject) askedToShutDown(member, request, reason string, at stamp) {
 	s.emit(&team.ShutdownRequested{Member: member, Request: request, Reason: reason, Deadline: at.At + century})
 }
 
-func (s *subject) answeredShutdown(member, request string, approved bool, reason string, at stamp) {
+func (s *observedTeam) answeredShutdown(member, request string, approved bool, reason string, at stamp) {
 	if !s.here() || member == "" || !s.roster.firstReport(request, answer(approved)) {
 		return
 	}
@@ -130,7 +130,7 @@ func answer(approved bool) string {
 	return "rejected"
 }
 
-func (s *subject) planned(member, request, plan string, at stamp) {
+func (s *observedTeam) planned(member, request, plan string, at stamp) {
 	p := s.roster.at(member)
 	if p == nil || !s.here() || !s.roster.firstReport(request, "asked") || p.Plan.Some && at.before(p.Plan.When) {
 		return
@@ -139,7 +139,7 @@ func (s *subject) planned(member, request, plan string, at stamp) {
 	s.emit(&team.PlanSubmitted{Member: member, Request: request, Plan: plan})
 }
 
-func (s *subject) answeredPlan(member, request string, approved bool, feedback string, at stamp) {
+func (s *observedTeam) answeredPlan(member, request string, approved bool, feedback string, at stamp) {
 	p := s.roster.at(member)
 	if p == nil || !s.here() || !s.roster.firstReport(request, answer(approved)) || p.Plan.Some &&
 		at.before(p.Plan.When) {

@@ -11,7 +11,7 @@ import (
 )
 
 // settle makes a record of the difference between the state and the present knowledge.
-func (s *subject) settle(id, actor string, at stamp) {
+func (s *observedTeam) settle(id, actor string, at stamp) {
 	if !s.here() {
 		s.events = nil
 		clear(s.board.dirty)
@@ -53,7 +53,7 @@ func (s *subject) settle(id, actor string, at stamp) {
 
 // settleJoin adds a teammate, or new details about it. It returns the member before any change of
 // its status, or a zero member if it has not joined.
-func (s *subject) settleJoin(name string) team.Member {
+func (s *observedTeam) settleJoin(name string) team.Member {
 	p := s.roster.People[name]
 	if !p.Joined.V || name == s.lead() {
 		return team.Member{}
@@ -85,7 +85,7 @@ func (s *subject) settleJoin(name string) team.Member {
 }
 
 // settleStatus emits the change of a member's status. have is the member before the events in said.
-func (s *subject) settleStatus(p *person, have team.Member, said []team.Event) {
+func (s *observedTeam) settleStatus(p *person, have team.Member, said []team.Event) {
 	end := p.end()
 	switch {
 	case end != "":
@@ -136,7 +136,7 @@ func agrees(said []team.Event, name string) bool {
 
 // settleTasks updates the tasks of the state to the board. New tasks come first, so that others can
 // depend on them.
-func (s *subject) settleTasks(actor string) {
+func (s *observedTeam) settleTasks(actor string) {
 	b := s.board
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(b.dirty)), func(id string) bool { return b.Tasks[id] == nil })
 	clear(b.dirty)
@@ -177,7 +177,7 @@ func (s *subject) settleTasks(actor string) {
 // skipped reports whether a task of the state is only a placeholder for one that was not seen.
 func skipped(t team.Task) bool { return t.Status == team.Deleted && t.CreatedAt == 0 }
 
-func (s *subject) settleTask(e *entry, have team.Task, actor string) {
+func (s *observedTeam) settleTask(e *entry, have team.Task, actor string) {
 	if !e.visible() {
 		if have.Status != team.Deleted {
 			s.emit(&team.TaskDeleted{Task: have.ID, Unblocked: s.unblocked(&have)})

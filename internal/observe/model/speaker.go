@@ -135,8 +135,8 @@ const (
 	maxHeld       = 4096 // facts of nameless sides, and of teammates whose team is unknown
 )
 
-// cast knows who writes the lines: the sources, the sessions, and the sides within them.
-type cast struct {
+// speakers knows who writes the lines: the sources, the sessions, and the sides within them.
+type speakers struct {
 	sessions  map[string]*session
 	order     []string // order of the sessions
 	sides     map[string]*side
@@ -147,12 +147,12 @@ type cast struct {
 	news      bool  // there is news that may identify the authors of held facts
 }
 
-func newCast(seen *seen) *cast {
-	return &cast{sessions: map[string]*session{}, sides: map[string]*side{}, tails: map[string]string{},
+func newSpeakers(seen *seen) *speakers {
+	return &speakers{sessions: map[string]*session{}, sides: map[string]*side{}, tails: map[string]string{},
 		sources: map[string]*source{}, seen: seen}
 }
 
-func (c *cast) source(name string) *source {
+func (c *speakers) source(name string) *source {
 	src := c.sources[name]
 	if src == nil {
 		src = &source{}
@@ -162,12 +162,12 @@ func (c *cast) source(name string) *source {
 }
 
 // timed reports whether the lines of a source have times.
-func (c *cast) timed(source string) bool {
+func (c *speakers) timed(source string) bool {
 	src := c.sources[source]
 	return src != nil && src.Timed
 }
 
-func (c *cast) session(id string) *session {
+func (c *speakers) session(id string) *session {
 	one := c.sessions[id]
 	if one == nil {
 		one = &session{Board: newBoard()}
@@ -181,13 +181,13 @@ func (c *cast) session(id string) *session {
 }
 
 // initialized reports whether a session has sent its init.
-func (c *cast) initialized(id string) bool {
+func (c *speakers) initialized(id string) bool {
 	one := c.sessions[id]
 	return one != nil && one.Init
 }
 
 // speakerOf returns the author of a line. A teammate may be identified by the prompt in the roster.
-func (c *cast) speakerOf(src *source, m *protocol.Line, r *roster) speaker {
+func (c *speakers) speakerOf(src *source, m *protocol.Line, r *roster) speaker {
 	s := speaker{Session: m.Session, Side: m.Side, Team: cmp.Or(m.Team, src.Team), Member: cmp.Or(m.Member, src.Member)}
 	switch one := c.sessions[m.Session]; {
 	case m.Member != "" && m.Session != "" && !m.Side:
@@ -204,7 +204,7 @@ func (c *cast) speakerOf(src *source, m *protocol.Line, r *roster) speaker {
 }
 
 // sideOf records a line of a side transcript.
-func (c *cast) sideOf(m *protocol.Line, r *roster) *side {
+func (c *speakers) sideOf(m *protocol.Line, r *roster) *side {
 	one := c.sides[m.Agent]
 	if one == nil {
 		if len(c.sides) >= maxSides {
@@ -226,7 +226,7 @@ func (c *cast) sideOf(m *protocol.Line, r *roster) *side {
 	return one
 }
 
-func (c *cast) dropSide() {
+func (c *speakers) dropSide() {
 	oldest := c.sides[c.sideOrder[0]]
 	delete(c.tails, oldest.Last)
 	delete(c.sides, c.sideOrder[0])
@@ -234,7 +234,7 @@ func (c *cast) dropSide() {
 }
 
 // sideMember returns the teammate that a side belongs to; "" if it is unknown.
-func (c *cast) sideMember(agent string) string {
+func (c *speakers) sideMember(agent string) string {
 	if one := c.sides[agent]; one != nil {
 		return one.Member
 	}
@@ -242,7 +242,7 @@ func (c *cast) sideMember(agent string) string {
 }
 
 // named records the teammate of a side and of the rest of its chain.
-func (c *cast) named(agent, member string, r *roster) {
+func (c *speakers) named(agent, member string, r *roster) {
 	if one := c.sides[agent]; one != nil && one.Member == "" && member != "" {
 		one.Member, c.news = member, true
 		c.identify(r)
@@ -250,7 +250,7 @@ func (c *cast) named(agent, member string, r *roster) {
 }
 
 // identify tries to identify the nameless sides.
-func (c *cast) identify(r *roster) {
+func (c *speakers) identify(r *roster) {
 	for again := true; again; {
 		again = false
 		for _, agent := range c.sideOrder {

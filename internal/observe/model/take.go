@@ -22,12 +22,12 @@ func (w *Watcher) take(name string, src *source, m *protocol.Line, now team.Time
 		}
 		return
 	}
-	by := w.cast.speakerOf(src, m, w.team.roster)
+	by := w.speakers.speakerOf(src, m, w.team.roster)
 	if by.Member == w.team.lead() {
 		by.Member = ""
 	}
 	if m.Dir != "" && m.Session != "" && !m.Side {
-		w.cast.session(m.Session).Dir = m.Dir
+		w.speakers.session(m.Session).Dir = m.Dir
 	}
 	switch m.Type {
 	case "assistant":
@@ -56,8 +56,8 @@ func (w *Watcher) take(name string, src *source, m *protocol.Line, now team.Time
 
 // again processes the held facts again, while there is news that may identify their authors.
 func (w *Watcher) again() {
-	for w.cast.news {
-		w.cast.news = false
+	for w.speakers.news {
+		w.speakers.news = false
 		held := w.held
 		w.held, w.dropping = nil, false
 		for _, f := range held {
@@ -102,11 +102,11 @@ func (w *Watcher) use(name string, src *source, m *protocol.Line, u protocol.Use
 // is not a teammate.
 func (w *Watcher) inBackground(u protocol.Use, by speaker) bool {
 	var in protocol.SendInput
-	if one := w.cast.sessions[by.Session]; one == nil || len(one.Background) == 0 ||
+	if one := w.speakers.sessions[by.Session]; one == nil || len(one.Background) == 0 ||
 		protocol.ReadJSON(u.Input, &in) != nil {
 		return false
 	}
-	return slices.Contains(w.cast.sessions[by.Session].Background, in.Addressee()) &&
+	return slices.Contains(w.speakers.sessions[by.Session].Background, in.Addressee()) &&
 		!w.team.roster.isMember(in.Addressee())
 }
 
@@ -125,7 +125,7 @@ func (w *Watcher) doubtful(u protocol.Use, by speaker) bool {
 
 // answered processes a call with its result.
 func (w *Watcher) answered(c *call, r *result) {
-	w.cast.news = w.cast.news ||
+	w.speakers.news = w.speakers.news ||
 		slices.ContainsFunc(w.held, func(f fact) bool { return f.Mail != nil && f.Mail.Call == c.ID })
 	w.flagged(func() {
 		if !c.Quiet {
@@ -220,7 +220,7 @@ func (w *Watcher) system(src *source, m *protocol.Line, by speaker, at stamp) {
 	switch m.Subtype {
 	case "init":
 		if by.Member == "" && by.Agent == "" {
-			one := w.cast.session(m.Session)
+			one := w.speakers.session(m.Session)
 			one.Init, one.Agents = true, m.Agents
 		}
 		if by.Member != "" && by.Team != "" && !w.team.waits(by, at, "") &&
@@ -267,7 +267,7 @@ func (w *Watcher) letters(m *mailLine) {
 		return
 	}
 	if by.Agent != "" && by.Member == "" {
-		by.Member = w.cast.sideMember(by.Agent)
+		by.Member = w.speakers.sideMember(by.Agent)
 	}
 	letters := protocol.LettersOf(m.Text)
 	switch m.Call = w.sending(letters, at); {
@@ -350,7 +350,7 @@ func (w *Watcher) hold(f fact) {
 		oldest = 0
 		if w.counts.Dropped++; !w.dropping {
 			w.dropping = true
-			w.gap(f.source(), w.cast.source(f.source()),
+			w.gap(f.source(), w.speakers.source(f.source()),
 				"too many facts by teammates that are still unidentified", f.Result.At.At)
 		}
 	}
@@ -367,7 +367,7 @@ func (w *Watcher) sending(letters []protocol.Letter, at stamp) string {
 			in.Kind() != "broadcast" {
 			continue
 		}
-		from := cmp.Or(c.By.Member, w.cast.sideMember(c.By.Agent), w.team.lead())
+		from := cmp.Or(c.By.Member, w.speakers.sideMember(c.By.Agent), w.team.lead())
 		if slices.ContainsFunc(letters, func(l protocol.Letter) bool { return l.From == from && l.Text == in.Body() }) {
 			return id
 		}

@@ -81,7 +81,7 @@ func (s *spent) most() (most tokens) {
 }
 
 // pays reports whether the usage of a session counts for the team: its lead's or a teammate's does.
-func (s *subject) pays(id string, one *spent) bool {
+func (s *observedTeam) pays(id string, one *spent) bool {
 	if one.Member == "" {
 		return s.leads(id, "")
 	}
@@ -89,7 +89,7 @@ func (s *subject) pays(id string, one *spent) bool {
 }
 
 // account emits the usage of the team's sessions beyond what is in its state.
-func (s *subject) account() {
+func (s *observedTeam) account() {
 	if !s.unbilled || s.founding() {
 		return
 	}

@@ -68,8 +68,8 @@ type Counts struct {
 // Watcher reconstructs one team at a time from its input lines. It belongs to one goroutine.
 type Watcher struct {
 	maxLine     int
-	team        *subject
-	cast        *cast
+	team        *observedTeam
+	speakers    *speakers
 	filter      *protocol.Filter
 	correlation *correlation
 	held        []fact
@@ -83,16 +83,16 @@ func New(options Options, recorded Recorded) *Watcher {
 	options.TTL = cmp.Or(options.TTL, TTL)
 	options.MaxLine = cmp.Or(options.MaxLine, protocol.MaxLine)
 	c := newCorrelation(options.TTL)
-	who := newCast(&c.done)
-	return &Watcher{maxLine: options.MaxLine, team: newSubject(options, who, recorded), cast: who, correlation: c,
-		filter: protocol.NewFilter(who.initialized)}
+	who := newSpeakers(&c.done)
+	return &Watcher{maxLine: options.MaxLine, team: newObservedTeam(options, who, recorded), speakers: who,
+		correlation: c, filter: protocol.NewFilter(who.initialized)}
 }
 
 // Introduce tells who writes the lines of a source, if the lines do not say so. Such a source is
 // the stream of a teammate with its own process, or a file with its name beside it. A source
 // without introduction is a lead's, or its lines name their writer.
 func (w *Watcher) Introduce(name, ofTeam, member string) {
-	src := w.cast.source(name)
+	src := w.speakers.source(name)
 	src.Team, src.Member = ofTeam, member
 	w.named(src.Agent, member)
 }
@@ -100,7 +100,7 @@ func (w *Watcher) Introduce(name, ofTeam, member string) {
 // named records the teammate of a nameless side.
 func (w *Watcher) named(agent, member string) {
 	if member != w.team.lead() {
-		w.cast.named(agent, member, w.team.roster)
+		w.speakers.named(agent, member, w.team.roster)
 	}
 }
 
@@ -120,7 +120,7 @@ func (w *Watcher) Line(name string, line []byte, now team.Time) Report {
 		w.team.warn("expired: %s", halves(n))
 	}
 	line = bytes.Trim(bytes.TrimPrefix(line, byteOrderMark), "\r\n \t")
-	src := w.cast.source(name)
+	src := w.speakers.source(name)
 	switch broken, why := w.broken(line); {
 	case len(line) == 0:
 	case broken != nil:
@@ -190,7 +190,7 @@ func halves(n int) string {
 // Gap records that part of a source was lost: a connection was down, a file was truncated. The
 // knowledge about the team is kept.
 func (w *Watcher) Gap(name, reason string, now team.Time) Report {
-	w.gap(name, w.cast.source(name), reason, now)
+	w.gap(name, w.speakers.source(name), reason, now)
 	return w.report()
 }
 
@@ -231,8 +231,8 @@ func (w *Watcher) Agents() []string {
 				names = append(names, m.Name)
 			}
 		}
-	case w.team.state == nil && len(w.cast.order) > 0:
-		names = append(names, w.cast.sessions[w.cast.order[0]].Agents...)
+	case w.team.state == nil && len(w.speakers.order) > 0:
+		names = append(names, w.speakers.sessions[w.speakers.order[0]].Agents...)
 	}
 	return names
 }

@@ -9,27 +9,27 @@ import (
 	"cadre/internal/team"
 )
 
-// subject is the observed team: the knowledge about it, and the chronicle made from that.
-type subject struct {
-	chronicle
+// observedTeam is the knowledge about the observed team, and the records made from it.
+type observedTeam struct {
+	recorder
 	ledger
 	options  Options
-	cast     *cast
+	speakers *speakers
 	lifetime lifetime
 	board    *board
 	roster   *roster
-	mail     *mailbag
+	mail     *messageCounts
 }
 
-func newSubject(options Options, who *cast, recorded Recorded) *subject {
-	s := &subject{options: options, cast: who, board: newBoard(), roster: newRoster(), mail: newMailbag(),
-		ledger: ledger{spent: map[string]*spent{}}}
+func newObservedTeam(options Options, who *speakers, recorded Recorded) *observedTeam {
+	s := &observedTeam{options: options, speakers: who, board: newBoard(), roster: newRoster(),
+		mail: newMessageCounts(), ledger: ledger{spent: map[string]*spent{}}}
 	s.recorded = func(now *team.State, r *team.Record) { recorded(now, r, s.session()) }
 	return s
 }
 
 // lead returns the lead's name.
-func (s *subject) lead() string {
+func (s *observedTeam) lead() string {
 	if s.state != nil && s.state.Team().Lead != "" {
 		return s.state.Team().Lead
 	}
@@ -37,11 +37,11 @@ func (s *subject) lead() string {
 }
 
 // isMember reports whether the team has a member of that name.
-func (s *subject) isMember(name string) bool { return name == s.lead() || s.roster.isMember(name) }
+func (s *observedTeam) isMember(name string) bool { return name == s.lead() || s.roster.isMember(name) }
 
 // called reports whether name is the team's name among its agents. If that is unknown, the first
 // name seen becomes it. "" always matches.
-func (s *subject) called(name string) bool {
+func (s *observedTeam) called(name string) bool {
 	if s.lifetime.Name == "" {
 		s.lifetime.Name = name
 	}
@@ -50,7 +50,7 @@ func (s *subject) called(name string) bool {
 
 // session returns the observed session: the lead's, or that of the first teammate that was seen; ""
 // if no line has named it.
-func (s *subject) session() string {
+func (s *observedTeam) session() string {
 	if lead, _ := s.state.Member(s.lead()); lead.Session != unknownSession {
 		return cmp.Or(lead.Session, s.lifetime.Mate)
 	}
@@ -58,7 +58,7 @@ func (s *subject) session() string {
 }
 
 // created processes a TeamCreate.
-func (s *subject) created(f *fact, out *protocol.Outcome) {
+func (s *observedTeam) created(f *fact, out *protocol.Outcome) {
 	var in struct {
 		TeamName    string `json:"team_name"`
 		Description string `json:"description"`
@@ -79,7 +79,7 @@ func (s *subject) created(f *fact, out *protocol.Outcome) {
 }
 
 // deleted processes a TeamDelete by the lead.
-func (s *subject) deleted(f *fact, out *protocol.Outcome) {
+func (s *observedTeam) deleted(f *fact, out *protocol.Outcome) {
 	if f.Call.By.Member != "" || !s.here() || !s.called(out.TeamName) {
 		return
 	}
@@ -88,7 +88,7 @@ func (s *subject) deleted(f *fact, out *protocol.Outcome) {
 }
 
 // spawned processes the spawn of a teammate.
-func (s *subject) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcome) {
+func (s *observedTeam) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcome) {
 	name, of := cmp.Or(out.Name, in.Name), cmp.Or(out.TeamName, in.TeamName)
 	own := of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == ""
 	switch {
@@ -127,14 +127,14 @@ func (s *subject) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcom
 	if len(s.roster.Spawns) < maxPeople {
 		s.roster.Spawns[f.Call.ID] = name
 	}
-	s.cast.identify(s.roster)
-	s.cast.news = true
+	s.speakers.identify(s.roster)
+	s.speakers.news = true
 }
 
 // adopt continues with a state that was made elsewhere, or later than the present knowledge.
-func (s *subject) adopt(now *team.State) {
+func (s *observedTeam) adopt(now *team.State) {
 	if s.state == nil || s.state.Team().ID != now.Team().ID {
-		s.board, s.roster, s.mail = newBoard(), newRoster(), newMailbag()
+		s.board, s.roster, s.mail = newBoard(), newRoster(), newMessageCounts()
 		before := s.lifetime.Before
 		if s.state != nil {
 			before++
@@ -169,5 +169,5 @@ func (s *subject) adopt(now *team.State) {
 	delete(s.roster.People, now.Team().Lead)
 	clear(s.board.dirty)
 	clear(s.roster.dirty)
-	s.cast.news = true
+	s.speakers.news = true
 }

@@ -6,8 +6,8 @@ import (
 	"cadre/internal/team"
 )
 
-// chronicle is the state of the observed team, and the record under construction.
-type chronicle struct {
+// recorder is the state of the observed team, and the record under construction.
+type recorder struct {
 	state *team.State // the last team's, if it was removed; nil before the first team
 	lines int64       // number of lines so far
 
@@ -19,10 +19,10 @@ type chronicle struct {
 }
 
 // here reports whether a team exists.
-func (c *chronicle) here() bool { return c.state != nil && c.state.Exists() || c.founding() }
+func (c *recorder) here() bool { return c.state != nil && c.state.Exists() || c.founding() }
 
 // founding reports whether the events under construction create a team.
-func (c *chronicle) founding() bool {
+func (c *recorder) founding() bool {
 	for _, e := range c.events {
 		if _, ok := e.(*team.TeamCreated); ok {
 			return true
@@ -32,10 +32,10 @@ func (c *chronicle) founding() bool {
 }
 
 // emit adds events to the record under construction.
-func (c *chronicle) emit(events ...team.Event) { c.events = append(c.events, events...) }
+func (c *recorder) emit(events ...team.Event) { c.events = append(c.events, events...) }
 
 // post adds a message to the record, as pending.
-func (c *chronicle) post(m *team.Message) {
+func (c *recorder) post(m *team.Message) {
 	c.mailed++
 	m.Seq, m.Priority = c.state.MessageSeq()+c.mailed, "normal"
 	c.emit(&team.MessageSent{Message: *m})
@@ -43,10 +43,10 @@ func (c *chronicle) post(m *team.Message) {
 
 // recordID returns the id of a record that comes from no call. It is unique, because a line makes
 // at most one record of a kind for a member at a time.
-func (c *chronicle) recordID(kind string) string { return fmt.Sprintf("observed-%d-%s", c.lines, kind) }
+func (c *recorder) recordID(kind string) string { return fmt.Sprintf("observed-%d-%s", c.lines, kind) }
 
 // commit completes the record.
-func (c *chronicle) commit(id, actor string, at stamp) {
+func (c *recorder) commit(id, actor string, at stamp) {
 	c.mailed = 0
 	if len(c.events) == 0 {
 		return
@@ -58,15 +58,15 @@ func (c *chronicle) commit(id, actor string, at stamp) {
 	c.recorded(c.state, r)
 }
 
-func (c *chronicle) warn(format string, args ...any) {
+func (c *recorder) warn(format string, args ...any) {
 	c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(format, args...))
 }
 
 // remembers reports whether the journal already has a record with that id.
-func (c *chronicle) remembers(id string) bool { return c.state != nil && c.state.Remembers(id) }
+func (c *recorder) remembers(id string) bool { return c.state != nil && c.state.Remembers(id) }
 
 // unblocked returns the tasks that wait only for t.
-func (c *chronicle) unblocked(t *team.Task) []string {
+func (c *recorder) unblocked(t *team.Task) []string {
 	var ids []string
 	if t.Status != team.Pending && t.Status != team.InProgress {
 		return nil

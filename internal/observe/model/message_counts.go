@@ -2,10 +2,10 @@ package model
 
 import "cadre/internal/observe/protocol"
 
-// mailbag counts messages. A message is seen twice if the lines of both its sender and its
+// messageCounts counts messages. A message is seen twice if the lines of both its sender and its
 // recipient are read. The number of equal messages is the number sent, or the number received
 // according to one source, whichever is larger.
-type mailbag struct {
+type messageCounts struct {
 	Tallies map[uint64]*tally `json:"tallies"`
 	Order   []uint64          `json:"order"`
 }
@@ -18,9 +18,9 @@ type tally struct {
 // maxTallies limits the number of remembered messages.
 const maxTallies = 1 << 14
 
-func newMailbag() *mailbag { return &mailbag{Tallies: map[uint64]*tally{}} }
+func newMessageCounts() *messageCounts { return &messageCounts{Tallies: map[uint64]*tally{}} }
 
-func (b *mailbag) at(h uint64) *tally {
+func (b *messageCounts) at(h uint64) *tally {
 	t := b.Tallies[h]
 	if t == nil {
 		t = &tally{}
@@ -42,7 +42,7 @@ func (t *tally) most() int {
 }
 
 // sent counts a sent message and reports whether it is new.
-func (b *mailbag) sent(from, to, body string) bool {
+func (b *messageCounts) sent(from, to, body string) bool {
 	t := b.at(protocol.Mark(from, to, body))
 	before := t.most()
 	t.Sent++
@@ -51,7 +51,7 @@ func (b *mailbag) sent(from, to, body string) bool {
 
 // received counts a message that a source shows in the recipient's context, and reports whether it
 // is new.
-func (b *mailbag) received(source, from, to, body string) bool {
+func (b *messageCounts) received(source, from, to, body string) bool {
 	t := b.at(protocol.Mark(from, to, body))
 	before := t.most()
 	if t.Got == nil {
