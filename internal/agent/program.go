@@ -12,9 +12,9 @@ import (
 // silence is how long a program may take to end after the end of its output.
 const silence = 2 * time.Second
 
-// Hushed waits for the end of a program that has closed its output. If it keeps running, Hushed
-// ends it. Unless it was being stopped anyway, lost says so, for [Died].
-func Hushed(child *proc.Child, stopping func() bool) (lost string) {
+// AwaitEnd waits for the end of a program that has closed its output. If the program keeps running,
+// AwaitEnd ends it. lost then says so, for [Died], unless the program was being stopped anyway.
+func AwaitEnd(child *proc.Child, stopping func() bool) (lost string) {
 	select {
 	case <-child.Done():
 		return ""

@@ -130,7 +130,7 @@ func TestRollBackInTheTeamsDirectory(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(l.project, "deep")); err == nil {
 		t.Error("an empty folder is left")
 	}
-	l.notRolledBack("2", team.Nothing, "nothing was saved of task 2")
+	l.notRolledBack("2", team.Nothing, "no work of task 2 was saved")
 	l.begin("ann", "2", "") // the task can be done again
 	l.write("a.txt", "three\n")
 	if w := l.end("ann", "2"); !slices.Equal(w.Files, []string{"a.txt"}) {
@@ -184,7 +184,7 @@ func TestNoRollBack(t *testing.T) {
 	}
 	t.Parallel()
 	l := shared(t)
-	l.notRolledBack("1", team.Nothing, "what task 1 (port it) did is not recorded")
+	l.notRolledBack("1", team.Nothing, "the work of task 1 (port it) is not recorded")
 	l.notRolledBack("9", team.NotFound, `no task "9"`)
 
 	l.do("lead", &team.CreateTask{Subject: "after", BlockedBy: []string{"2"}})

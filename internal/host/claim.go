@@ -130,12 +130,12 @@ func (s *slot) ready(ctx context.Context, task team.Task) (why string, err error
 			continue // it changed nothing
 		}
 		at, conflict, err := worktree.Merge(ctx, s.host.Procs, p,
-			fmt.Sprintf("Merge what task %s of team %s did, for task %s", b.Called(), t.Name, task.Called()), commit)
+			fmt.Sprintf("Merge the work of task %s of team %s, for task %s", b.Called(), t.Name, task.Called()), commit)
 		if locked := (*git.LockedError)(nil); errors.As(err, &locked) || ctx.Err() != nil {
 			return "", errors.Join(err, ctx.Err())
 		}
 		if err != nil {
-			return fmt.Sprintf("what task %s did could not be merged into the worktree of %s: %v", b.Called(),
+			return fmt.Sprintf("the work of task %s could not be merged into the worktree of %s: %v", b.Called(),
 				s.member, err), nil
 		}
 		if at == "" {
@@ -163,7 +163,7 @@ func (s *slot) workOf(ctx context.Context, t team.Team, id string) (branch, comm
 	w := task.Work
 	switch {
 	case w.Open(): // the host that it ran on must record it first
-		return "", "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("what task %s did is not recorded yet", id)}
+		return "", "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the work of task %s is not recorded yet", id)}
 	case w != nil && w.Commit != "":
 		return w.Branch, w.Commit, nil
 	}

@@ -419,7 +419,7 @@ func (j *job) title() string {
 	return fmt.Sprintf("Task %s (%s, team %s)", j.task.ID, j.member.Name, j.team.Name)
 }
 
-const earlier = "what an earlier attempt at the task did (it was there already)"
+const earlier = "the work of an earlier attempt at the task (it was there already)"
 
 // beginInWorktree takes the commit that is checked out as the task's start. A task that its member
 // continues keeps its old start, while the branch still has that commit and something on top of it.

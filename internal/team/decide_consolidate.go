@@ -142,7 +142,7 @@ func (d *decision) reports(attempt int64, at ...Step) error {
 		return refuse(Conflict, "consolidation %d of team %s is not under way", attempt, d.team.Name)
 	}
 	if !slices.Contains(at, c.Step) {
-		return refuse(Conflict, "consolidation %d of team %s is at the step %q by now", attempt, d.team.Name, c.Step)
+		return refuse(Conflict, "consolidation %d of team %s is now at the step %q", attempt, d.team.Name, c.Step)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (b *ReportStaged) decide(d *decision) error {
 			return Refuse(Denied, "files that the checks change are committed only when the user asks for it").
 				With(d.team.hint(ActKeepCheckChanges))
 		case c.Rounds >= MaxRounds:
-			return refuse(NotReady, "the checks change files each time that they run, %d times by now", c.Rounds+1)
+			return refuse(NotReady, "the checks changed files each time that they ran, %d times so far", c.Rounds+1)
 		case b.Parent != c.Parent || !slices.Equal(b.Branches, c.Branches) || b.Tree == "" || b.Tree == c.Tree:
 			return refuse(Invalid, "the work is staged on %s already; only the tree may change", brief(c.Parent))
 		}
@@ -203,7 +203,7 @@ func (b *ReportStaged) decide(d *decision) error {
 		return refuse(Invalid, "%d files in the tree %q cannot be committed", b.Files, brief(b.Tree))
 	}
 	if b.Tree == "" && (b.Before != "" || len(b.Branches) > 0) {
-		return refuse(Invalid, "branches come in with a commit, and there is no commit")
+		return refuse(Invalid, "branches are merged by a commit, and the report has no commit")
 	}
 	for _, one := range b.Branches {
 		if _, err := d.known(one.Member); err != nil {

@@ -66,7 +66,7 @@ func checkFacts(facts []Fact) error {
 		case slices.Contains(seen, f.Name):
 			return refuse(Invalid, "two facts are named %s", brief(f.Name))
 		case path.Clean(f.Path) != f.Path:
-			return refuse(Invalid, "%q is no plain path", brief(f.Path))
+			return refuse(Invalid, "%q is not a plain path", brief(f.Path))
 		}
 		if err := limit(text{"name of the fact", f.Name, MaxSubject}, text{"path of the fact", f.Path, MaxSubject},
 			text{"checksum", f.SHA256, MaxSubject}); err != nil {
@@ -301,7 +301,7 @@ func (b *SaveWork) decide(d *decision) error {
 	case t.Status == Completed:
 		return refuse(Conflict, "%s is completed", t.label())
 	case t.Status == InProgress && t.Owner != b.Saved.Member: // the present owner's work is newer
-		return refuse(Conflict, "%s holds %s by now", t.Owner, t.label())
+		return refuse(Conflict, "%s holds %s now", t.Owner, t.label())
 	}
 	if err := limit(text{"commit", b.Saved.Commit, MaxSubject}); err != nil {
 		return err

@@ -211,7 +211,7 @@ func (b *AskReport) decide(d *decision) error {
 	d.emit(&ReportAsked{})
 	words := d.reportQuestion()
 	if b.Merged != "" {
-		words = "What members did on branches is merged for you to look at in " + b.Merged + ". What you change " +
+		words = "The work of members on branches is merged for you to look at in " + b.Merged + ". What you change " +
 			"there is not kept, and nothing of it is in your directory yet. " + words
 	}
 	d.tell(d.team.Lead, ReportRef, "%s", words)

@@ -78,7 +78,7 @@ type RecordWork struct {
 
 func (b *RecordWork) decide(d *decision) error {
 	if d.Actor != User && !d.isHost() {
-		return refuse(Denied, "a host records what a task did")
+		return refuse(Denied, "only a host records the work of a task")
 	}
 	t, err := d.live(b.Task)
 	if err != nil {

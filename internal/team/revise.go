@@ -366,7 +366,7 @@ func (b *RedoTask) decide(d *decision) error {
 	case t.Status != Completed:
 		return refuse(NotReady, "%s is %s, not completed", t.label(), t.Status)
 	case t.Work.Open():
-		return Refuse(NotReady, "what %s did is still to be recorded, which a host does", t.label()).
+		return Refuse(NotReady, "a host must still record the work of %s", t.label()).
 			With(d.team.hint(ActResume))
 	}
 	for _, id := range t.Blocks {

@@ -36,7 +36,7 @@ func (s *State) RollsBack(task string) error {
 			return refuse(Finished, "team %s is complete and its work is committed; to undo all of that: git "+
 				"revert %s%.12s", s.team.Name, mainline, c.Commit)
 		}
-		return refuse(Finished, "team %s is %s, and what its tasks did stays as it is", s.team.Name, s.team.Status)
+		return refuse(Finished, "team %s is %s, and the work of its tasks stays as it is", s.team.Name, s.team.Status)
 	case s.team.Consolidation.Open():
 		return Refuse(NotReady, "team %s is being consolidated", s.team.Name).With(s.team.hint(ActRollBack))
 	case t.Status == InProgress:
@@ -49,17 +49,17 @@ func (s *State) RollsBack(task string) error {
 		return refuse(Conflict, "%s builds on %s and is in progress; release it first",
 			strings.Join(holders, ", "), t.label())
 	case !done && t.Saved == nil:
-		return refuse(Nothing, "nothing was saved of %s", t.label())
+		return refuse(Nothing, "no work of %s was saved", t.label())
 	case !done:
 		return nil
 	case t.Work == nil || t.Work.Base == "":
-		return refuse(Nothing, "what %s did is not recorded: no host ran when it was claimed, or the team is in no "+
+		return refuse(Nothing, "the work of %s is not recorded: no host ran when it was claimed, or the team is in no "+
 			"repository", t.label())
 	case t.Work.Open():
-		return Refuse(NotReady, "what %s did is still to be recorded, which a host does", t.label()).
+		return Refuse(NotReady, "a host must still record the work of %s", t.label()).
 			With(s.team.hint(ActResume))
 	case t.Work.Commit == "":
-		return refuse(Nothing, "what %s did could not be recorded: %s", t.label(),
+		return refuse(Nothing, "the work of %s could not be recorded: %s", t.label(),
 			clipTo(strings.Join(t.Work.Left, "; "), 500))
 	}
 	return nil

@@ -54,7 +54,7 @@ var MemberMoves = func() []Move[Phase] {
 	add("it is added while no session leads", Paused, new)
 	add("it is added, external, while no session leads", Zombie, new)
 	add("its session runs", active, spawning)
-	add("it says so", active, idle, blocked)
+	add("it reports a turn", active, idle, blocked)
 	add("its turn ends", idle, spawning, active, blocked)
 	add("it waits for an answer, or had a trouble", blocked, spawning, active, idle)
 	add("its session has ended", spawning, active, idle, blocked, shuttingDown)

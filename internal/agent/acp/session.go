@@ -284,7 +284,7 @@ func (s *session) watch() {
 	select {
 	case <-s.child.Done():
 	case <-s.conn.Done():
-		lost = agent.Hushed(s.child, func() bool {
+		lost = agent.AwaitEnd(s.child, func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.stopping

@@ -148,7 +148,7 @@ func (s *session) read() {
 			break
 		}
 	}
-	lost := agent.Hushed(s.child, func() bool {
+	lost := agent.AwaitEnd(s.child, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.stopping

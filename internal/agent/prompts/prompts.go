@@ -224,9 +224,9 @@ func Work(s *team.State, id string) string {
 			branch = d.Work.Branch
 		}
 		if owner.Isolation == team.Worktree {
-			fmt.Fprintf(&b, "\nWhat task %s did is merged into your branch.\n", d.Called())
+			fmt.Fprintf(&b, "\nThe work of task %s is merged into your branch.\n", d.Called())
 		} else {
-			fmt.Fprintf(&b, "\nWhat task %s did is on the branch %s, and not in your directory.\n", d.Called(), branch)
+			fmt.Fprintf(&b, "\nThe work of task %s is on the branch %s, and not in your directory.\n", d.Called(), branch)
 		}
 	}
 	for _, before := range t.BlockedBy {
@@ -295,7 +295,7 @@ func Retry(reason string) string {
 func AskReport(merged string) string {
 	words := ""
 	if merged != "" {
-		words = "What members did on branches is merged for you to look at in " + merged + ". "
+		words = "The work of members on branches is merged for you to look at in " + merged + ". "
 	}
 	return words +
 		"All members are idle. Answer with the final report on the goal: what was done, what was found, what is left. Your answer to this is the report, as it is. If work is missing, create tasks for it instead."

@@ -103,7 +103,7 @@ func runs(all []team.Piece, stem string, add func(name string, text []byte)) {
 // kept reads the content of the sheets.
 func kept(sheets []sheet, texts [][]byte) (k team.Kept, err error) {
 	if len(sheets) == 0 {
-		return k, fmt.Errorf("%s says nothing of what a team is restored from: an earlier version of cadre made it",
+		return k, fmt.Errorf("%s lacks the data that a team is restored from: an earlier version of cadre made it",
 			stateFile)
 	}
 	for i, s := range sheets {

@@ -43,9 +43,9 @@ var ErrHeld = errors.New("held by a running process")
 type Lock struct{ file *os.File }
 
 const (
-	// glance is how long [New] waits for a holder to release the lock. [Held] takes a shared lock
-	// for a moment; a real holder keeps its lock longer than this.
-	glance = 200 * time.Millisecond
+	// brieflyHeld is how long [New] waits for a holder to release the lock. [Held] takes a shared
+	// lock for a moment; a real holder keeps its lock longer than this.
+	brieflyHeld = 200 * time.Millisecond
 	// Pauses between two attempts double from firstPause to lastPause.
 	firstPause = 100 * time.Microsecond
 	lastPause  = 10 * time.Millisecond
@@ -56,7 +56,7 @@ const (
 func New(path string) (*Lock, error) {
 	var waited time.Duration
 	return take(path, func(pause time.Duration) error {
-		if waited += pause; waited > glance {
+		if waited += pause; waited > brieflyHeld {
 			return ErrHeld
 		}
 		time.Sleep(pause)

@@ -45,7 +45,7 @@ func (j *judge) unrest() (why []string) {
 		}
 	}
 	for _, t := range s.Unrecorded() {
-		add("what task %s did is not recorded", t.ID)
+		add("the work of task %s is not recorded", t.ID)
 	}
 	for _, p := range s.Permissions() {
 		add("the request %s waits", p.Request)
