@@ -200,9 +200,9 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		if text := w.must("send", "demo", "--to", "ann", "go on"); strings.Contains(text, "held") {
 			t.Errorf("the user's message is held: %s", text)
 		}
-		order(t, w.must("attention", "demo"), "3 messages wait until somebody leads")
+		order(t, w.must("attention", "demo"), "3 messages wait until a session leads")
 		w.must("resume", "demo")
-		eventually(t, "nothing waits when somebody leads", func() bool { return len(w.items("demo")) == 0 })
+		eventually(t, "nothing waits when a session leads", func() bool { return len(w.items("demo")) == 0 })
 		w.write("go", "")
 	})
 	t.Run("consolidation", func(t *testing.T) {

@@ -163,7 +163,8 @@ func (s *slot) workOf(ctx context.Context, t team.Team, id string) (branch, comm
 	w := task.Work
 	switch {
 	case w.Open(): // the host that it ran on must record it first
-		return "", "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the work of task %s is not recorded yet", id)}
+		return "", "", &team.Error{Code: team.NotReady,
+			Text: fmt.Sprintf("the work of task %s is not recorded yet", id)}
 	case w != nil && w.Commit != "":
 		return w.Branch, w.Commit, nil
 	}

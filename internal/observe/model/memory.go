@@ -54,7 +54,8 @@ func (w *Watcher) Save() ([]byte, error) {
 	m := memory{V: memoryVersion, Lifetime: w.team.lifetime, Board: w.team.board, Roster: w.team.roster,
 		Mail: w.team.mail, Calls: w.correlation.calls, Early: w.correlation.early,
 		Sessions: w.speakers.sessions, Order: w.speakers.order, Sides: w.speakers.sides,
-		SideOrder: w.speakers.sideOrder, Sources: w.speakers.sources, Spent: w.team.spent, Held: w.held, Lines: w.team.lines, Counts: w.Counts()}
+		SideOrder: w.speakers.sideOrder, Sources: w.speakers.sources, Spent: w.team.spent, Held: w.held,
+		Lines: w.team.lines, Counts: w.Counts()}
 	if w.team.state != nil {
 		m.Seq, m.State = w.team.state.Seq(), team.AppendSnapshot(nil, w.team.state)
 	}
