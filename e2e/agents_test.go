@@ -273,7 +273,7 @@ func TestPermissions(t *testing.T) {
 	}
 	s.must("permit", "ask", waits("a"))
 	s.must("permit", "ask", waits("b"), "--deny", "--reason", "not today")
-	waits("c") // nobody answers
+	waits("c") // it gets no answer
 	s.waitFor("its end", func() bool { return read[open](s.world, "status", "ask").Tasks["completed"] >= 3 })
 	s.must("mode", "ask", "ann", "bypassPermissions") // before the fifth command, which then needs no permission
 	if code := p.wait(); code != 0 {

@@ -160,7 +160,7 @@ func TestAttentionOfTheKilled(t *testing.T) {
 			t.Errorf("ls says that the team is %s", state)
 		}
 		if text := w.must("ls"); !strings.Contains(text, "1, 1 offline") {
-			t.Errorf("ls counts nobody as offline:\n%s", text)
+			t.Errorf("ls counts no member as offline:\n%s", text)
 		}
 		w.must("resume", "demo")
 		eventually(t, "nothing waits when it is resumed", func() bool { return len(w.items("demo")) == 0 })

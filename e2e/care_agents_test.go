@@ -97,8 +97,8 @@ func TestWorktrees(t *testing.T) {
 	}
 }
 
-// TestNoWorktree checks that nobody can have a worktree without a repository. The lead gets git's
-// reason, and continues with other teammates.
+// TestNoWorktree checks that no member can have a worktree without a repository. The lead gets
+// git's reason, and continues with other teammates.
 func TestNoWorktree(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {

@@ -198,7 +198,7 @@ func claudeLeadsCodex(t *testing.T, program string) {
 		return strings.Contains(strings.Join(l.events("adopted"), "\n"), `"task_claimed"`)
 	})
 	close(claimed)
-	if !unmasked.Load() { // somebody writes in the lead's name
+	if !unmasked.Load() { // another program writes in the lead's name
 		team, err := teamfiles.Open(filepath.Join(l.root, ".claude"),
 			filepath.Base(filepath.Dir(l.glob(".claude/teams/*/config.json")[0])))
 		if err != nil {
@@ -403,7 +403,7 @@ func TestJoin(t *testing.T) {
 	tim := l.start("join", name, "--name", "tim", "--agent", "codex")
 	l.waitFor("tim has joined", func() bool { return strings.Join(l.members(), " ") == "team-lead shell tim" })
 	say("shell", "The door is green.")
-	l.waitFor("nobody writes the team's files", func() bool {
+	l.waitFor("no program writes the team's files", func() bool {
 		return !slices.ContainsFunc(l.glob(".claude/teams/*"), func(folder string) bool { return !unlocked(folder) })
 	})
 	tim.kill()

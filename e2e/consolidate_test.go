@@ -33,7 +33,7 @@ func gated(t *testing.T, checks ...string) *world {
 	w.must("task", "add", "demo", "Hers", "--owner", "ann", "--run", "echo hers > hers.txt")
 	w.must("task", "add", "demo", "His", "--owner", "bob", "--run", "echo his > his.txt; echo more >> docs/guide.md")
 	rep := w.replica("demo")
-	eventually(t, "everybody is idle", func() bool {
+	eventually(t, "all members are idle", func() bool {
 		idle := false
 		if err := rep.Refresh(t.Context()); err != nil {
 			t.Fatal(err)

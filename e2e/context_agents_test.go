@@ -133,7 +133,7 @@ func TestCompactionOfCodex(t *testing.T) {
 }
 
 // TestProjectContext checks that the project's instructions reach the model of each teammate, as
-// its program reads them, also in a worktree. The lead's conversation reaches nobody.
+// its program reads them, also in a worktree. The lead's conversation reaches no teammate.
 func TestProjectContext(t *testing.T) {
 	t.Parallel()
 	agents := map[string]string{"ann": "claude", "tim": "claude", "bob": "codex", "eve": "gemini"}

@@ -8,10 +8,10 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// TestPolicyDeny checks the policy deny, under which nobody is asked. Tools that only read run, and
-// everything else is denied at once. The model of a teammate learns whom to tell, the lead's model
-// to put it into its report, and the person what was denied. The last text of an agent is shown
-// once.
+// TestPolicyDeny checks the policy deny, under which no request is asked. Tools that only read run,
+// and everything else is denied at once. The model of a teammate learns whom to tell, the lead's
+// model to put it into its report, and the person what was denied. The last text of an agent is
+// shown once.
 func TestPolicyDeny(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {

@@ -19,7 +19,7 @@ import (
 	"cadre/pkg/teams"
 )
 
-// escapes are the ways in which a shell task tries to act as somebody else. TRY stands for the
+// escapes are the ways in which a shell task tries to act as another member. TRY stands for the
 // command that calls cadre. If the way begins with env -i, the environment of TRY has only the
 // folders.
 var escapes = []struct {
@@ -98,8 +98,8 @@ var outside = map[string][][]string{
 	"task update run":     {{"task", "update", "demo", "2", "--run", "false"}},
 }
 
-// strange lists calls that the table lets a member make, but with a place or a name of somebody
-// else.
+// strange lists calls that the table lets a member make, but with a place or a name of another
+// member.
 var strange = [][]string{
 	{"status", "other"}, {"log", "other"}, {"fsck", "other"}, {"task", "list", "other"}, {"task", "show", "other", "1"},
 	{"inbox", "other", "lead"}, {"hooks", "other"},
@@ -302,7 +302,7 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 	var script strings.Builder
 	tried := map[string]string{}
 	for i, e := range escapes {
-		if e.daemon || !canTry(t, e.way) { // it is no longer part of the check, and then nobody's
+		if e.daemon || !canTry(t, e.way) { // it is no longer part of the check, and acts for no actor
 			continue
 		}
 		for k, call := range calls {
@@ -322,7 +322,7 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 	for to, call := range tried {
 		rc, _ := os.ReadFile(to + ".rc")
 		errs, _ := os.ReadFile(to + ".err")
-		known := !strings.Contains(call, "namespace") // otherwise nobody acts there, including a check
+		known := !strings.Contains(call, "namespace") // otherwise no actor is known there, including a check
 		if string(rc) != "2\n" || !strings.Contains(string(errs), map[bool]string{true: "refused in a check",
 			false: "not known who calls"}[known]) {
 			t.Errorf("cadre %s: exit status %s: %s", call, rc, errs)
@@ -409,7 +409,7 @@ func TestASessionIsItself(t *testing.T) {
 		delete(said, m.Body)
 	}
 	if len(said) > 0 {
-		t.Errorf("nobody wrote: %v", said)
+		t.Errorf("no member wrote: %v", said)
 	}
 	if r := w.with([]string{"CADRE_HOME=" + free}, "ls"); !strings.Contains(r.out, "mine") {
 		t.Errorf("the other home: %+v", r)

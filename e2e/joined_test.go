@@ -38,7 +38,7 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 		"small", "--permission-mode", "acceptEdits")
 	eventually(t, "it has joined", func() bool { return tim() == want })
 	first.awaits("shell is tim on team " + p.name)
-	eventually(t, "nobody writes the team's files", func() bool { return unlocked(folder) })
+	eventually(t, "no program writes the team's files", func() bool { return unlocked(folder) })
 	first.kill()
 	words := ""
 	within(t, 5*patience, "the lead is told", func() bool { // a lock that the member held is respected for a minute
@@ -138,8 +138,8 @@ func TestTeammateThatCannotBe(t *testing.T) {
 	}
 }
 
-// unlocked reports whether nobody holds a lock on a file of the team of Claude Code. A lock of a
-// killed process is respected for a minute.
+// unlocked reports whether no process holds a lock on a file of the team of Claude Code. A lock of
+// a killed process is respected for a minute.
 func unlocked(folder string) bool {
 	for _, pattern := range []string{"*.lock", filepath.Join("*", "*.lock")} {
 		if locks, err := filepath.Glob(filepath.Join(folder, pattern)); err != nil || len(locks) > 0 {

@@ -280,7 +280,7 @@ func TestKilledCommands(t *testing.T) {
 	}
 	for what := range found {
 		if !strings.Contains(what, " claimed ") { // a killed claim did not say which task it was for
-			t.Errorf("nobody sent %s", what)
+			t.Errorf("no process sent %s", what)
 		}
 	}
 	for task, n := range w.count("demo", "task_claimed") {

@@ -176,7 +176,7 @@ func told(r *agenttest.Request) (text string) {
 }
 
 // TestIdleClaudeIsWoken checks that the Stop hook wakes a Claude Code whose turn has ended when a
-// teammate completes a task, once for each task. A failed hook wakes nobody.
+// teammate completes a task, once for each task. A failed hook wakes no session.
 func TestIdleClaudeIsWoken(t *testing.T) {
 	t.Parallel()
 	const news = "There is news from your team."

@@ -20,8 +20,8 @@ tasks:
 `
 
 // TestMergedWorktreeMoves checks that the merged worktree follows its team when the project or the
-// home is moved, and to another machine. It has everybody's work there. The consolidation removes
-// it.
+// home is moved, and to another machine. It has the work of all members there. The consolidation
+// removes it.
 func TestMergedWorktreeMoves(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(w *world) (args []string){

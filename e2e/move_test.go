@@ -229,7 +229,7 @@ func TestKilledMove(t *testing.T) {
 }
 
 // TestGoneWorktree checks a worktree that is missing, or has something else in its place. The team
-// is refused before anything starts, and nobody works in the main checkout.
+// is refused before anything starts, and no member works in the main checkout.
 func TestGoneWorktree(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -278,7 +278,7 @@ func TestGoneWorktree(t *testing.T) {
 }
 
 // TestCleanupOfMoved checks the cleanup of a team whose project is missing. Uncommitted work is
-// kept and named, and so are the branches that nobody can check.
+// kept and named, and so are the branches that cannot be checked.
 func TestCleanupOfMoved(t *testing.T) {
 	t.Parallel()
 	w := moving(t)

@@ -78,7 +78,7 @@ func (w *world) events(name string) (all []string) {
 }
 
 // TestObserverGoesOnAfterKill kills an observer at any moment of a stream that grows in pieces. It
-// continues where it stopped: nothing is missing, and nothing is there twice.
+// continues where it stopped: nothing is missing, and nothing is duplicated.
 func TestObserverGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
 	sessions := filepath.Join("..", "internal", "agent")
@@ -160,7 +160,7 @@ func (p *process) awaits(text string) {
 }
 
 // TestOneObserver checks that a second observer of the same name is refused while one runs, and
-// that nobody can remove what the first keeps. An interrupt ends it and loses nothing.
+// that no command can remove what the first keeps. An interrupt ends it and loses nothing.
 func TestOneObserver(t *testing.T) {
 	w := newWorld(t)
 	w.append("stream.jsonl", bytes.Join(recording(t, "2.1.47/stream.jsonl")[:120], nil))

@@ -76,7 +76,7 @@ func TestOutsideTeammate(t *testing.T) {
 }
 
 // TestOutsideProgram checks that any MCP client can be the teammate. It cannot use the lead's
-// tools. Nobody can connect as a member that cadre runs, or as an unknown member.
+// tools. No client can connect as a member that cadre runs, or as an unknown member.
 func TestOutsideProgram(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

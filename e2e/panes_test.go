@@ -92,7 +92,7 @@ func TestPanes(t *testing.T) {
 	border := func(name string) string {
 		return p.do("display-message", "-p", "-t", p.panes()[name], "#{@cadre-title}|#{pane_title}")
 	}
-	p.wait("a pane says that nobody runs its session", func() bool {
+	p.wait("a pane says that no process runs its session", func() bool {
 		text := strings.Join(strings.Fields(p.do("capture-pane", "-p", "-t", shown["m3"])), " ")
 		return strings.Contains(text, "No process runs this session any more. Continue the team with: cadre resume panes") &&
 			strings.HasSuffix(strings.TrimSpace(border("m3")), "m3#[default] no host|m3 no host")

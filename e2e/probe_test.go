@@ -60,7 +60,7 @@ func TestProbeTouchesNothing(t *testing.T) {
 	w.untouched("probe of a team that runs", func() {
 		order(t, w.must("probe", "demo"), "and is alive", "2 online")
 	})
-	p.everybody(mark)
+	p.killAll(mark)
 	w.untouched("probe of a team that is dormant", func() {
 		order(t, w.must("probe", "demo"), "has ended", "2 offline")
 		w.must("ls")

@@ -44,7 +44,7 @@ func TestReassignBringsTheWork(t *testing.T) {
 			eventually(t, "half of it is done", func() bool { return has(where, "half.txt") })
 			reassign := []string{"reassign", "demo", "1", "bob"}
 			if c.killed {
-				host.everybody(mark)
+				host.killAll(mark)
 			} else {
 				reassign = append(reassign, "--force")
 			}

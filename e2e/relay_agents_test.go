@@ -78,8 +78,8 @@ func TestRelayedTeam(t *testing.T) {
 	}
 }
 
-// TestRelayIsKilled checks that a killed relay does not end the program that somebody else started.
-// The next relay connects to that program again, and the team continues in its history.
+// TestRelayIsKilled checks that a killed relay does not end a program that it did not start. The
+// next relay connects to that program again, and the team continues in its history.
 func TestRelayIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, begins(func(r *agenttest.Request) agenttest.Turn {

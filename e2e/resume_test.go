@@ -149,8 +149,8 @@ func TestResumeExamines(t *testing.T) {
 	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is not a regular file")
 }
 
-// everybody kills the process, its watchdog and all its children at the same moment.
-func (p *process) everybody(mark string) {
+// killAll kills the process, its watchdog and all its children at the same moment.
+func (p *process) killAll(mark string) {
 	p.t.Helper()
 	p.Process.Signal(syscall.SIGSTOP)
 	for _, pid := range append(childrenOf(p.t, p.Process.Pid, "cadre-watchdog"), marked(p.t, mark)...) {
@@ -188,16 +188,16 @@ func TestResumeAfterDeath(t *testing.T) {
 	}{
 		{name: "lead", dies: func(_ *world, p *process, _ string) { p.kill() }},
 		{name: "lead and watchdog", dies: func(_ *world, p *process, _ string) { p.killHost(true) }},
-		{name: "host and children", dies: func(_ *world, p *process, mark string) { p.everybody(mark) }},
+		{name: "host and children", dies: func(_ *world, p *process, mark string) { p.killAll(mark) }},
 		{name: "machine", dies: func(w *world, p *process, mark string) {
-			p.everybody(mark)
+			p.killAll(mark)
 			w.age(24 * time.Hour)
 			if left, _ := filepath.Glob(filepath.Join(w.home, "teams", "demo", "hosts", "*", "*")); len(left) == 0 {
 				w.t.Error("the host left no heartbeat; a machine without power would have")
 			}
 		}},
 		{name: "machine that lost the signs of life", dies: func(w *world, p *process, mark string) {
-			p.everybody(mark)
+			p.killAll(mark)
 			all, err := filepath.Glob(filepath.Join(w.teamDir(), "heartbeats", "*.json"))
 			if err != nil || len(all) == 0 {
 				w.t.Fatal(all, err)
@@ -209,7 +209,7 @@ func TestResumeAfterDeath(t *testing.T) {
 			}
 		}},
 		{name: "machine with a clock that was set back", dies: func(w *world, p *process, mark string) {
-			p.everybody(mark)
+			p.killAll(mark)
 			w.age(-24 * time.Hour)
 			order(w.t, w.must("probe", "demo"), "clock skew: the last heartbeat", "in the future", "order is by seq")
 		}},
@@ -271,7 +271,7 @@ func TestResumeGivesEachItsTask(t *testing.T) {
 		id := fmt.Sprint(i + 1)
 		owners[id] = w.task(id).Owner
 	}
-	host.everybody(mark)
+	host.killAll(mark)
 	w.must("resume", "demo")
 	w.untilCompleted(len(tasks))
 	for id, owner := range owners {
@@ -314,7 +314,7 @@ func TestTakeOver(t *testing.T) {
 		}
 		w.tookOver(first)
 	})
-	t.Run("nobody who is dead, by two at once", func(t *testing.T) {
+	t.Run("no dead member, by two at once", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.must("create", "demo", "--liveness", soon)
@@ -373,7 +373,7 @@ func TestTakeOver(t *testing.T) {
 		p := w.start("run", w.write("team.yaml", strings.ReplaceAll(runFile, "MARK", mark)))
 		eventually(t, "the slow task runs", func() bool { return len(marked(t, mark)) > 0 })
 		first := w.leadSession()
-		p.everybody(mark)
+		p.killAll(mark)
 		b := heartbeat.Beat{Member: "lead", At: time.Now().UnixMilli(), Session: first, Machine: "elsewhere"}
 		if err := heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Write(b); err != nil {
 			t.Fatal(err)
@@ -384,7 +384,7 @@ func TestTakeOver(t *testing.T) {
 			strings.Contains(r.out, "continues; you lead") {
 			t.Errorf("exit status %d: %s%s", r.code, r.out, r.err)
 		}
-		// Nobody's session changed, and no task was returned to the queue.
+		// No session changed, and no task was returned to the queue.
 		if after := len(w.history("demo")); after != before {
 			t.Errorf("the refused command recorded %d events", after-before)
 		}
@@ -459,7 +459,7 @@ func TestReassign(t *testing.T) {
 	eventually(t, "the task runs", func() bool { return len(marked(t, mark)) > 0 })
 	w.refused(w.cadre("reassign", "demo", "1", "s1"), 1, "s0 works on task 1 and is online", "--force")
 	w.refused(w.cadre("reassign", "demo", "7", "s1"), 2, `no task "7"`)
-	host.everybody(mark)
+	host.killAll(mark)
 	order(t, w.must("probe", "demo"), "s0", "offline", "the host that ran its session has ended", "1 s0: task number 1")
 	w.must("reassign", "demo", "1", "s1")
 	if task := w.task("1"); task.Owner != "s1" {

@@ -51,6 +51,6 @@ func TestTrustAsks(t *testing.T) {
 		t.Errorf("trust ended with %d", status)
 	}
 	if r := w.cadre("task", "add", "demo", "x"); r.code != 0 || !strings.Contains(r.err, "cadre trust") {
-		t.Errorf("a hook ran that nobody saw: %d, %s", r.code, r.err)
+		t.Errorf("a hook ran that was not shown: %d, %s", r.code, r.err)
 	}
 }

@@ -175,7 +175,7 @@ func TestLead(t *testing.T) {
 			}
 			p.t.Cleanup(func() { lock.Unlock() })
 		}},
-		{name: "one that gave no sign of life since it took the lead", leads: "s1", after: 29 * time.Minute,
+		{name: "one that sent no heartbeat since it took the lead", leads: "s1", after: 29 * time.Minute,
 			want: inspect.Lead{Session: "s1", LastSeen: created + 1000}},
 		{name: "the same, for too long", leads: "s1", after: 31 * time.Minute, want: inspect.Lead{Session: "s1",
 			LastSeen: created + 1000, Stale: true}},

@@ -87,9 +87,9 @@ type (
 	// ReportGiven is the lead's report.
 	ReportGiven struct{ Text string }
 	// LeadAttached says which session leads from now on: a new one, or the one that was lost.
-	// TakenOver is the session that lost the lead to it. From is the session that led until then and
-	// did not lose the lead: it ended, or handed it over. It is Session where that one was lost and is
-	// back, and empty where nobody led or an older version recorded the event.
+	// TakenOver is the session that lost the lead to it. From is the session that led until then
+	// and did not lose the lead: it ended, or handed it over. It is Session where that one was lost
+	// and is back, and empty where no session led or an older version recorded the event.
 	LeadAttached struct {
 		Session, TakenOver, Machine string
 		Agent                       bool // the session belongs to an agent

@@ -73,8 +73,8 @@ func checkMembers(s *State, check func(bool, string, ...any)) {
 		}
 	}
 	check(leads == 1, "there are %d leads", leads)
-	check(s.team.LastWords == "" || s.team.ReportAsked, "a report was given that nobody asked for")
-	check(!s.team.ReportAsked || s.members[0].Agent != External, "a report is asked for of somebody outside")
+	check(s.team.LastWords == "" || s.team.ReportAsked, "a report was given that was not asked for")
+	check(!s.team.ReportAsked || s.members[0].Agent != External, "an external lead is asked for a report")
 	for _, p := range s.permissions {
 		m := s.member(p.Member)
 		check(m != nil && m.Incarnation == p.Incarnation, "the request %s is of a session that is gone", p.Request)

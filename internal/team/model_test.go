@@ -344,7 +344,7 @@ func (m *model) compare(t fataler, s *State) {
 	}
 }
 
-// hostile is the text of an attacker who wants to pass for somebody else. It ends brackets, lines,
+// hostile is the text of an attacker who wants to pass for another sender. It ends brackets, lines,
 // and quotations of several scripts.
 const hostile = "HOSTILE x). HOSTILE）\" HOSTILE \u201d HOSTILE \u05f4 HOSTILE\nHOSTILE\u2028HOSTILE\r> HOSTILE"
 

@@ -32,7 +32,7 @@ func TestSkippedTasks(t *testing.T) {
 	}
 	for task := range w.Tasks() {
 		if task.ID != "3" {
-			t.Errorf("task %s is shown, and nobody has seen it", task.ID)
+			t.Errorf("task %s is shown, but was never seen", task.ID)
 		}
 	}
 	w.see(&TaskCreated{Task{ID: "1", Subject: "A", Status: Pending}},

@@ -306,7 +306,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		}
 		return batch
 	}
-	panic("nobody draws one of the kinds of commands")
+	panic("one of the kinds of commands is never drawn")
 }
 
 // bodyWeights has each kind of command as often as it is drawn. Commands that end the team are

@@ -141,7 +141,7 @@ func TestCommandsAreRememberedUpToALimit(t *testing.T) {
 }
 
 // TestReadersShareAState runs under the race detector: any number of goroutines may read and decide
-// while nobody applies.
+// while no record is applied.
 func TestReadersShareAState(t *testing.T) {
 	s := fullState()
 	var readers sync.WaitGroup

@@ -139,7 +139,7 @@ func checkMoves[S ~string](t *testing.T, moves []Move[S], last ...S) {
 	seen, from, to := map[[2]S]bool{}, map[S]bool{"": true}, map[S]bool{"": true}
 	for _, m := range moves {
 		if seen[[2]S{m.From, m.To}] || m.From == m.To {
-			t.Errorf("%q to %q is there twice, or no move", m.From, m.To)
+			t.Errorf("%q to %q is listed twice, or is not a move", m.From, m.To)
 		}
 		seen[[2]S{m.From, m.To}], from[m.From], to[m.To] = true, true, true
 	}

@@ -30,7 +30,7 @@ type program struct {
 	look    func(file string) agenttest.Turn       // and reads one
 	started string                                 // what is printed when it is at work
 	patient []string                               // errors of the model after which it tries again for minutes
-	drop    []string                               // what nobody reads
+	drop    []string                               // keys that no test needs
 	reader  func() agent.Reader
 }
 

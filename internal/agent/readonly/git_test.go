@@ -85,7 +85,7 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 			terminal: true},
 		{name: "objects from elsewhere", command: "git log",
 			files: map[string]string{".git/objects/info/alternates": "/elsewhere\n"}, terminal: true},
-		{name: "a setting that nobody knows", command: "git status", config: "[new]\n\tthing = RUN\n", terminal: true},
+		{name: "an unknown setting", command: "git status", config: "[new]\n\tthing = RUN\n", terminal: true},
 		{name: "damage", command: "git status", config: "[core\n", terminal: true},
 		{name: "the user's fsmonitor", command: "git status",
 			files: map[string]string{"../home/.gitconfig": "[core]\n\tfsmonitor = RUN\n"}},

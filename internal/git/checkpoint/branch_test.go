@@ -249,7 +249,7 @@ func TestTwoHosts(t *testing.T) {
 		}
 	}
 	if len(unknown) != 0 {
-		t.Errorf("nobody has written %v", unknown)
+		t.Errorf("no store has written %v", unknown)
 	}
 	brings(t, l.store(project), w)
 }

@@ -195,7 +195,7 @@ func TestTake(t *testing.T) {
 		code  team.Code                   // of the refusal
 		says  string                      // expected in the refusal or the log
 	}{
-		{name: "nobody"},
+		{name: "no lead"},
 		{name: "the user", leads: team.User},
 		{name: "one whose process died here, a moment ago", leads: "old", from: "old",
 			beats: func(t *testing.T, p place) {

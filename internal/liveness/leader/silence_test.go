@@ -71,7 +71,7 @@ func TestWhereTheSessionWas(t *testing.T) {
 		"with a host elsewhere":             {here, &heartbeat.Beat{Host: "h1", Machine: "elsewhere"}, true},
 		"elsewhere":                         {"elsewhere", nil, false},
 		"elsewhere, with a host here":       {"elsewhere", &heartbeat.Beat{Host: "h1", Machine: here}, false},
-		"nobody knows where":                {"", nil, false},
+		"an unknown place":                  {"", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -91,7 +91,7 @@ func TestCorrelation(t *testing.T) {
 		}
 		c.result(&result{Result: protocol.Result{ID: "big", R: strings.Repeat("x", maxEarly+1)}}, 0)
 		if c.early["big"] != nil {
-			t.Error("a huge result is kept for a call that nobody has seen")
+			t.Error("a huge result is kept for an unseen call")
 		}
 	})
 }

@@ -48,7 +48,7 @@ func TestOrphansAreReaped(t *testing.T) {
 		t.Errorf("the program's own child: %+v, %v", p, err)
 	}
 	if err := own.Wait(); err != nil {
-		t.Errorf("the program's own child was reaped by somebody else: %v", err)
+		t.Errorf("the program's own child was reaped by another goroutine: %v", err)
 	}
 }
 

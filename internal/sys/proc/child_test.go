@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 		{"exit status", Cmd{Args: []string{"sh", "-c", "echo out; echo err >&2; exit 7"}}, 7, "out\n", "err\n"},
 		{"input", Cmd{Args: []string{"cat"}, Input: []byte("hello")}, 0, "hello", ""},
 		{"no input is end of file", Cmd{Args: []string{"cat"}}, 0, "", ""},
-		{"input that nobody reads", Cmd{Args: []string{"true"}, Input: make([]byte, 1<<20)}, 0, "", ""},
+		{"input that is not read", Cmd{Args: []string{"true"}, Input: make([]byte, 1<<20)}, 0, "", ""},
 		{"environment", Cmd{Args: []string{"sh", "-c", "echo $A"}, Env: []string{"A=1", "A=2"}}, 0, "2\n", ""},
 		{"directory", Cmd{Args: []string{"pwd"}, Dir: "/"}, 0, "/\n", ""},
 		{"arguments stay whole", Cmd{Args: []string{"printf", "%s|", "a b", "", "$x", "'", "-n"}}, 0,

@@ -20,7 +20,7 @@ type room struct {
 
 var rooms = []room{
 	{"team", nil,
-		"the core is functions over values: it contains every rule, and needs nobody to hold"},
+		"the core is functions over values: it contains every rule, and imports no other package"},
 	{"journal", nil,
 		"a journal orders and stores records without knowing their content, so neither side can break the other"},
 	{"journal/filejournal", []string{"journal", "sys/crc32c", "sys/filelock", "sys/regularfile"},

@@ -61,7 +61,7 @@ var ofLeads = []Mutant{
 			}
 			return team.Decide(s, c)
 		}},
-	{Name: "late-untold", What: "late messages are marked, but nobody is told",
+	{Name: "late-untold", What: "late messages are marked, but the lead is not told",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			d, err := team.Decide(s, c)
 			if _, ok := c.Body.(*team.MarkLate); ok && d.Record != nil {
@@ -74,7 +74,7 @@ var ofLeads = []Mutant{
 			_, ok := e.(*team.MessagesLate)
 			return ok
 		})},
-	{Name: "late-forgotten", What: "nobody notices late messages", decide: func(s *team.State, c team.Command) (
+	{Name: "late-forgotten", What: "late messages are not noticed", decide: func(s *team.State, c team.Command) (
 		team.Decision, error) {
 		if _, ok := c.Body.(*team.MarkLate); ok {
 			return team.Decision{}, nil
@@ -108,7 +108,7 @@ var ofLeads = []Mutant{
 
 	// Hosts and leads.
 	{Name: "age-alone", What: "a lead counts as silent because of a wrong clock"},
-	{Name: "never-lost", What: "nobody checks the heartbeats of the lead"},
+	{Name: "never-lost", What: "the heartbeats of the lead are not checked"},
 	{Name: "never-leaves", What: "a lead that was taken over continues to lead"},
 	{Name: "gives-away", What: "a lead that was taken over releases the lead of its successor when it ends"},
 	{Name: "held-given", What: "a session gets messages that wait for a lead"},

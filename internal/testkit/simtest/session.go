@@ -207,7 +207,7 @@ func (a *session) work(t *thread, p prompt) {
 			a.edit(t)
 		}
 		if a.chats(t) {
-			a.call(t, &team.SendMessage{To: a.somebody(t), Body: "I am at task " + task.ID,
+			a.call(t, &team.SendMessage{To: a.colleague(t), Body: "I am at task " + task.ID,
 				Priority: []string{"", "urgent"}[t.rng.IntN(2)]})
 		}
 		if a.chats(t) {
@@ -415,7 +415,7 @@ func (a *session) chats(t *thread) bool {
 	return true
 }
 
-func (a *session) somebody(t *thread) (name string) {
+func (a *session) colleague(t *thread) (name string) {
 	a.slot.host.view(func(st *team.State) {
 		all := st.Recipients()
 		name = all[t.rng.IntN(len(all))]

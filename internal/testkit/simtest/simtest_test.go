@@ -16,7 +16,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "play the history of this seed alone, and tell it with -v")
-	firstFlag = flag.Uint64("first", 1, "the first seed of TestHistories; 0 for one that nobody has played")
+	firstFlag = flag.Uint64("first", 1, "the first seed of TestHistories; 0 for a new one")
 	manyFlag  = flag.Uint64("histories", 0, "play that many histories")
 	forFlag   = flag.Duration("for", 0, "play histories for that long, whatever their number")
 	everyFlag = flag.Uint64("every", 0, "play every so many-th seed, in this process alone")
