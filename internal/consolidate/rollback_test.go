@@ -130,7 +130,7 @@ func TestRollBackInTheTeamsDirectory(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(l.project, "deep")); err == nil {
 		t.Error("an empty folder is left")
 	}
-	l.notRolledBack("2", team.Nothing, "no work of task 2 was saved")
+	l.notRolledBack("2", team.Nothing, "no work of task 2 (more) was saved")
 	l.begin("ann", "2", "") // the task can be done again
 	l.write("a.txt", "three\n")
 	if w := l.end("ann", "2"); !slices.Equal(w.Files, []string{"a.txt"}) {

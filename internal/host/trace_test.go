@@ -298,7 +298,7 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 	s.do("ann", &team.CompleteTask{Task: "2"})
 	two := s.work("2")
 	if p.changed(two) != "e.txt" || !slices.ContainsFunc(two.Left,
-		func(why string) bool { return strings.HasPrefix(why, "what an earlier attempt") }) {
+		func(why string) bool { return strings.HasPrefix(why, "the work of an earlier attempt") }) {
 		t.Errorf("task 2: %+v", two)
 	}
 }
