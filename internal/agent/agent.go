@@ -295,7 +295,7 @@ type (
 		Answer func(approved bool, feedback string)
 	}
 	// Retrying reports that the model cannot be reached and that the agent tries again by itself;
-	// the turn continues. With [ProblemLogin] it tries in vain.
+	// the turn continues. With [ProblemLogin] no attempt can succeed.
 	Retrying struct{ Problem Problem }
 	// TurnEnded reports that the agent waits for the next prompt.
 	TurnEnded struct {

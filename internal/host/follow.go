@@ -308,8 +308,8 @@ func (s *slot) nearlyFull() (full bool) {
 	return full
 }
 
-// retrying reports a trouble that the agent handles itself, once per turn. If it retries in vain
-// for minutes, its session ends.
+// retrying reports a trouble that the agent handles itself, once per turn. If it retries without
+// success for minutes, its session ends.
 func (s *slot) retrying(p agent.Problem) {
 	told := false
 	s.update(func(t *turn) { told, t.retries = t.retries, true })

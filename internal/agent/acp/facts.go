@@ -64,7 +64,7 @@ type facts struct {
 	mcp func(title string) (server, tool string)
 }
 
-// anyAgent describes an agent of which nothing more is known.
+// anyAgent describes an unknown agent.
 var anyAgent = facts{
 	can:      []string{"mail at the end of a turn", "permissions"},
 	missing:  "not installed",

@@ -60,7 +60,7 @@ var (
 )
 
 // frameOf returns the frame for the sender. A request to end, and an answer to a plan or permission
-// request, are facts that the team recorded, whoever caused them.
+// request, are facts that the team recorded, whichever member caused them.
 func frameOf(m *team.Message) frame {
 	switch {
 	case m.From == "" || m.Type == team.TypeShutdownRequest || m.Type == team.TypePlanResponse ||

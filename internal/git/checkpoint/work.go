@@ -16,7 +16,7 @@ import (
 )
 
 // Work is what the team has done in its repository. Every commit that it names is reachable from
-// the checkpoint's commit, so whoever has the branch has the work.
+// the checkpoint's commit, so a clone that has the branch has the work.
 type Work struct {
 	Machine string `json:"machine,omitempty"` // name of the computer
 	Top     string `json:"top,omitempty"`     // of the work tree that the team shares; "" in a bare repository
