@@ -375,3 +375,24 @@ func TestRunDetach(t *testing.T) {
 	w.write("go", "")
 	w.until("the team is complete", func(s *team.State) bool { return s.Team().Status == team.TeamComplete })
 }
+
+// TestRunScreenTypes: a team that ends takes the screen from nobody who types. The screen still follows
+// the team, and closes when the line is empty.
+func TestRunScreenTypes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("mended", "")
+	p := w.runs()
+	p.keys("Down", "Enter")
+	p.shows("to w-1 ▸")
+	p.keys("-l", "half a line")
+	p.shows("to w-1 ▸ half a line")
+	w.write("go", "")
+	p.shows("The team has ended. The screen closes when you have finished here.")
+	p.shows("stopped") // what the member is now
+	if !p.drawn() {
+		t.Fatalf("the screen closed while the person types:\n%s", p.screen())
+	}
+	p.keys("C-c")
+	p.leavesLines(0, "team demo begins", "2 of 2 tasks done in")
+}

@@ -47,21 +47,14 @@ const endTime = time.Second
 
 // show shows the screen. h is nil for a process that runs no team.
 func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
-	inner, end := context.WithCancel(ctx)
-	defer end()
+	var over <-chan struct{} // a terminal without a size is waited for only while the team runs
 	if h != nil {
-		go func() { // a terminal without a size is waited for only while the team runs
-			select {
-			case <-h.Ended:
-				end()
-			case <-inner.Done():
-			}
-		}()
+		over = h.Ended
 	}
-	if err := sized(inner, o.Out); err != nil {
+	if err := sized(ctx, over, o.Out); err != nil {
 		return Closed, err
 	}
-	inner, end = context.WithCancel(ctx)
+	inner, end := context.WithCancel(ctx)
 	defer end()
 	// The program ends by a message, so that it waits for answers of the terminal. It is killed if it
 	// does not.
@@ -111,8 +104,9 @@ func alone() bool {
 	return err == nil && session == unix.Getpgrp()
 }
 
-// sized waits until the terminal has a size: some have none before a window is shown.
-func sized(ctx context.Context, out *os.File) error {
+// sized waits until the terminal has a size: some have none before a window is shown. It returns an
+// error if ctx ends or over is closed.
+func sized(ctx context.Context, over <-chan struct{}, out *os.File) error {
 	const again = 200 * time.Millisecond
 	for {
 		width, height, err := term.GetSize(int(out.Fd()))
@@ -122,6 +116,8 @@ func sized(ctx context.Context, out *os.File) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-over:
+			return context.Canceled
 		case <-time.After(again):
 		}
 	}
