@@ -63,7 +63,7 @@ func (m *Model) inputLine() (text string, cursor int) {
 		return "", -1
 	}
 	label = render.Cut(label, max(4, m.width/2))
-	used := render.Width(label)
+	used := drawn(label)
 	part, at := f.shown(m.width - used - 1)
 	if m.typed() == nil {
 		return look.on(label) + faint.on(part), -1

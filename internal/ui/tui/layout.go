@@ -81,7 +81,7 @@ func (t *table) widths(room int) []int {
 	for i, c := range t.columns {
 		empty[i] = true
 		for _, row := range t.rows {
-			if w := render.Width(row[i].text); w > 0 {
+			if w := drawn(row[i].text); w > 0 {
 				empty[i] = false
 				widths[i] = max(widths[i], w)
 			}
@@ -93,7 +93,7 @@ func (t *table) widths(room int) []int {
 			widths[i] = 0
 			continue
 		}
-		if widths[i] = max(widths[i], render.Width(c.head)); c.most > 0 {
+		if widths[i] = max(widths[i], drawn(c.head)); c.most > 0 {
 			widths[i] = min(widths[i], c.most)
 		}
 	}
@@ -133,7 +133,7 @@ func (t *table) row(cells []cell, widths []int, selected bool) string {
 		if t.columns[i].tail {
 			text = cutMiddle(cells[i].text, w)
 		}
-		space := max(0, w-render.Width(text))
+		space := max(0, w-drawn(text))
 		look := cells[i].look
 		if selected {
 			look.bold, look.faint = true, false
@@ -205,7 +205,7 @@ func line(width int, left []cell, right []cell) string {
 
 func widthOf(cells []cell) (width int) {
 	for _, c := range cells {
-		width += render.Width(c.text)
+		width += drawn(c.text)
 	}
 	return width
 }
@@ -218,7 +218,7 @@ func joined(cells []cell, room int) (text string, used int) {
 		if used >= room {
 			break
 		}
-		used += render.Width(cut)
+		used += drawn(cut)
 		b.WriteString(c.look.on(cut))
 	}
 	return b.String(), used
@@ -248,7 +248,7 @@ func beside(left, right []string, leftWidth, height int) []string {
 func visible(line string) (width int) {
 	for line != "" {
 		text, rest, styled := strings.Cut(line, "\x1b[")
-		width += render.Width(text)
+		width += drawn(text)
 		if !styled {
 			break
 		}

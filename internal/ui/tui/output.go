@@ -6,32 +6,33 @@ import (
 	"os"
 )
 
-// terminal is the terminal, without questions about synchronized output. It stays a file for the
-// library, which reads its size.
-type terminal struct{ *os.File }
+// terminal is the terminal, with the parts of [glyphs] put back. It stays a file for the library, which
+// reads its size.
+type terminal struct {
+	*os.File
+	glyphs *glyphs
+	quiet  bool // the questions are left out
+}
 
-// question asks the terminal for a mode: synchronized output, and widths of whole characters.
+// questions asks the terminal for a mode: synchronized output, and widths of whole characters.
 var questions = [][]byte{[]byte("\x1b[?2026$p"), []byte("\x1b[?2027$p")}
 
-// Write leaves out the questions.
+// Write puts the parts back, and may leave out the questions.
 func (t terminal) Write(p []byte) (int, error) {
-	short := p
+	out := t.glyphs.show(p)
 	for _, q := range questions {
-		short = bytes.ReplaceAll(short, q, nil)
+		if t.quiet {
+			out = bytes.ReplaceAll(out, q, nil)
+		}
 	}
-	if _, err := t.File.Write(short); err != nil {
+	if _, err := t.File.Write(out); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// output returns where the screen is written.
-func output(o Options) io.Writer {
-	if o.Sync {
-		return o.Out
-	}
-	return terminal{o.Out}
-}
+// WriteString does what Write does.
+func (t terminal) WriteString(s string) (int, error) { return t.Write([]byte(s)) }
 
 // Restore writes what returns a terminal to its lines, where a screen could not do that itself.
 func Restore(out io.Writer) {

@@ -62,7 +62,7 @@ func (m *Model) timelineLines(width, height int) []string {
 		}
 		name := render.Cut(oneLine(row.Member), label)
 		out = append(out, prefix+m.memberStyle(row.Member).on(name)+
-			strings.Repeat(" ", label-render.Width(name)+1)+lane(row, cursor))
+			strings.Repeat(" ", label-drawn(name)+1)+lane(row, cursor))
 	}
 	out = append(out, "")
 	for _, part := range legend {
@@ -106,7 +106,7 @@ func lane(row timeline.Row, cursor int) string {
 // labelWidth returns the room for names at the beginning of lines.
 func labelWidth(names []string, width int) (most int) {
 	for _, name := range names {
-		most = max(most, render.Width(oneLine(name)))
+		most = max(most, drawn(oneLine(name)))
 	}
 	return max(1, min(most, width/4, 20))
 }
@@ -212,7 +212,7 @@ func (m *Model) costLines(width, height int) []string {
 			look = strong
 		}
 		used := team.Usage{InputTokens: row.Sum.Tokens, CostMicroUSD: row.Sum.CostMicroUSD}
-		out = append(out, "  "+look.on(name)+strings.Repeat(" ", label-render.Width(name))+
+		out = append(out, "  "+look.on(name)+strings.Repeat(" ", label-drawn(name))+
 			fmt.Sprintf(" %8s %8s ", tokens(used), cost(used))+live.on(row.Bars(false)))
 	}
 	return out

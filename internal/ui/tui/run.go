@@ -64,12 +64,13 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 		env: o.Env, asks: o.Asks}
 	m := newModel(s, o.Command, o.Team, engine.Now())
 	m.alone = alone()
-	top := &program{Model: m, settled: !o.Sync, presence: o.Presence}
+	shapes := new(glyphs)
+	top := &program{Model: m, settled: !o.Sync, presence: o.Presence, glyphs: shapes}
 	if h != nil {
 		m.hosted = h.Name
 	}
-	p := tea.NewProgram(top, tea.WithContext(killed), tea.WithInput(o.In),
-		tea.WithOutput(output(o)), tea.WithEnvironment(o.Env), tea.WithFPS(framesASecond), tea.WithoutSignalHandler(),
+	p := tea.NewProgram(top, tea.WithContext(killed), tea.WithInput(o.In), tea.WithOutput(terminal{o.Out, shapes, !o.Sync}),
+		tea.WithEnvironment(o.Env), tea.WithFPS(framesASecond), tea.WithoutSignalHandler(),
 		tea.WithFilter(withSize))
 	s.send = p.Send
 	s.running.Go(s.teams)
@@ -140,6 +141,9 @@ type program struct {
 	ended    bool      // the process has run the team to its end
 	pressed  team.Time // the last key
 	presence *presence.Viewer
+	glyphs   *glyphs
+	width    int // of the last size
+	sizes    int // counts them
 }
 
 // answerTime is how long a terminal may take to answer what the library asks it at the start. Answers
@@ -155,7 +159,17 @@ func (p *program) Init() tea.Cmd {
 
 // Update handles the end of the program, and leaves everything else to the model.
 func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var again tea.Cmd
 	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		again = p.resized(msg.Width)
+	case redrawMsg:
+		if int(msg) == p.sizes {
+			return p, tea.ClearScreen
+		}
+		return p, nil
+	case tea.ModeReportMsg:
+		p.glyphs.cluster(msg)
 	case settledMsg:
 		if p.settled = true; p.quitting {
 			return p, tea.Quit
@@ -173,7 +187,39 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if p.ends() {
 		return p, p.quit(Closed)
 	}
-	return p, cmd
+	return p, tea.Batch(cmd, again)
+}
+
+// redrawMsg asks to draw the screen from nothing, where the size is still the one with that number.
+type redrawMsg int
+
+// resized has a wider screen drawn from nothing after the frame that is the first one of that size. The
+// library takes the columns that are new in that frame for empty, and would not clear them later.
+func (p *program) resized(width int) tea.Cmd {
+	before := p.width
+	p.width = width
+	if p.sizes++; before == 0 || width <= before {
+		return nil
+	}
+	n := p.sizes
+	return tea.Tick(3*time.Second/framesASecond, func(time.Time) tea.Msg { return redrawMsg(n) })
+}
+
+// View draws the screen, for the library.
+func (p *program) View() tea.View {
+	v := p.Model.View()
+	v.Content = p.glyphs.hide(v.Content)
+	return v
+}
+
+// cluster takes the terminal's answer to whether it counts clusters.
+func (g *glyphs) cluster(msg tea.ModeReportMsg) {
+	const unicodeCore = 2027
+	if msg.Mode.Mode() == unicodeCore && (msg.Value.IsSet() || msg.Value.IsReset() || msg.Value.IsPermanentlySet()) {
+		g.mu.Lock()
+		g.clustered = true
+		g.mu.Unlock()
+	}
 }
 
 // quit ends the program, once the terminal has answered. The first reason counts.

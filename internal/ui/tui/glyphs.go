@@ -1,0 +1,147 @@
+package tui
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"cadre/internal/render/sanitize"
+
+	"github.com/clipperhouse/displaywidth"
+)
+
+// glyphs gives the library that draws the screen one character for each column that a terminal moves
+// its cursor by. The library drops a mark behind an ASCII letter. It also takes a cluster of Devanagari
+// or Thai for one column, where terminals count its letters and spacing marks. Then it draws beside what
+// it drew before. Each such part goes to it as one character of its own, and is put back on the way to
+// the terminal.
+//
+// Harmless texts have no characters of private use, so none is mistaken for a part.
+type glyphs struct {
+	mu        sync.Mutex
+	of        map[string]rune
+	texts     []string
+	clustered bool // the terminal counts clusters as the library does (mode 2027)
+}
+
+// The characters that stand for parts.
+const (
+	firstGlyph = '\U000F0000'
+	mostGlyphs = 0xFFF0
+)
+
+// simple reports whether each character of the text is one column or control: nothing in it joins.
+func simple(text string) bool {
+	for i := range len(text) {
+		if text[i] >= 0xcc { // U+0300 and later
+			return false
+		}
+	}
+	return true
+}
+
+// hide returns the text with one character for each part.
+func (g *glyphs) hide(text string) string {
+	if simple(text) {
+		return text
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var b strings.Builder
+	for clusters := displaywidth.StringGraphemes(text); clusters.Next(); {
+		for part, one := range parts(clusters.Value()) {
+			if !one || g.clustered && len(part) < len(clusters.Value()) || len(g.texts) == mostGlyphs {
+				b.WriteString(part)
+				continue
+			}
+			r, known := g.of[part]
+			if !known {
+				if r = firstGlyph + rune(len(g.texts)); g.of == nil {
+					g.of = map[string]rune{}
+				}
+				g.of[part], g.texts = r, append(g.texts, part)
+			}
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// show puts the parts back.
+func (g *glyphs) show(p []byte) []byte {
+	const lead = 0xf3 // the first byte of each such character
+	at := strings.IndexByte(string(p), lead)
+	if at < 0 {
+		return p
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := append([]byte(nil), p[:at]...)
+	for at < len(p) {
+		r, size := utf8.DecodeRune(p[at:])
+		if i := int(r - firstGlyph); i >= 0 && i < len(g.texts) {
+			out = append(out, g.texts[i]...)
+		} else {
+			out = append(out, p[at:at+size]...)
+		}
+		at += size
+	}
+	return out
+}
+
+// parts yields the parts of a cluster by which a terminal moves its cursor, and whether the library must
+// see one character for it.
+func parts(cluster string) func(yield func(part string, one bool) bool) {
+	return func(yield func(string, bool) bool) {
+		first, size := utf8.DecodeRuneInString(cluster)
+		if size == len(cluster) || first < ' ' || !splits(cluster) && first >= utf8.RuneSelf {
+			yield(cluster, false)
+			return
+		}
+		if !splits(cluster) { // an ASCII letter with marks
+			yield(cluster, true)
+			return
+		}
+		begin := 0
+		for i, r := range cluster {
+			if i > begin && sanitize.Columns(r) > 0 {
+				if !yield(cluster[begin:i], true) {
+					return
+				}
+				begin = i
+			}
+		}
+		yield(cluster[begin:], true)
+	}
+}
+
+// splits reports whether the cluster takes more columns than its first character, and is no picture
+// and no Korean syllable: terminals know those.
+func splits(cluster string) bool {
+	more := false
+	for i, r := range cluster {
+		switch {
+		case r == joiner || r == emojiSelector || r >= 0x1f000 || unicode.Is(unicode.Hangul, r) || sanitize.Columns(r) > 1:
+			return false
+		case i > 0 && sanitize.Columns(r) > 0:
+			more = true
+		}
+	}
+	return more
+}
+
+// drawn returns how many columns of the screen the text takes.
+func drawn(text string) (columns int) {
+	if simple(text) {
+		return displaywidth.String(text)
+	}
+	for clusters := displaywidth.StringGraphemes(text); clusters.Next(); {
+		if splits(clusters.Value()) {
+			columns += widest(clusters.Value())
+		} else {
+			columns += clusters.Width()
+		}
+	}
+	return columns
+}
