@@ -55,7 +55,7 @@ func TestWatchDrawing(t *testing.T) {
 		p.keys("3")
 		p.keys("k", "k", "k", "j")
 		p.settles("the messages")
-		p.keys("Escape")
+		p.keys("BSpace")
 		if size[0] == 80 {
 			p.shows("cafe\u0301 q\u0303uest x\u0302")
 		}

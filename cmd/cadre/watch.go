@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) watchCommand() *cobra.Command {
-	var linear bool
+	var linear, noMouse bool
 	c := &cobra.Command{
 		Use: "watch [TEAM]", Short: "See and steer teams on a screen", Args: atMost(1),
 		Long: "Open a screen on which you see all teams, or one: what waits for you, what each member does, the tasks, " +
@@ -39,6 +39,7 @@ func (a *app) watchCommand() *cobra.Command {
 				}
 			}
 			o := a.screenOptions(name)
+			o.NoMouse = noMouse
 			if linear {
 				stays()
 				return engine.InTermsOf(name, stopped(c.Context(), tui.Linear(a.whileRead(c.Context()), o,
@@ -57,6 +58,7 @@ func (a *app) watchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&linear, "screen-reader", false, "print lines, and draw no screen")
+	c.Flags().BoolVar(&noMouse, "no-mouse", false, "leave the mouse to the terminal, which selects text with it")
 	return c
 }
 

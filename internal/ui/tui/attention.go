@@ -66,6 +66,7 @@ func (m *Model) attentionBody(width, height int) []string {
 	}
 	room := min(len(t.rows), max(3, height/3))
 	out := append(t.lines(width, room), "")
+	m.spots(&t, 0, 0, width, onItem, func(row int) string { return m.items[row].id() })
 	text := m.itemText(width)
 	m.detail = max(0, min(m.detail, len(text)-(height-len(out))))
 	return append(out, text[m.detail:]...)

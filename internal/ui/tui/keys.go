@@ -49,7 +49,7 @@ var (
 func keymap() []key {
 	keysOnce.Do(func() {
 		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), taskKeys(), attentionKeys(), inputKeys(),
-			paletteKeys(), commonKeys(), pastKeys(), narrowKeys())
+			paletteKeys(), mouseKeys(), commonKeys(), pastKeys(), narrowKeys())
 	})
 	return allKeys
 }

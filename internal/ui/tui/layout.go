@@ -34,6 +34,10 @@ type table struct {
 	// selected is the index of the row with the mark; -1 for none.
 	selected int
 	headless bool
+
+	// where lines has put the rows: the first one and the one behind the last one that are shown, and the
+	// line of the first one
+	first, end, top int
 }
 
 // mark stands before the selected row.
@@ -54,8 +58,9 @@ func (t *table) lines(width, height int) []string {
 		out = append(out, "  "+t.row(head, widths, false))
 		height--
 	}
-	from, to := window(len(t.rows), t.selected, height)
-	for i := from; i < to; i++ {
+	t.first, t.end = window(len(t.rows), t.selected, height)
+	t.top = len(out)
+	for i := t.first; i < t.end; i++ {
 		prefix := "  "
 		if i == t.selected {
 			prefix = strong.on(mark)

@@ -90,6 +90,9 @@ type Model struct {
 	ask     *question
 	input   *prompting
 	overlay *pager
+
+	clickable []spot // of the last frame
+	mouseOff  bool   // the terminal has the mouse
 }
 
 // stop is a place to which a key leads back, and the team that is open there.
@@ -230,6 +233,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.press(msg)
 	case tea.MouseWheelMsg:
 		return m, m.wheel(msg.Button)
+	case tea.MouseClickMsg:
+		return m, m.click(msg)
 	}
 	return m, nil
 }

@@ -9,7 +9,11 @@ import (
 
 // palette asks for a command of cadre, which begins with the text.
 func (m *Model) palette(text string) {
-	m.asks(" : cadre ", strong, text, func(m *Model, text string, _ bool) tea.Cmd {
+	label := " : cadre "
+	if one := m.commanded(); one != m.ref {
+		label = " " + oneLine(one) + label
+	}
+	m.asks(label, strong, text, func(m *Model, text string, _ bool) tea.Cmd {
 		words, err := split(text)
 		if err != nil {
 			m.notice = notice{err.Error(), alarm}
@@ -33,9 +37,21 @@ type outputMsg struct {
 	asked string // the question that the command asks; it did nothing yet
 }
 
-// runCommand runs a command of cadre on the open team.
+// commanded returns the team that a command acts on if it names none: the selected one, else the open
+// one.
+func (m *Model) commanded() string {
+	if m.place == atTeams && len(m.teams) > 0 {
+		return m.teams[m.teamIndex()].ref
+	}
+	if one, is := m.item(); is && m.place == atAttention {
+		return one.ref
+	}
+	return m.ref
+}
+
+// runCommand runs a command of cadre on the open or the selected team.
 func (m *Model) runCommand(args []string) tea.Cmd {
-	out, ref := m.out, m.ref
+	out, ref := m.out, m.commanded()
 	m.notice = notice{"cadre " + oneLine(strings.Join(args, " ")) + " …", faint}
 	return func() tea.Msg { return out.Command(ref, args) }
 }

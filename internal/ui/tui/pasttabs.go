@@ -56,6 +56,7 @@ func (m *Model) timelineLines(width, height int) []string {
 		return render.Clock(at)[:digits]
 	}))}
 	for _, row := range f.Rows {
+		m.clickable = append(m.clickable, spot{frameTop + len(out) + 1, 0, width, onMember, row.Member})
 		prefix := "  "
 		if row.Member == selected {
 			prefix = strong.on(mark)
@@ -150,6 +151,7 @@ func (m *Model) graphLines(width, height int) []string {
 	from, to := window(len(g.Lines), selected, max(1, height-len(tail)))
 	var out []string
 	for i, l := range g.Lines[from:to] {
+		m.clickable = append(m.clickable, spot{frameTop + 1 + i, 0, width, onTask, l.Task})
 		prefix, look := "  ", stateStyle(l.State)
 		if from+i == selected {
 			prefix, look.bold, look.faint = strong.on(mark), true, false

@@ -14,7 +14,7 @@ func present(v *presence.Viewer, msg tea.Msg, m *Model, now team.Time) {
 		v.Focus(now, true)
 	case tea.BlurMsg:
 		v.Focus(now, false)
-	case tea.KeyPressMsg, tea.MouseWheelMsg:
+	case tea.KeyPressMsg, tea.MouseWheelMsg, tea.MouseClickMsg:
 		v.Press(now)
 	}
 	v.Show(presence.View{Every: m.place == atTeams || m.place == atAttention, Team: m.ref})

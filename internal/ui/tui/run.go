@@ -29,6 +29,8 @@ type Options struct {
 	Asks func(output string, status int) string
 	// Sync is false for a terminal that garbles synchronized output, as some versions of tmux do.
 	Sync bool
+	// NoMouse leaves the mouse to the terminal, until the person takes it with a key.
+	NoMouse bool
 	// Presence records what the person looks at; nil for not.
 	Presence *presence.Viewer
 }
@@ -63,7 +65,7 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, self: o.Self, teamVariable: o.TeamVariable,
 		env: o.Env, asks: o.Asks}
 	m := newModel(s, o.Command, o.Team, engine.Now())
-	m.alone = alone()
+	m.alone, m.mouseOff = alone(), o.NoMouse
 	shapes := new(glyphs)
 	top := &program{Model: m, settled: !o.Sync, presence: o.Presence, glyphs: shapes}
 	if h != nil {

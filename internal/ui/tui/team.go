@@ -40,9 +40,9 @@ func (m *Model) teamBody(width, height int) []string {
 	height--
 	switch m.tab {
 	case tabMembers:
-		out = append(out, m.withFeed(m.memberTable(), width, height)...)
+		out = append(out, m.withFeed(m.memberTable(), tabMembers, width, height)...)
 	case tabTasks:
-		out = append(out, m.withFeed(m.taskTable(), width, height)...)
+		out = append(out, m.withFeed(m.taskTable(), tabTasks, width, height)...)
 	case tabMessages:
 		out = append(out, m.feedLines(width, height)...)
 	case tabTimeline:
@@ -69,14 +69,17 @@ func (m *Model) tabLine(width int) string {
 		if tab(i) == m.tab {
 			one.look = style{bold: true, reverse: true}
 		}
+		begin := widthOf(cells)
 		cells = append(cells, one, cell{" ", plain})
+		m.clickable = append(m.clickable, spot{frameTop, begin, widthOf(cells), onTab, name})
 	}
 	text, _ := joined(cells, width)
 	return text
 }
 
 // withFeed shows a table, and below it the latest messages where there is room.
-func (m *Model) withFeed(t table, width, height int) []string {
+func (m *Model) withFeed(t table, of tab, width, height int) []string {
+	defer func() { m.spotsOfTab(&t, of, 1, 0, width) }()
 	needs := len(t.rows) + 1
 	const leastFeed = 4
 	if height-needs < leastFeed {
@@ -105,8 +108,16 @@ func (m *Model) wideTeam(width, height int) []string {
 	}
 	one := append([]string{heading(tabMembers, "1 Members")}, members.lines(left-2, top-1)...)
 	two := append([]string{heading(tabTasks, "2 Tasks")}, tasks.lines(width-left, top-1)...)
+	m.spotsOfTab(&members, tabMembers, 1, 0, left)
+	m.spotsOfTab(&tasks, tabTasks, 1, left, width)
+	m.clickable = append(m.clickable, spot{frameTop, 0, left, onTab, tabs[tabMembers]},
+		spot{frameTop, left, width, onTab, tabs[tabTasks]})
 	messages := heading(tabMessages, "3 Messages")
+	line := frameTop + top + 1
+	m.clickable = append(m.clickable, spot{line, 0, visible(messages), onTab, tabs[tabMessages]})
 	for t := tabTimeline; int(t) < len(tabs); t++ {
+		begin := visible(messages) + gap
+		m.clickable = append(m.clickable, spot{line, begin, begin + len(tabs[t]) + 2, onTab, tabs[t]})
 		messages += "  " + faint.on(fmt.Sprintf("%d %s", int(t)+1, tabs[t]))
 	}
 	out := append(beside(one, two, left, top), "", messages)

@@ -35,7 +35,7 @@ func (m *Model) teamsBody(width, height int) []string {
 	if len(rows) > 0 {
 		out = append(out, head.lines(width, 2)[0])
 	}
-	selected := 0
+	selected, at := 0, make([]int, len(m.teams)) // the lines of the teams
 	for i, name := range sections {
 		n := 0
 		for _, one := range m.teams {
@@ -55,6 +55,7 @@ func (m *Model) teamsBody(width, height int) []string {
 			if j == t.selected {
 				selected = len(out)
 			}
+			at[j] = len(out)
 			out = append(out, rows[j])
 		}
 		if n == 0 {
@@ -65,6 +66,11 @@ func (m *Model) teamsBody(width, height int) []string {
 		}
 	}
 	from, to := window(len(out), selected, height)
+	for j, one := range m.teams {
+		if at[j] >= from && at[j] < to {
+			m.clickable = append(m.clickable, spot{frameTop + at[j] - from, 0, width, onTeam, one.ref})
+		}
+	}
 	return out[from:to]
 }
 

@@ -12,7 +12,10 @@ import (
 // View draws the screen: a title, the body, a line for notices and input, and the keys that apply.
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.frame(), "\n"))
-	v.AltScreen, v.MouseMode, v.ReportFocus = true, tea.MouseModeCellMotion, true
+	v.AltScreen, v.ReportFocus = true, true
+	if !m.mouseOff {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
 	v.WindowTitle = "cadre"
 	if _, at := m.inputLine(); at >= 0 && m.ask == nil && m.overlay == nil {
 		v.Cursor = tea.NewCursor(at, m.height-2)
@@ -25,6 +28,7 @@ func (m *Model) View() tea.View {
 
 // frame returns the lines of the screen, as many as it has.
 func (m *Model) frame() []string {
+	m.clickable = m.clickable[:0]
 	if m.width <= 0 || m.height <= 0 {
 		return nil // the terminal has no size yet
 	}

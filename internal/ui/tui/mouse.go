@@ -1,0 +1,122 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+)
+
+// target is what a click selects.
+type target int
+
+// The targets.
+const (
+	onTeam target = iota
+	onMember
+	onTask
+	onItem
+	onTab
+)
+
+// spot is a part of a line of the last frame that can be clicked. The mouse is never needed: what a
+// click does, keys do.
+type spot struct {
+	y, from, to int // the line, and the columns from from up to to
+	on          target
+	id          string // of the row; of a tab its name
+}
+
+// frameTop is the lines above the body.
+const frameTop = 1
+
+// spots notes the rows of the table, which begins at the line y of the body and is in the columns from
+// up to to.
+func (m *Model) spots(t *table, y, from, to int, on target, id func(row int) string) {
+	for row := t.first; row < t.end; row++ {
+		if id := id(row); id != "" {
+			m.clickable = append(m.clickable, spot{frameTop + y + t.top + row - t.first, from, to, on, id})
+		}
+	}
+}
+
+// spotsOfTab notes the rows of the table of members or of tasks.
+func (m *Model) spotsOfTab(t *table, of tab, y, from, to int) {
+	if of == tabMembers {
+		m.spots(t, y, from, to, onMember, func(row int) string { return m.team.members[row].name })
+		return
+	}
+	m.spots(t, y, from, to, onTask, func(row int) string {
+		if row < len(m.team.tasks) {
+			return m.team.tasks[row].id
+		}
+		return "" // the line about those that are left out
+	})
+}
+
+// click selects what is at that place. A click on what is selected opens it.
+func (m *Model) click(msg tea.MouseClickMsg) tea.Cmd {
+	if msg.Button != tea.MouseLeft || m.ask != nil || m.input != nil || m.overlay != nil {
+		return nil
+	}
+	for _, s := range m.clickable {
+		if s.y == msg.Y && msg.X >= s.from && msg.X < s.to {
+			m.notice = notice{}
+			return m.clicked(s)
+		}
+	}
+	return nil
+}
+
+func (m *Model) clicked(s spot) tea.Cmd {
+	switch s.on {
+	case onTab:
+		for i, name := range tabs {
+			if name == s.id {
+				m.tab = tab(i)
+			}
+		}
+	case onTeam:
+		if again := len(m.teams) > 0 && m.teams[m.teamIndex()].ref == s.id; again {
+			return m.openSelected()
+		}
+		m.chosen.team = s.id
+	case onMember:
+		if m.chosenMember() == s.id && (m.tab == tabMembers || m.tab == tabTimeline) {
+			return m.openMember(s.id)
+		}
+		if m.chosen.member = s.id; m.tab != tabTimeline {
+			m.tab = tabMembers
+		}
+	case onTask:
+		if m.selectedTask() == s.id && (m.tab == tabTasks || m.tab == tabGraph) {
+			return m.openTask(s.id)
+		}
+		if m.chosen.task = s.id; m.tab != tabGraph {
+			m.tab = tabTasks
+		}
+	case onItem:
+		if m.chosen.item == s.id {
+			return m.openItem()
+		}
+		for i, one := range m.items {
+			if one.id() == s.id {
+				return m.chooseItem(i)
+			}
+		}
+	}
+	return nil
+}
+
+// switchMouse leaves the mouse to the terminal, or takes it back.
+func (m *Model) switchMouse() tea.Cmd {
+	m.mouseOff = !m.mouseOff
+	m.notice = notice{"The mouse works on the screen again.", good}
+	if m.mouseOff {
+		m.notice = notice{"The terminal has the mouse: select text with it. M takes it back.", good}
+	}
+	return nil
+}
+
+// mouseKeys switch the mouse.
+func mouseKeys() []key {
+	return []key{{[]string{"M"}, everywhere, "", "leave the mouse to the terminal, which selects text with it, or take it " +
+		"back; most terminals select with Shift in any case", nil, (*Model).switchMouse}}
+}
