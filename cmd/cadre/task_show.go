@@ -26,7 +26,8 @@ func (a *app) taskShow() *cobra.Command {
 	c := a.looking(1, &cobra.Command{
 		Use: "show [TEAM] ID", Short: "Show a task with its result and its work",
 		Long: "Show a task: its result, its saved work, and the files that it changed. With --patch only the patch is " +
-			"printed, for git apply.\nCharacters that could harm a terminal are escaped.\n\n  cadre task show health 3 --patch | git apply --check",
+			"printed, for git apply. While a member works on the task in a worktree, " +
+			"it is the patch of the worktree as it is now.\nCharacters that could harm a terminal are escaped.\n\n  cadre task show health 3 --patch | git apply --check",
 	}, func(c *cobra.Command, d *engine.Team, args []string) error {
 		var t team.Task
 		var err error

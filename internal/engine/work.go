@@ -89,6 +89,9 @@ func (t *Team) Patch(ctx context.Context, ref string) ([]byte, error) {
 	if !errors.Is(err, upkeep.ErrNoWork) {
 		return patch, err
 	}
+	if e, _, err := t.present(ctx, task, owner); err != nil || len(e.Patch) > 0 {
+		return e.Patch, err
+	}
 	where := ""
 	if task.Status == team.InProgress {
 		of := t.Team()

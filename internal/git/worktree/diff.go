@@ -48,15 +48,24 @@ type Edits struct {
 // returns true. except gets absolute paths, in git's form of the top of the work tree. Diff touches
 // neither the work tree nor the index. Outside a repository the result is empty.
 func Diff(ctx context.Context, procs *proc.Register, dir string, except func(path string) bool) (Edits, error) {
+	return DiffSince(ctx, procs, dir, "HEAD", except)
+}
+
+// DiffSince is [Diff] with the differences from that commit. "HEAD" stands for the last commit, or for
+// nothing before the first one.
+func DiffSince(ctx context.Context, procs *proc.Register, dir, since string, except func(path string) bool) (Edits,
+	error) {
 	g := in(procs, dir)
 	inside, err := g.Text(ctx, "rev-parse", "--is-inside-work-tree")
 	if err != nil || inside != "true" {
 		return Edits{}, ctx.Err()
 	}
 	var e Edits
-	base := "HEAD"
-	if e.Commit, err = g.Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
-		e.Commit = ""
+	base := since
+	if e.Commit, err = g.Text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", since+"^{commit}"); err != nil {
+		if e.Commit = ""; since != "HEAD" {
+			return e, fmt.Errorf("the commit %s is not in the repository of %s", since, dir)
+		}
 		if base, err = g.Text(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil { // the empty tree
 			return e, err
 		}

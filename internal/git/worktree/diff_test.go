@@ -176,3 +176,24 @@ func TestChanged(t *testing.T) {
 		t.Errorf("%d files of %d, %v; the first: %q", len(files), len(want), err, files[:min(len(files), 3)])
 	}
 }
+
+// TestDiffSince: the differences from an earlier commit have what was committed since, too.
+func TestDiffSince(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.commit("old", "one\n")
+	base := r.git("rev-parse", "HEAD")
+	r.commit("committed", "two\n")
+	r.write(r.place.Repo, "new", "three\n")
+	e, err := worktree.DiffSince(r.ctx, r.procs, r.place.Repo, base, nobodys)
+	if patch := string(e.Patch); err != nil || !strings.Contains(patch, "+two") || !strings.Contains(patch, "+three") ||
+		strings.Contains(patch, "one") {
+		t.Errorf("since %s: %s, %v", base, patch, err)
+	}
+	for _, since := range []string{strings.Repeat("0", 40), "--output=x"} {
+		if _, err := worktree.DiffSince(r.ctx, r.procs, r.place.Repo, since, nobodys); err == nil ||
+			!strings.Contains(err.Error(), "is not in the repository") {
+			t.Errorf("since %s: %v", since, err)
+		}
+	}
+}

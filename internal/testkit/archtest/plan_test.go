@@ -182,7 +182,7 @@ var rooms = []room{
 	{"engine", []string{"access", "agent", "agent/drivers", "agent/envelope", "agent/prompts", "agent/roles",
 		"agent/sessionlog", "agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate",
 		"consolidate/branches", "engine/upkeep",
-		"git/checkout", "git/checkpoint", "git/project", "git/worktree", "hook", "host", "inspect", "inspect/attention",
+		"git/checkout", "git/checkpoint", "git/project", "git/redact", "git/worktree", "hook", "host", "inspect", "inspect/attention",
 		"inspect/catalog", "inspect/history", "journal", "journal/memjournal", "journal/recorded", "layout",
 		"liveness/detector",
 		"liveness/leader",

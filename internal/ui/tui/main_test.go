@@ -113,6 +113,7 @@ type screen struct {
 	asked  []string
 	fails  error
 	prints outputMsg // what the next command prints
+	diffs  diffMsg   // the next diff
 	story  *story
 }
 
@@ -154,7 +155,7 @@ func (x *screen) run(cmd tea.Cmd) {
 		}
 	case actedMsg, outputMsg:
 		x.send(msg)
-	case momentMsg, taskMsg:
+	case momentMsg, taskMsg, diffMsg:
 		x.send(msg)
 	case quitMsg:
 		x.asked = append(x.asked, "quit")
@@ -184,6 +185,14 @@ func (x *screen) Task(ref, id string, seq int64) tea.Msg {
 	if msg.detail, err = detailOf(s, id); err != nil {
 		msg.err = err.Error()
 	}
+	return msg
+}
+
+// Diff implements [outside].
+func (x *screen) Diff(ref, task string) tea.Msg {
+	x.asked = append(x.asked, "diff "+ref+" "+task)
+	msg := x.diffs
+	msg.ref, msg.task = ref, task
 	return msg
 }
 

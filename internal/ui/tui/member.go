@@ -196,7 +196,7 @@ func (m *Model) interrupt() tea.Cmd {
 
 // diff shows what was changed for the task of the member.
 func (m *Model) diff() tea.Cmd {
-	return m.runCommand([]string{"task", "show", m.ref, m.opened().task, "--patch"})
+	return m.openDiff(m.opened().task)
 }
 
 func noTurn(m *Model) string {
@@ -260,7 +260,8 @@ func memberKeys() []key {
 			func(m *Model) tea.Cmd { m.typing = false; return nil }},
 		{[]string{"tab", "enter", "i"}, inMember, "write", "write to the member", nil,
 			func(m *Model) tea.Cmd { m.typing = true; return nil }},
-		{[]string{"d"}, inMember, "diff", "show what was changed for the member's task", noTask, (*Model).diff},
+		{[]string{"d"}, inMember, "diff", "show what is changed for the member's task, in its worktree as it is now", noTask, (*Model).diff},
+		{[]string{"p"}, inMember, "plan", "show the last plan of the member", noPlan, (*Model).showPlan},
 		{[]string{"/"}, inMember, "search", "search towards the beginning", noSession, (*Model).search},
 		{[]string{"n"}, inMember, "", "go to the next place, towards the beginning", nil,
 			func(m *Model) tea.Cmd { return m.again(false) }},

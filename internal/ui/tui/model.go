@@ -39,6 +39,8 @@ type outside interface {
 	Moment(ref string, seq int64) tea.Msg
 	// Task returns a task as it was after the record seq, or for 0 as it is, as a [taskMsg].
 	Task(ref, id string, seq int64) tea.Msg
+	// Diff returns what was changed for a task, as a [diffMsg].
+	Diff(ref, task string) tea.Msg
 	// Act sends a command as the user. said is shown when it is done.
 	Act(ref string, body team.Body, said string) tea.Msg
 }
@@ -200,7 +202,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case clockMsg:
 		m.now = max(m.now, team.Time(msg))
-		return m, tick()
+		return m, tea.Batch(tick(), m.readDiff())
 	case teamsMsg:
 		before, was := m.item()
 		m.list(msg)
@@ -208,6 +210,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case teamMsg:
 		m.see(msg)
 		return m, m.readTask()
+	case diffMsg:
+		m.readsDiff(msg)
 	case taskMsg:
 		m.readsTask(msg)
 	case recordsMsg:

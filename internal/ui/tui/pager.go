@@ -11,6 +11,7 @@ type pager struct {
 	title string
 	text  []string // may be painted; not wider than the screen was
 	top   int      // the first line that is shown
+	diff  *diffing // what it shows again and again; nil for a text that stays
 }
 
 // lines returns the part of the text that is shown.

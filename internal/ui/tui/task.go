@@ -378,6 +378,8 @@ func taskKeys() []key {
 		{[]string{"enter", "v"}, inTask, "session", "view the session of the owner", noOwner, func(m *Model) tea.Cmd {
 			return m.openMember(m.shown.detail.owner)
 		}},
+		{[]string{"d"}, inTask, "diff", "show what is changed for the task, in its owner's worktree as it is now", notInThePast,
+			func(m *Model) tea.Cmd { return m.openDiff("#" + m.shown.id) }},
 		{[]string{"r"}, inTask, "retry", "return the failed task to the queue", ofTask(func(d *taskDetail) bool {
 			return d.outOfRetries
 		}, "Only a task that is out of retries is tried again."), (*Model).retryTask},

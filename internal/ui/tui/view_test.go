@@ -39,6 +39,15 @@ var views = []struct {
 	{"rejects", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("down", "n", "Name the rules") }},
 	{"task", func(x *screen, s *story) { s.worked(); x.open(s); x.keys("2", "enter") }},
 	{"taskpast", func(x *screen, s *story) { s.worked(); x.open(s); x.keys("2", "enter", "[", "[", "[") }},
+	{"memberplan", func(x *screen, s *story) { s.worked(); x.open(s); x.view("bob"); x.keys("tab", "p") }},
+	{"diff", func(x *screen, s *story) {
+		x.diffs = diffMsg{live: true, head: "ann's worktree as it is now: /home/kim/.cadre/teams/demo/worktrees/ann",
+			left: []string{"image.png (binary, or too long)"}, patch: "diff --git a/token.go b/token.go\n--- a/token.go\n" +
+				"+++ b/token.go\n@@ -1,3 +1,4 @@\n package lexer\n \n-type Token int\n+// Token is a token: 文字列, and all that the " +
+				"grammar of May names.\n+type Token uint8\n"}
+		x.open(s)
+		x.keys("2", "enter", "d")
+	}},
 	{"output", func(x *screen, s *story) {
 		x.prints = outputMsg{args: []string{"ls"}, text: "NAME  STATUS\ndemo  active\n"}
 		x.open(s)
