@@ -55,6 +55,18 @@ func (t *Team) Session(ctx context.Context, member string, until Until) (iter.Se
 	}, nil
 }
 
+// SessionLog returns a viewer of what the member's sessions show, for one goroutine that reads it at its
+// own pace and closes it. It is nil for a member that runs its own session, and in memory.
+func (t *Team) SessionLog(member string) *sessionlog.Viewer {
+	var m team.Member
+	var err error
+	t.View(func(s *team.State) { m, err = s.Named(member) })
+	if err != nil || m.Agent == team.External || !t.OnDisk() {
+		return nil
+	}
+	return sessionlog.Of(filepath.Dir(t.Hosts())).View(m.Name)
+}
+
 // lasts returns when the member or the team has ended, or ctx has.
 func (t *Team) lasts(ctx context.Context, member string) {
 	for {

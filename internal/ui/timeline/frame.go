@@ -91,6 +91,9 @@ func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 		default:
 			c.Kind = l.between(begin, end).main()
 		}
+		if c.Kind == Working && !c.Quiet && 4*l.toolTime(begin, max(end, begin+1)) >= int64(max(end, begin+1)-begin) {
+			c.Kind = Tool // what a log says of a time before its records were read
+		}
 	}
 	if n := len(cells) - 1; cells[n].Mark == NoMark {
 		cells[n].Mark = l.marked(f.Edges[n], f.Edges[n+1]+1) // the last record is at its end

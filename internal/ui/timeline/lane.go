@@ -22,6 +22,9 @@ type lane struct {
 	tools    int
 	own      load // tasks that are meant for it
 
+	uses []use // of tools, from session logs; the last one may not have ended
+	used int   // tools that run in the last one
+
 	spans []start
 	sums  []totals // sums[i] is the time of each kind before spans[i*stride]
 	marks [markKinds][]Mark
@@ -91,6 +94,48 @@ func (l *lane) index(at team.Time) int {
 		return i
 	}
 	return i - 1
+}
+
+// use is a time in which a tool of the member ran. to is 0 while it runs.
+type use struct{ from, to team.Time }
+
+// mostUses bounds the uses that are kept of a lane. A log has no more for long.
+const mostUses = 10_000
+
+// note takes note of a tool that began or ended at that time.
+func (l *lane) note(at team.Time, runs bool) {
+	n := len(l.uses)
+	switch {
+	case runs && l.used == 0:
+		if l.uses = append(l.uses, use{from: at}); n > mostUses {
+			l.uses = slices.Clone(l.uses[n/2:])
+		}
+		l.used = 1
+	case runs:
+		l.used++
+	case l.used > 0:
+		if l.used--; l.used == 0 {
+			l.uses[n-1].to = max(at, l.uses[n-1].from)
+		}
+	}
+}
+
+// toolTime returns for how many milliseconds of the time a tool ran.
+func (l *lane) toolTime(from, to team.Time) (sum int64) {
+	i, _ := slices.BinarySearchFunc(l.uses, from, func(u use, at team.Time) int {
+		if u.to == 0 {
+			return 1
+		}
+		return cmp.Compare(u.to, at)
+	})
+	for ; i < len(l.uses) && l.uses[i].from < to; i++ {
+		end := to
+		if l.uses[i].to != 0 {
+			end = min(to, l.uses[i].to)
+		}
+		sum += max(0, int64(end-max(from, l.uses[i].from)))
+	}
+	return sum
 }
 
 // at returns the kind at that time.

@@ -151,12 +151,16 @@ func (t *Timeline) Add(r *team.Record) {
 // late is how much later than the records a session log may be read.
 const late = 2_000 // milliseconds
 
-// Tool says that a tool of the member began or ended to run, as its session log shows. Logs and
-// records are read separately, so a time shortly before the last record counts as that of the
-// record. An earlier beginning is ignored.
+// Tool says that a tool of the member began or ended to run, as its session log shows. The uses of a
+// member must come in their order. Logs and records are read separately, so a time shortly before the
+// last record counts as that of the record. A use that began earlier appears in frames, and is no span.
 func (t *Timeline) Tool(member string, at team.Time, runs bool) {
 	l := t.named[member]
-	if l == nil || runs && at < t.last-late {
+	if l == nil {
+		return
+	}
+	l.note(at, runs)
+	if runs && at < t.last-late {
 		return
 	}
 	t.clock(at)

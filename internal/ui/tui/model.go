@@ -210,6 +210,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case teamMsg:
 		m.see(msg)
 		return m, m.readTask()
+	case toolsMsg:
+		m.used(msg)
 	case diffMsg:
 		m.readsDiff(msg)
 	case taskMsg:

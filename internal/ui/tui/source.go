@@ -119,6 +119,10 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 			_ = t.Saw(known)
 		}
 	}()
+	watching, unwatch := context.WithCancel(ctx)
+	var tools sync.WaitGroup
+	defer tools.Wait()
+	defer unwatch()
 	looker := t.Looker()
 	for {
 		began := engine.Now()
@@ -140,7 +144,10 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 		if known, err = s.recall(ctx, ref, t, known, fresh); err != nil {
 			return err
 		}
-		fresh = false
+		if fresh {
+			fresh = false
+			tools.Go(func() { s.tools(watching, ref, t) })
+		}
 		pause(ctx, engine.Now().Sub(began))
 		waiting, cancel := context.WithTimeout(ctx, lookEvery)
 		err = t.Wait(waiting, seq)
