@@ -152,6 +152,10 @@ func (t *Timeline) scale(from, to team.Time, columns int, whole bool) scale {
 	}
 	s.quiet = all[first:end]
 	active := s.length - s.hidden(to)
+	if active < s.columns { // nobody worked at all, as where all members are external
+		s.quiet = nil
+		return s
+	}
 	if n := int64(len(s.quiet)); 4*n <= s.columns {
 		s.room = max(1, active/(s.columns-n))
 	} else {

@@ -112,13 +112,41 @@ func (t *table) widths(room int) []int {
 				worst = i
 			}
 		}
-		if flex < 0 || rest >= min(max(widths[flex], 1), max(12, room*3/10)) || worst < 0 {
+		if flex < 0 && rest >= -gap || flex >= 0 && rest >= min(max(widths[flex], 1), max(12, room*3/10)) || worst < 0 {
 			if flex >= 0 {
 				widths[flex] = max(1, rest)
+				rest -= widths[flex] + gap
 			}
+			t.shrink(widths, -gap-rest)
 			return widths
 		}
-		widths[worst] = 0
+		if widths[worst] = 0; worst != flex {
+			continue
+		}
+		if flex = -1; rest >= leastCell-1 { // a little of it is better than nothing
+			widths[worst] = rest
+			return widths
+		}
+	}
+}
+
+// leastCell is the width to which a column may be cut where a table has no room.
+const leastCell = 7
+
+// shrink makes the widest columns narrower by that many columns, as far as they may be cut.
+func (t *table) shrink(widths []int, over int) {
+	for over > 0 {
+		widest := -1
+		for i, c := range t.columns {
+			if c.most > 0 && widths[i] > leastCell && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+		over--
 	}
 }
 

@@ -99,6 +99,7 @@ type memberRow struct {
 	mail    int
 	running bool
 	turn    bool   // it is in a turn
+	holds   bool   // it has a task in progress
 	color   int    // of its name: an SGR code
 	task    string // by which commands name the task that it holds, or did last; "" for none
 }
@@ -144,13 +145,16 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate,
 		ended: t.Ended() || t.CleanedUp, done: s.Count(team.Completed), usage: t.Usage, requests: map[string]string{}}
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
-	works, taskOf := render.WorksOn(s), lastTasks(s)
+	works, taskOf, holds := render.WorksOn(s), lastTasks(s), map[string]bool{}
+	for t := range s.Underway() {
+		holds[t.Owner] = true
+	}
 	for i, m := range s.Roster() {
 		v.members = append(v.members, memberRow{name: m.Name, lead: m.Name == t.Lead, agent: sanitize.Line(m.Agent),
 			role: sanitize.Line(m.Role), model: sanitize.Line(m.Model), mode: m.PermissionMode,
 			state: string(s.Standing(m.Name, outside)), since: m.Since, works: render.Clean(works[m.Name]),
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
-			turn: m.Status == team.Active, color: colorOf(m.Color, i), task: taskOf[m.Name]})
+			turn: m.Status == team.Active, holds: holds[m.Name], color: colorOf(m.Color, i), task: taskOf[m.Name]})
 		if v.ended && m.Status.Running() { // only the lead is left, and has nothing to do
 			v.members[i].state, v.members[i].works, v.members[i].running = string(t.Status), "", false
 		}

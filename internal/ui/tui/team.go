@@ -215,10 +215,11 @@ func (m *Model) selectedMember() (memberRow, bool) {
 	return m.team.members[m.memberIndex()], true
 }
 
-// atWork returns how many teammates are in a turn.
+// atWork returns how many teammates are in a turn. Of an external one it is known only that it holds a
+// task.
 func (v *teamView) atWork() (n int) {
 	for _, one := range v.members {
-		if one.turn && !one.lead && one.agent != team.External {
+		if !one.lead && (one.turn && one.agent != team.External || one.agent == team.External && one.holds && one.running) {
 			n++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"cadre/internal/team"
@@ -12,19 +13,27 @@ import (
 // teamsBody shows the list of teams in its three sections, which are always there.
 func (m *Model) teamsBody(width, height int) []string {
 	t := table{columns: []column{{head: "TEAM", most: 24, tail: true},
-		{head: "PROJECT", most: 24, tail: true}, {head: "STATE", most: 24}, {head: "TASKS", right: true},
-		{head: "MEMBERS", right: true, spare: 5}, {head: "NEEDS", right: true}, {head: "TOKENS", right: true, spare: 4},
-		{head: "COST", right: true, spare: 3}, {head: "CHANGED", right: true, spare: 2}, {head: "GOAL", flex: true,
-			spare: 1}},
+		{head: "PROJECT", most: 24, tail: true}, {head: "STATE", most: 24}, {head: "TASKS", right: true, spare: 1},
+		{head: "MEMBERS", right: true, spare: 6}, {head: "NEEDS", right: true}, {head: "TOKENS", right: true, spare: 5},
+		{head: "COST", right: true, spare: 4}, {head: "CHANGED", right: true, spare: 3}, {head: "GOAL", flex: true,
+			spare: 2}},
 		selected: m.teamIndex(), headless: true}
 	named := map[string]int{}
 	for _, one := range m.teams {
 		named[one.name]++
+		named[one.name+"\x00"+one.project]++
+	}
+	shared := "" // the folder of all projects that are shown, where there is no room for it
+	if width < 60 {
+		shared = sharedFolder(m.teams, named)
 	}
 	for _, one := range m.teams {
 		project := "" // the column is left out where no name stands twice
 		if named[one.name] > 1 {
-			project = one.project
+			project = strings.TrimPrefix(one.project, shared)
+		}
+		if named[one.name+"\x00"+one.project] > 1 {
+			project = oneLine(one.ref) // by which commands name it
 		}
 		t.rows = append(t.rows, m.teamCells(one, project))
 	}
@@ -72,6 +81,24 @@ func (m *Model) teamsBody(width, height int) []string {
 		}
 	}
 	return out[from:to]
+}
+
+// sharedFolder returns the folder, with a slash at its end, of all projects of teams whose names stand
+// twice.
+func sharedFolder(teams []teamRow, named map[string]int) (shared string) {
+	first := true
+	for _, one := range teams {
+		if named[one.name] < 2 {
+			continue
+		}
+		if first {
+			shared, first = one.project, false
+		}
+		for !strings.HasPrefix(one.project, shared) {
+			shared = shared[:len(shared)-1]
+		}
+	}
+	return shared[:strings.LastIndexByte(shared, '/')+1]
 }
 
 // emptySection says what a section without a team means.
