@@ -37,7 +37,7 @@ const (
 
 // Diff implements [outside].
 func (s *source) Diff(ref, task string) tea.Msg {
-	began := time.Now()
+	began := engine.Now()
 	msg := diffMsg{ref: ref, task: task, live: true}
 	t, done, err := s.reading(ref)
 	var c engine.Changes
@@ -45,7 +45,7 @@ func (s *source) Diff(ref, task string) tea.Msg {
 		defer done()
 		c, err = t.Changes(s.ctx, task)
 	}
-	msg.took = time.Since(began)
+	msg.took = engine.Now().Sub(began)
 	if err != nil {
 		msg.err = sanitize.Lines(s.explain(err))
 		return msg

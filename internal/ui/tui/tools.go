@@ -45,7 +45,7 @@ func (s *source) tools(ctx context.Context, ref string, t *engine.Team) {
 		}
 	}()
 	for {
-		began := time.Now()
+		began := engine.Now()
 		var names []string
 		t.View(func(st *team.State) {
 			for _, m := range st.Roster() {
@@ -70,7 +70,7 @@ func (s *source) tools(ctx context.Context, ref string, t *engine.Team) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(toolsEvery, 9*time.Since(began))):
+		case <-time.After(max(toolsEvery, 9*engine.Now().Sub(began))):
 		}
 	}
 }
