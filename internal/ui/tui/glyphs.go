@@ -31,11 +31,17 @@ const (
 	mostGlyphs = 0xFFF0
 )
 
-// simple reports whether each character of the text is one column or control: nothing in it joins.
+// simple reports whether nothing in the text joins. Most lines have only Latin letters and the signs of
+// the screen.
 func simple(text string) bool {
-	for i := range len(text) {
-		if text[i] >= 0xcc { // U+0300 and later
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case b < 0xcc: // before U+0300
+		case b != 0xe2 || i+2 >= len(text) || text[i+1] == 0x83 || text[i+1] >= 0xb3 ||
+			text[i+1] == 0x80 && text[i+2] < 0x90:
 			return false
+		default: // U+2010 to U+2CBF, but for the marks of symbols
+			i += 2
 		}
 	}
 	return true
@@ -46,10 +52,21 @@ func (g *glyphs) hide(text string) string {
 	if simple(text) {
 		return text
 	}
+	var b strings.Builder
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var b strings.Builder
-	for clusters := displaywidth.StringGraphemes(text); clusters.Next(); {
+	for l := range strings.Lines(text) {
+		if simple(l) {
+			b.WriteString(l)
+		} else {
+			g.hideLine(&b, l)
+		}
+	}
+	return b.String()
+}
+
+func (g *glyphs) hideLine(b *strings.Builder, l string) {
+	for clusters := displaywidth.StringGraphemes(l); clusters.Next(); {
 		for part, one := range parts(clusters.Value()) {
 			if !one || g.clustered && len(part) < len(clusters.Value()) || len(g.texts) == mostGlyphs {
 				b.WriteString(part)
@@ -65,7 +82,6 @@ func (g *glyphs) hide(text string) string {
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
 }
 
 // show puts the parts back.

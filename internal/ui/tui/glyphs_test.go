@@ -36,6 +36,33 @@ func TestGlyphs(t *testing.T) {
 	}
 }
 
+// TestSimple: a text that is taken to be simple has no cluster of several characters.
+func TestSimple(t *testing.T) {
+	for r := rune(0x20); r < 0x30000; r++ {
+		text := "a" + string(r)
+		if simple(text) && sanitize.Line(text) == text && sanitize.Columns(r) == 0 {
+			t.Errorf("%q is taken to be simple", text)
+		}
+	}
+	if !simple("▸ ann · … ─ │ █ ⋯ ✗ ↺ é") {
+		t.Error("the signs of the screen are not simple")
+	}
+}
+
+// BenchmarkGlyphs measures what a frame costs: one without joined characters, and one of Devanagari.
+func BenchmarkGlyphs(b *testing.B) {
+	for name, l := range map[string]string{"latin": "\x1b[1m▸ ann\x1b[m  active · writes the lexer for the new tokens …",
+		"devanagari": "\x1b[1m▸ ann\x1b[m  विकास क्षेत्र का काम"} {
+		frame := strings.Repeat(l+"\n", 40)
+		b.Run(name, func(b *testing.B) {
+			var g glyphs
+			for b.Loop() {
+				g.hide(frame)
+			}
+		})
+	}
+}
+
 // TestGlyphsComeBack: every harmless text comes back as it was, and is as wide as it says.
 func TestGlyphsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
