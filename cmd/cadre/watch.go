@@ -12,6 +12,7 @@ import (
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/ui/presence"
+	"cadre/internal/ui/settings"
 	"cadre/internal/ui/tui"
 )
 
@@ -39,7 +40,7 @@ func (a *app) watchCommand() *cobra.Command {
 				}
 			}
 			o := a.screenOptions(name)
-			o.NoMouse = noMouse
+			o.NoMouse = o.NoMouse || noMouse
 			if linear {
 				stays()
 				return engine.InTermsOf(name, stopped(c.Context(), tui.Linear(a.whileRead(c.Context()), o,
@@ -64,7 +65,8 @@ func (a *app) watchCommand() *cobra.Command {
 
 // screenOptions returns the options of the screen, with the team open; "" for the list of teams.
 func (a *app) screenOptions(name string) tui.Options {
-	return tui.Options{Engine: a.quietEngine(), Team: name,
+	s, _, err := a.settings() // cadre notify says what is wrong with them
+	return tui.Options{Engine: a.quietEngine(), Team: name, NoMouse: err == nil && s.Mouse == settings.OffMouse,
 		Command: func(h team.Hint) string { return command(h).String() }, Explain: explain, In: os.Stdin,
 		Out: a.out.file, Env: os.Environ(), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed,
 		Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"}

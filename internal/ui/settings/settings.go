@@ -35,6 +35,7 @@ const maxSize = 1 << 20
 type Settings struct {
 	Notify Notify `json:"notify"`
 	Screen Screen `json:"screen"`
+	Mouse  Mouse  `json:"mouse"`
 }
 
 // Screen says when cadre run opens the screen.
@@ -44,6 +45,15 @@ type Screen string
 const (
 	AutoScreen  Screen = "auto"  // on a terminal; the same as leaving the key out
 	NeverScreen Screen = "never" // print lines
+)
+
+// Mouse says whether the screen takes the mouse from the terminal.
+type Mouse string
+
+// These are the values of Mouse.
+const (
+	OnMouse  Mouse = "on"  // clicks select rows; the same as leaving the key out
+	OffMouse Mouse = "off" // the terminal selects text
 )
 
 // Notify says how a person is notified. The zero Notify notifies nobody.
@@ -114,6 +124,9 @@ func Load(path string) (s Settings, err error) {
 	err = s.Notify.check()
 	if s.Screen != "" && s.Screen != AutoScreen && s.Screen != NeverScreen {
 		err = fmt.Errorf("screen is %q; use auto or never", s.Screen)
+	}
+	if s.Mouse != "" && s.Mouse != OnMouse && s.Mouse != OffMouse {
+		err = fmt.Errorf("mouse is %q; use on or off", s.Mouse)
 	}
 	if err != nil {
 		return Settings{}, &Error{File: path, Text: err.Error()}

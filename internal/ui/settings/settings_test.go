@@ -22,6 +22,8 @@ func TestLoad(t *testing.T) {
 		{`{"screen": "never"}`, ""},
 		{`{"screen": "auto", "notify": {}}`, ""},
 		{`{"screen": "always"}`, `screen is "always"; use auto or never`},
+		{`{"mouse": "off"}`, ""},
+		{`{"mouse": "never"}`, `mouse is "never"; use on or off`},
 		{`{"screen": true}`, `screen must be a text, not bool`},
 		{`{"notify": {"webhook": {"url": "ftp://x"}}}`, `notify.webhook.url is "ftp://x"; it must begin`},
 		{`{"notify": {"webhook": {}}}`, `notify.webhook.url is ""; it must begin`},
