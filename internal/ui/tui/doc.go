@@ -10,7 +10,7 @@
 //
 // Model, Update and View are pure. Everything from outside reaches Update as a message: the teams
 // and what waits in them, the team that is open, the session of the member that is open, answers to
-// commands, keys and the size of the terminal. A [source] reads those in three goroutines, which end
+// commands, keys and the size of the terminal. A [source] reads those in four goroutines, which end
 // with [Run].
 //
 //	journals, session logs ──▶ source ──▶ messages ──▶ Update ──▶ Model ──▶ View ──▶ terminal
@@ -20,7 +20,9 @@
 // # Guarantees
 //
 //   - A text of an agent passes package sanitize once, where it enters the model (rows.go, feed.go).
-//     The views only cut it.
+//     The views only cut it, and lay plans and descriptions out as Markdown (markdown.go), which hides
+//     no word of them. What the library of the screen would draw wrongly goes through it in disguise
+//     (glyphs.go).
 //   - Each source sends at most 20 messages a second, and is busy for at most a tenth of the time.
 //     Only the history of a team that was just opened comes at once, in parts of [batch] records.
 //   - The cost of a frame grows with the size of the terminal and with the rows of the open team,
