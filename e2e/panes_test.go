@@ -176,6 +176,45 @@ func TestPanesOfABackgroundTeam(t *testing.T) {
 	p.shows("status 2")
 }
 
+// TestPanesOfADetachedRun checks that a run that leaves its terminal still opens panes there, and that
+// cadre spawn does so where the settings ask for panes.
+func TestPanesOfADetachedRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	release := filepath.Join(w.dir, "release")
+	w.write("two.yaml", fmt.Sprintf("name: two\nmembers: [{name: ann, agent: shell}, {name: bob, agent: shell}]\n"+
+		"tasks:\n  - {id: a, owner: ann, run: &run 'until [ -e %s ]; do sleep 0.1; done'}\n  - {id: b, owner: bob, run: *run}\n",
+		release))
+	p := w.terminal("sh")
+	are := func(names ...string) {
+		t.Helper()
+		p.wait(fmt.Sprintf("these have panes: %q", names), func() bool {
+			return slices.Equal(slices.Sorted(maps.Keys(p.panes())), names)
+		})
+	}
+	p.enter(cadre + " run --detach --teammate-mode tmux two.yaml; echo status $?")
+	p.shows("team two continues in the background")
+	p.shows("status 0")
+	are("ann", "bob")
+	if err := os.WriteFile(release, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	are()
+	eventually(t, "the run ends", func() bool { return strings.Contains(w.must("status", "two"), "2 of 2") })
+	w.must("create", "demo")
+	w.must("spawn", "demo", "cyd", "--wait")
+	if err := os.MkdirAll(filepath.Join(w.root, "claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.write("../claude/settings.json", `{"teammateMode": "tmux"}`)
+	w.must("spawn", "demo", "dan", "--wait") // off a terminal
+	are()
+	p.enter(cadre + " spawn demo eve")
+	are("cyd", "dan", "eve")
+	w.must("abort", "demo", "--yes")
+	are()
+}
+
 // unkept waits until no process keeps the panes of the team.
 func (w *world) unkept(team string) {
 	w.t.Helper()
