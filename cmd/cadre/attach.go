@@ -45,16 +45,15 @@ func (a *app) attachCommand() *cobra.Command {
 func (a *app) attach(c *cobra.Command, d *engine.Team, member string, how attaching) error {
 	person := atTerminal() && a.out.terminal()
 	socket, err := d.Terminal(member)
-	own := team.CodeOf(err) != team.Invalid // it has a terminal of its own, perhaps not yet
 	switch {
-	case how.kept || a.json || !own:
-	case !person:
-		return usage{fmt.Errorf("attach needs a terminal, and standard input or output is not one; in a terminal, "+
-			"type: cadre attach %s %s. To read what it showed: cadre attach %[1]s %[2]s --no-follow", d.Name, member)}
-	case how.pane:
+	case how.kept || a.json || team.CodeOf(err) == team.Invalid: // or it has no terminal of its own
+	case how.pane && person: // the terminal may come later
 		return a.keepTerminal(c.Context(), d, member, how.left)
 	case err != nil:
 		return err
+	case !person:
+		return usage{fmt.Errorf("attach needs a terminal, and standard input or output is not one; in a terminal, "+
+			"type: cadre attach %s %s. To read what it showed: cadre attach %[1]s %[2]s --no-follow", d.Name, member)}
 	default:
 		return a.openTerminal(socket, member)
 	}
