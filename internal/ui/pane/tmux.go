@@ -43,6 +43,9 @@ func output(ctx context.Context, args ...string) (string, error) {
 	defer procs.Close(context.WithoutCancel(ctx))
 	out, said := &proc.Capture{Head: keepOutput}, &proc.Capture{Head: 400}
 	exit, err := procs.Run(ctx, proc.Cmd{Args: args, Stdout: out, Stderr: said}, proc.Ladder{Term: -1})
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return "", errors.New("it did not answer in time")
+	}
 	if err != nil && !errors.Is(err, proc.ErrLeft) {
 		return "", err
 	}

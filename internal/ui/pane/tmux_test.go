@@ -259,6 +259,26 @@ func TestStopWhileItHangs(t *testing.T) {
 	}
 }
 
+// TestHangingProgram checks what is said of a tmux, and of an it2, that does not answer.
+func TestHangingProgram(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"tmux", "it2"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec sleep 60\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := call(ctx, "socket", []string{"list-panes"}); err == nil || err.Error() !=
+		"tmux list-panes: it did not answer in time" {
+		t.Errorf("tmux: %v", err)
+	}
+	if _, err := it2(ctx, "session", "list"); err == nil || err.Error() != "it2 session list: it did not answer in time" {
+		t.Errorf("it2: %v", err)
+	}
+}
+
 // TestMovedPanes lets the person move panes to other windows and places, and number windows anew. The
 // panes are still those of their members, and nothing else is closed with them.
 func TestMovedPanes(t *testing.T) {
