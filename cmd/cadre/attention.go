@@ -31,7 +31,7 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 			mark, more = render.Faint.On("·"), " ("+i.WaitsFor+" sees to it)"
 		}
 		if now := now(); i.Deadline > now {
-			more += fmt.Sprintf(" (%s left)", render.Span(i.Deadline.Sub(now)))
+			more += fmt.Sprintf(" (%s left)", team.Span(i.Deadline.Sub(now)))
 		} else if i.Since > 0 && i.Deadline == 0 {
 			more += " (" + render.Ago(now, i.Since) + ")"
 		}
@@ -94,7 +94,7 @@ Exit status 0: the list was printed, or is empty; with --wait, something waits f
 			if timeout > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeoutCause(ctx, timeout, &team.Error{Code: team.Nothing,
-					Text: fmt.Sprintf("nothing waited for you within %s", timeout)})
+					Text: fmt.Sprintf("nothing waited for you within %s", team.Span(timeout))})
 				defer cancel()
 			}
 			items, err := f.Wait(ctx)

@@ -146,7 +146,7 @@ func (l limit) amount(n int64) string {
 	case "cost":
 		return team.Dollars(n)
 	case "time":
-		return render.Span(time.Duration(n) * time.Millisecond)
+		return team.Span(time.Duration(n) * time.Millisecond)
 	}
 	return fmt.Sprint(n)
 }

@@ -48,7 +48,7 @@ Hosts make checkpoints by themselves. If a team's folder is lost, the last check
 --from-git.`,
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime,
-			fmt.Errorf("the checkpoint was not made within %s", checkpointTime))
+			fmt.Errorf("the checkpoint was not made within %s", team.Span(checkpointTime)))
 		defer cancel()
 		paths, err := fromTop(d.Team(), include)
 		if err != nil {

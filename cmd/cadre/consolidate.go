@@ -197,7 +197,7 @@ func (a *app) tryChecks(ctx context.Context, name string, o consolidate.Options)
 func writeTried(w *sanitize.Writer, t *consolidate.Trial) error {
 	var passed []string
 	for _, check := range t.Checks {
-		passed = append(passed, fmt.Sprintf("%s (%s)", check.Name, render.Span(time.Duration(check.Took))))
+		passed = append(passed, fmt.Sprintf("%s (%s)", check.Name, team.Span(time.Duration(check.Took))))
 	}
 	what := "team " + t.Team + " has no checks"
 	if len(passed) > 0 {
@@ -251,9 +251,9 @@ func gateLine(e team.Event) string {
 	case *team.ConsolidationBegan:
 		return fmt.Sprintf("consolidation %d begins", e.Attempt)
 	case *team.CheckPassed:
-		return fmt.Sprintf("✓ check %s (%s)", e.Check, render.Span(e.Took))
+		return fmt.Sprintf("✓ check %s (%s)", e.Check, team.Span(e.Took))
 	case *team.CheckFailed:
-		return fmt.Sprintf("✗ check %s (%s)", e.Check, render.Span(e.Took))
+		return fmt.Sprintf("✗ check %s (%s)", e.Check, team.Span(e.Took))
 	case *team.WorktreesMerged, *team.WorkStaged, *team.CommitMade:
 		if lines := render.Lines(&team.Record{Events: []team.Event{e}}, nil); len(lines) > 0 {
 			return "· " + lines[0]

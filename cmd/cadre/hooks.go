@@ -216,7 +216,7 @@ func writeTrial(w *sanitize.Writer, trial engine.HookTrial) error {
 		verdict = "allowed, and a teammate may go idle whatever other hooks say"
 	}
 	err := errors.Join(w.Printf("%s hook %s: %s\n", trial.Event, trial.ID, sanitize.Line(trial.Command)),
-		w.Printf("%s after %s\n%s\n", how, render.Span(time.Duration(trial.Millis)*time.Millisecond), verdict))
+		w.Printf("%s after %s\n%s\n", how, team.Span(time.Duration(trial.Millis)*time.Millisecond), verdict))
 	for _, note := range trial.Notes {
 		err = errors.Join(err, w.Printf("note: %s\n", sanitize.Line(note)))
 	}

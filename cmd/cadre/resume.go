@@ -296,7 +296,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 	all := e.Tasks["pending"] + e.Tasks["in_progress"] + e.Tasks["completed"]
 	left := ""
 	if e.Left() > 0 {
-		left = ", about " + render.Span(e.Left()) + " left"
+		left = ", about " + team.Span(e.Left()) + " left"
 	}
 	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], plural(all, "task"), e.Percent,
 		e.Tasks["in_progress"], left)

@@ -94,7 +94,7 @@ With --json every record is printed as it happens, one a line, and the result la
 			}
 			if r.timeout > 0 {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the time limit of %s was reached", r.timeout))
+				ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the time limit of %s was reached", team.Span(r.timeout)))
 				defer cancel()
 			}
 			return a.runAndConsolidate(ctx, o, r.commits || o.File.Consolidate)
@@ -332,7 +332,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	}
 	done := func() error {
 		return a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open,
-			render.Span(r.Took), r.Report)
+			team.Span(r.Took), r.Report)
 	}
 	var sealed sealedTeam
 	var failure error

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
-	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -71,7 +70,7 @@ func (a *app) awaitEnd(ctx context.Context, t *engine.Team, member string, after
 	m, err := t.AwaitEnd(ctx, member, after, func(m team.Member, reason string) {
 		a.note(fmt.Sprintf("%s refuses to shut down%s; it is ended at the deadline, in %s; to let it work: cadre "+
 			"shutdown %s %s --withdraw", m.Name, prefix(": ", reason),
-			render.Span(max(0, m.Shutdown.Deadline.Sub(now()))), t.Team().Name, m.Name))
+			team.Span(max(0, m.Shutdown.Deadline.Sub(now()))), t.Team().Name, m.Name))
 	})
 	if errors.Is(err, engine.ErrWithdrawn) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s no longer has to shut down: the request was "+

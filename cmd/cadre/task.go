@@ -309,7 +309,7 @@ func describe(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	row("tokens", tokens(t.Usage))
 	row("cost", cost(t.Usage))
 	if t.CompletedAt > 0 && t.StartedAt > 0 {
-		row("took", render.Span(t.CompletedAt.Sub(t.StartedAt)))
+		row("took", team.Span(t.CompletedAt.Sub(t.StartedAt)))
 	}
 	if err := head.Write(w); err != nil {
 		return err

@@ -170,7 +170,7 @@ func (w *work) execute(ctx context.Context, c team.Consolidation, check team.Che
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
 	case limited.Err() != nil:
-		r.how = fmt.Sprintf("it took longer than %s", limit)
+		r.how = fmt.Sprintf("it took longer than %s", team.Span(limit))
 	case err != nil && !errors.Is(err, proc.ErrLeft):
 		return r, err
 	case exit.Code != 0:

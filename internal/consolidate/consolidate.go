@@ -411,7 +411,7 @@ func (w *work) merge(ctx context.Context) error {
 
 // save makes a checkpoint of the team. A failure is only logged.
 func (w *work) save(ctx context.Context) {
-	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", saveTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", team.Span(saveTime)))
 	defer cancel()
 	switch made, err := host.Checkpoint(ctx, w.Replica, w.Dir); {
 	case err != nil:

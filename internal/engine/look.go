@@ -307,7 +307,7 @@ func (t *Team) Reassign(ctx context.Context, actor string, r upkeep.Reassignment
 
 // busy bounds the wait for other writers of the team.
 func busy(ctx context.Context, name string) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, BusyTime, fmt.Errorf("team %s was busy for %s", name, BusyTime))
+	return context.WithTimeoutCause(ctx, BusyTime, fmt.Errorf("team %s was busy for %s", name, team.Span(BusyTime)))
 }
 
 // Standing returns what a person sees of the team at a glance.

@@ -106,7 +106,7 @@ func Isolates(ctx context.Context, dir string) error {
 func (t *Team) AwaitStart(ctx context.Context, name string) (team.Member, error) {
 	of := t.Team().Name
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, team.Refuse(team.NotReady, "the session of %s did not "+
-		"start within %s", name, startTime).With(team.Hint{Action: team.ActShowLog, Team: of}))
+		"start within %s", name, team.Span(startTime)).With(team.Hint{Action: team.ActShowLog, Team: of}))
 	defer cancel()
 	for {
 		m, seq := t.member(name)

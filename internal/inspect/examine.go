@@ -153,7 +153,7 @@ func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Tim
 	})
 	if created := time.UnixMilli(int64(e.Team.CreatedAt)); now.Before(created.Add(-heartbeat.Tolerance)) {
 		e.Skew = append(e.Skew, fmt.Sprintf("the team was created %s in the future",
-			created.Sub(now).Round(time.Second)))
+			team.Span(created.Sub(now).Round(time.Second))))
 	}
 	seen, err := look(ctx, e.Team, members, dir, now, nil)
 	if err != nil {

@@ -203,7 +203,7 @@ func TestLead(t *testing.T) {
 			}},
 		{name: "a clock that is wrong makes nobody old", leads: "s1", after: 40 * time.Minute,
 			want: inspect.Lead{Session: "s1", LastSeen: created + 3_600_000}, skew: "the last heartbeat of the " +
-				"lead lies 20m0s in the future",
+				"lead lies 20 min in the future",
 			does: func(p *place) { p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here}, time.Hour) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestLives(t *testing.T) {
 		"online":  {inspect.Online, ""}, "almost": {inspect.Online, ""},
 		"fresh":  {inspect.Online, "its host runs; it has sent no heartbeat yet"},
 		"moved":  {inspect.Online, "its host runs; it has sent no heartbeat yet"},
-		"silent": {inspect.Offline, "silent for 10m0s"},
+		"silent": {inspect.Offline, "silent for 10 min"},
 		"orphan": {inspect.Offline, "the host that ran its session has ended"}, "forgotten": {inspect.Offline,
 			"the host that ran its session has ended"},
 		"lost":    {inspect.Offline, "the host that ran its session has ended"},
@@ -321,7 +321,7 @@ func TestLives(t *testing.T) {
 			t.Errorf("%d are %s, not %d", got, life, n)
 		}
 	}
-	if !slices.Equal(found.Skew, []string{"the last heartbeat of skewed lies 1m0s in the future"}) {
+	if !slices.Equal(found.Skew, []string{"the last heartbeat of skewed lies 1 min in the future"}) {
 		t.Errorf("the clocks disagree about %q", found.Skew)
 	}
 	if len(found.InProgress) != 1 || found.InProgress[0].Owner != "online" {
@@ -585,7 +585,7 @@ func TestCreatedInTheFuture(t *testing.T) {
 		t.Errorf("a second makes %q", found.Skew)
 	}
 	found := p.examine(-time.Hour)
-	if len(found.Skew) != 2 || found.Skew[0] != "the team was created 1h0m0s in the future" || found.Lead.Stale {
+	if len(found.Skew) != 2 || found.Skew[0] != "the team was created 1 h in the future" || found.Lead.Stale {
 		t.Errorf("the clocks disagree about %q; the lead is %+v", found.Skew, found.Lead)
 	}
 }

@@ -155,7 +155,7 @@ func (f *finding) leadOf(t team.Team, now time.Time) {
 	silent, skewed := b.Age(now)
 	if skewed && t.LeadSession != "" {
 		f.skew = append(f.skew, fmt.Sprintf("the last heartbeat of the lead lies %s in the future",
-			time.UnixMilli(int64(l.LastSeen)).Sub(now).Round(time.Second)))
+			team.Span(time.UnixMilli(int64(l.LastSeen)).Sub(now).Round(time.Second))))
 	}
 	l.Stale = !l.Alive && !skewed && silent >= t.Timing.OrDefaults().Stale
 	f.lead = l
@@ -186,9 +186,9 @@ func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (
 	case skewed:
 		s.Life, s.Why = Unknown, "its last heartbeat lies in the future: a clock is wrong"
 		f.skew = append(f.skew, fmt.Sprintf("the last heartbeat of %s lies %s in the future", m.Name,
-			time.UnixMilli(b.At).Sub(now).Round(time.Second)))
+			team.Span(time.UnixMilli(b.At).Sub(now).Round(time.Second))))
 	case age >= offline:
-		s.Life, s.Why = Offline, fmt.Sprintf("silent for %s", age.Round(time.Second))
+		s.Life, s.Why = Offline, "silent for "+team.Span(age.Round(time.Second))
 	default:
 		s.Life = Online
 	}

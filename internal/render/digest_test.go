@@ -53,7 +53,7 @@ func TestDigest(t *testing.T) {
 		"a long task has two lines": {[]team.Record{made, joined, at(2, created[:1]...),
 			at(10, &team.TaskClaimed{Task: "1", Member: "ann"}), at(2010, &team.MemberStarted{Member: "bob"}),
 			at(3000, &team.TaskCompleted{Task: "1", By: "ann"})},
-			"1 + ann (shell)\n1 + bob (claude)\n2 · task 1  part 1\n10 ▸ ann  part 1\n3000 ✓ ann  part 1 (3.0 s)\n"},
+			"1 + ann (shell)\n1 + bob (claude)\n2 · task 1  part 1\n10 ▸ ann  part 1\n3000 ✓ ann  part 1 (3 s)\n"},
 		"what a person has to see shows what is under way": {[]team.Record{made, joined, at(2, created[:1]...),
 			at(10, &team.TaskClaimed{Task: "1", Member: "ann"}), at(20, &team.MemberFailed{Member: "bob", Reason: "gone"})},
 			"1 + ann (shell)\n1 + bob (claude)\n2 · task 1  part 1\n10 ▸ ann  part 1\n20 ! bob FAILED: gone\n"},

@@ -19,7 +19,7 @@ func Headline(e team.Event, r *team.Record, s *team.State) string {
 	case *team.TaskCompleted:
 		t := task(e.Task)
 		return fmt.Sprintf("✓ %s  %s (%s)", e.By, title(t),
-			Span(r.At.Sub(t.StartedAt)))
+			team.Span(r.At.Sub(t.StartedAt)))
 	case *team.TaskFailed:
 		return fmt.Sprintf("✗ %s  %s: %s", e.By, title(task(e.Task)), e.Reason)
 	case *team.TaskRolledBack:

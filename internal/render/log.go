@@ -331,7 +331,7 @@ func troubled(e *team.MemberTroubled, at team.Time) string {
 	}
 	again := ""
 	if e.RetryAt > at && at > 0 {
-		again = "; it starts again in " + Span(e.RetryAt.Sub(at))
+		again = "; it starts again in " + team.Span(e.RetryAt.Sub(at))
 	}
 	return fmt.Sprintf("%s could not continue (%d in a row)", e.Member, e.Setbacks) + tail(e.Text) + again
 }

@@ -147,7 +147,7 @@ func TestTimes(t *testing.T) {
 		0: "0 ms", 999 * time.Millisecond: "999 ms", 1500 * time.Millisecond: "1.5 s", 61 * time.Second: "1 min 01 s",
 		time.Hour + 2*time.Minute: "1 h 02 min", 50 * time.Hour: "2 days",
 	} {
-		if got := render.Span(d); got != want {
+		if got := team.Span(d); got != want {
 			t.Errorf("%d ns is %q, not %q", d, got, want)
 		}
 	}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -19,34 +18,26 @@ func TaskState(t team.Task) string {
 
 // Ago says how long ago then was, in one unit.
 func Ago(now, then team.Time) string {
-	if then == 0 {
-		return "never"
-	}
 	switch d := now.Sub(then); {
+	case then == 0:
+		return "never"
 	case d < 10*time.Second:
 		return "just now"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s ago", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", int(d.Hours()))
 	default:
-		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+		return Age(d) + " ago"
 	}
 }
 
-// Span formats a duration in one or two units.
-func Span(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
+// Age formats a duration in one unit, where two would say too much or take too much room.
+func Age(d time.Duration) string {
+	unit := 24 * time.Hour
+	switch d = max(0, d); {
 	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
+		unit = time.Second
 	case d < time.Hour:
-		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+		unit = time.Minute
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+		unit = time.Hour
 	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return team.Span(d.Truncate(unit))
 }

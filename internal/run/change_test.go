@@ -156,7 +156,7 @@ func TestChangedTasks(t *testing.T) {
 				}
 			}},
 		"pending": {tasks: "{id: a, run: echo A}, {id: b, run: echo b, blockedBy: [a]}, {id: c, run: echo c}",
-			changes: []string{"change task a run(echo a→echo A) timeout(1m0s→)"},
+			changes: []string{"change task a run(echo a→echo A) timeout(1 min→)"},
 			check: func(m *made) {
 				if a := m.task("a"); a.Run != "echo A" || a.Timeout != 0 {
 					m.Errorf("it is %+v", a)
@@ -333,7 +333,7 @@ func TestChangedTeam(t *testing.T) {
 	m.apply(file(ann, "{id: a, run: echo a}", "goal: new", "checks: [make, make test]", "budget: {tokens: 100, time: 2h}",
 		"permissions: {policy: deny, mode: plan}", "facts: [go.sum]", "report: {title: T}", "clean: true", "liveness: {beat: 1s}"), nil,
 		`change team demo goal(old→new) checks(make→make, make test) clean(→true) permissions.mode(→plan) permissions.policy(→deny) `+
-			`budget.time(1h0m0s→2h0m0s) liveness.beat(→1s) facts.go.sum(→go.sum) facts.go.mod(→)`)
+			`budget.time(1 h→2 h) liveness.beat(→1 s) facts.go.sum(→go.sum) facts.go.mod(→)`)
 	of := m.state.Team()
 	if of.Goal != "new" || len(of.Checks) != 2 || of.Budget.Tokens != 500 || of.Budget.Time.Hours() != 2 || !of.Clean ||
 		of.Permissions.Policy != "deny" || of.Timing.Beat.Seconds() != 1 {

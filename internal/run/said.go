@@ -32,9 +32,10 @@ func (s *said) add(key string, value any, defaults ...any) {
 	case string:
 		text = v
 	case time.Duration:
-		if v != 0 {
-			text = v.String()
+		if v != 0 { // the value is recorded, so its form must not change
+			*s = append(*s, saidKey{key, v.String(), team.Span(v)})
 		}
+		return
 	case []string:
 		if len(v) > 0 {
 			*s = append(*s, saidKey{key, strings.Join(v, "\x00"), strings.Join(v, ", ")})

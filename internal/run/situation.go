@@ -98,7 +98,7 @@ func exhausted(t team.Team) string {
 	case "cost":
 		used = team.Dollars(t.Usage.CostMicroUSD) + " of " + team.Dollars(t.Budget.CostMicroUSD)
 	case "time":
-		used = fmt.Sprintf("%s since the team was created", t.Budget.Time)
+		used = fmt.Sprintf("%s since the team was created", team.Span(t.Budget.Time))
 	}
 	return fmt.Sprintf("the budget is spent: %s, %s", t.Exhausted, used)
 }

@@ -427,7 +427,7 @@ func (a *attention) rest() {
 				item.Since = max(msg.SentAt, msg.ResentAt)
 			}
 			a.add(item, "%s has not received %s for %s.", m.Name, word(len(m.Late), "1 message",
-				strconv.Itoa(len(m.Late))+" messages"), span(a.t.Timing.OrDefaults().Undelivered))
+				strconv.Itoa(len(m.Late))+" messages"), Span(a.t.Timing.OrDefaults().Undelivered))
 		}
 	}
 	if a.o != nil && len(a.o.Stale) > 0 {

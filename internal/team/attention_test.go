@@ -182,8 +182,8 @@ func TestAttention(t *testing.T) {
 		{name: "a member that failed when all was done", history: history{&SpawnMember{Name: "ann", Agent: Claude},
 			hosted, &ReportTrouble{Member: "ann", Trouble: "login", Text: "Please run /login"}}, outside: alive()},
 		{name: "a silent session", history: history{shell("ann"), hosted},
-			outside: saw(alive(), "ann", Sight{Life: LifeOffline, Why: "silent for 11m0s", Seen: 20 * second}),
-			want:    "offline for user since 20 → show_log: ann is offline: silent for 11m0s.\n"},
+			outside: saw(alive(), "ann", Sight{Life: LifeOffline, Why: "silent for 11 min", Seen: 20 * second}),
+			want:    "offline for user since 20 → show_log: ann is offline: silent for 11 min.\n"},
 		{name: "a session outside that ended with a task", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&CreateTask{Subject: "one"}, "eve", &ClaimTask{Task: "1"}},
 			outside: saw(alive(), "eve", Sight{Life: LifeOffline, Why: "its session has ended"}),
@@ -251,8 +251,8 @@ func TestAttention(t *testing.T) {
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 499, CostMicroUSD: 800_000}}},
 			outside: alive(), now: 900,
 			want: "budget_low for user since 0 → raise_budget: 80 % of the cost budget of the team is spent ($0.80 of " +
-				"$1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget of the team is spent (14 min of " +
-				"16 min).\n"},
+				"$1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget of the team is spent (14 min 59 s of " +
+				"16 min 40 s).\n"},
 		{name: "budgets of members", history: history{&SpawnMember{Name: "ann", Agent: Shell,
 			Budget: Budget{Tokens: 10}},
 			&SpawnMember{Name: "bob", Agent: Shell, Budget: Budget{Tokens: 10}},

@@ -70,7 +70,7 @@ func (b *MarkLate) decide(d *decision) error {
 	}
 	d.tell(d.team.Lead, "", "Not delivered to %s for %s: %s. Send them again, give its tasks "+
 		"to another member, or wait: they stay in its inbox.",
-		m.Name, span(d.team.Timing.OrDefaults().Undelivered), strings.Join(list, ", "))
+		m.Name, Span(d.team.Timing.OrDefaults().Undelivered), strings.Join(list, ", "))
 	return nil
 }
 

@@ -2,7 +2,6 @@ package team
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -44,8 +43,8 @@ func (t Timing) check() error {
 	full := t.OrDefaults() // rounded to the units that are recorded
 	beat := wholeUnits(full.Beat, time.Millisecond)
 	if silence := wholeUnits(min(full.LeadLost, full.Offline), time.Millisecond); silence <= beat {
-		return refuse(Invalid, "a member that sends a heartbeat every %d ms cannot count as lost after %d ms; "+
-			"the periods of silence must be longer", beat, silence)
+		return refuse(Invalid, "a member that sends a heartbeat every %s cannot count as lost after %s; "+
+			"the periods of silence must be longer", Span(multiple(beat, time.Millisecond)), Span(multiple(silence, time.Millisecond)))
 	}
 	return nil
 }
@@ -151,8 +150,8 @@ func (b *AttachLead) decide(d *decision) error {
 		}
 		if stale := d.team.Timing.OrDefaults().Stale; silent < stale {
 			return Refuse(Conflict, "another session has the lead: session %s leads team %s "+
-				"and was seen %s ago; its lead expires after %s without a heartbeat", brief(now), d.team.Name, span(silent),
-				span(stale)).With(d.team.hint(ActTakeOver))
+				"and was seen %s ago; its lead expires after %s without a heartbeat", brief(now), d.team.Name, Span(silent),
+				Span(stale)).With(d.team.hint(ActTakeOver))
 		}
 		e.TakenOver = now
 	}
@@ -167,20 +166,6 @@ func (b *AttachLead) decide(d *decision) error {
 		}
 	}
 	return nil
-}
-
-// span formats a duration for people.
-func span(d time.Duration) string {
-	switch s := int64(d / time.Second); {
-	case s < 0:
-		return "0 s"
-	case s < 120:
-		return fmt.Sprintf("%d s", s)
-	case s < 120*60:
-		return fmt.Sprintf("%d min", s/60)
-	default:
-		return fmt.Sprintf("%d h", s/3600)
-	}
 }
 
 // LoseLead records that no session leads, because the last one has been silent for too long. A host
@@ -204,7 +189,7 @@ func (b *LoseLead) decide(d *decision) error {
 	case t.LeadSince != b.Since: // the heartbeat is from before it came back
 		return refuse(Conflict, "session %s has sent a heartbeat since", brief(t.LeadSession))
 	case d.At.Sub(b.Seen) < t.Timing.OrDefaults().LeadLost:
-		return refuse(NotReady, "the lead was seen %s ago", span(d.At.Sub(b.Seen)))
+		return refuse(NotReady, "the lead was seen %s ago", Span(d.At.Sub(b.Seen)))
 	}
 	d.emit(&LeadLost{Session: b.Session, Seen: b.Seen})
 	return nil

@@ -29,12 +29,12 @@ func (b *ReportOffline) decide(d *decision) error {
 	case m.Offline != 0 || d.team.LeadLost != 0: // no lead can be notified; once one can, it is found again
 		return nil
 	case reason == "" && silent < d.team.Timing.OrDefaults().Offline:
-		return refuse(NotReady, "%s was seen %s ago", m.Name, span(silent))
+		return refuse(NotReady, "%s was seen %s ago", m.Name, Span(silent))
 	}
 	why := reason
 	switch {
 	case reason == "":
-		reason = "it sent no heartbeat for " + span(silent)
+		reason = "it sent no heartbeat for " + Span(silent)
 		why = reason
 	case !isOwn(reason):
 		why = Quoted(reason)

@@ -166,7 +166,7 @@ func (b *ExpirePlan) decide(d *decision) error {
 	case i < 0:
 		return refuse(NotFound, "no plan %q waits for an answer with a deadline", brief(b.Request))
 	case d.At < d.members[i].Plan.Deadline:
-		return refuse(NotReady, "the plan %s has %d ms left", b.Request, d.members[i].Plan.Deadline-d.At)
+		return refuse(NotReady, "the plan %s has %s left", b.Request, Span(d.members[i].Plan.Deadline.Sub(d.At)))
 	}
 	d.planAnswered(&d.members[i], "", false, "It got no answer in time.")
 	return nil
@@ -272,7 +272,7 @@ func (b *ExpirePermission) decide(d *decision) error {
 		return err
 	}
 	if d.At < p.Deadline {
-		return refuse(NotReady, "the request %s has %d ms left", b.Request, p.Deadline-d.At)
+		return refuse(NotReady, "the request %s has %s left", b.Request, Span(p.Deadline.Sub(d.At)))
 	}
 	d.answered(p, "timed_out", "", "it got no answer in time")
 	return nil

@@ -130,7 +130,7 @@ func (b *ExpireShutdown) decide(d *decision) error {
 	case m.Shutdown.Request == "":
 		return nil
 	case d.At < m.Shutdown.Deadline:
-		return refuse(NotReady, "%s has %d ms left to shut down", m.Name, m.Shutdown.Deadline-d.At)
+		return refuse(NotReady, "%s has %s left to shut down", m.Name, Span(m.Shutdown.Deadline.Sub(d.At)))
 	case m.Agent != External && m.Host != "":
 		return refuse(NotReady, "the session of %s is ended by its host", m.Name)
 	}

@@ -107,7 +107,7 @@ func (u Spent) amount(n int64) string {
 	case "cost":
 		return Dollars(n)
 	case "time":
-		return span(multiple(n, time.Millisecond))
+		return Span(multiple(n, time.Millisecond))
 	}
 	return fmt.Sprintf("%d %s", n, u.What)
 }

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -45,4 +46,34 @@ func wholeUnits(d, unit time.Duration) int64 {
 		n--
 	}
 	return n
+}
+
+// Span formats a duration for people, in one unit or two. All texts of the program use it.
+func Span(d time.Duration) string {
+	if d < time.Second {
+		if d = max(0, d.Truncate(time.Millisecond)); d > 0 {
+			return fmt.Sprintf("%d ms", d.Milliseconds())
+		}
+		return "0 s"
+	}
+	if d < time.Minute {
+		if d = d.Round(time.Second / 10); d%time.Second != 0 && d < time.Minute {
+			return fmt.Sprintf("%.1f s", d.Seconds())
+		}
+	}
+	two := func(big time.Duration, name string, small time.Duration, rest string) string {
+		if n := d % big / small; n > 0 {
+			return fmt.Sprintf("%d %s %02d %s", d/big, name, n, rest)
+		}
+		return fmt.Sprintf("%d %s", d/big, name)
+	}
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return two(time.Minute, "min", time.Second, "s")
+	case d < 48*time.Hour:
+		return two(time.Hour, "h", time.Minute, "min")
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }

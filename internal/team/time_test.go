@@ -76,3 +76,18 @@ func TestLongTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestSpan checks the form of durations: at most two units, and nothing that is 0.
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "0 s", 0: "0 s", time.Microsecond: "0 s", 300 * time.Millisecond: "300 ms",
+		999*time.Millisecond + 999*time.Microsecond: "999 ms", time.Second: "1 s", 1540 * time.Millisecond: "1.5 s",
+		10 * time.Second: "10 s", 59960 * time.Millisecond: "1 min", time.Minute: "1 min", 65 * time.Second: "1 min 05 s",
+		30 * time.Minute: "30 min", time.Hour - time.Millisecond: "59 min 59 s", 90 * time.Minute: "1 h 30 min",
+		2 * time.Hour: "2 h", 48*time.Hour - time.Second: "47 h 59 min", 48 * time.Hour: "2 days",
+	} {
+		if got := Span(d); got != want {
+			t.Errorf("%d ns: got %q, want %q", d, got, want)
+		}
+	}
+}

@@ -158,7 +158,7 @@ func (s *State) appendLifeWants(wants []Want, m *Member, due func(Time) bool) []
 			return wants
 		}
 		return append(wants, Want{Kind: WantRest, Key: fmt.Sprintf("rest/%s/%d", m.Name, m.Incarnation),
-			Member: m.Name, Incarnation: m.Incarnation, Reason: "there has been no lead for " + span(alone)})
+			Member: m.Name, Incarnation: m.Incarnation, Reason: "there has been no lead for " + Span(alone)})
 	}
 	wants = s.appendSessionWants(wants, m, patient)
 	if m.Status != Spawning {
@@ -224,7 +224,7 @@ func (s *State) appendZombieWants(wants []Want, m *Member, due func(Time) bool) 
 		due(max(m.Since, s.team.LeadLost).Add(patience)) {
 		wants = append(wants, Want{Kind: WantYield, Key: fmt.Sprintf("yield/%s/%d", session, m.Since), Member: m.Name,
 			Incarnation: m.Incarnation,
-			Reason:      "it was blocked for " + span(patience) + " without a lead"})
+			Reason:      "it was blocked for " + Span(patience) + " without a lead"})
 	}
 	return wants
 }

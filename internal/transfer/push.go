@@ -135,7 +135,7 @@ func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 // release ends the sessions of the team and releases it.
 func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, releaseTime,
-		fmt.Errorf("the sessions did not end within %s", releaseTime))
+		fmt.Errorf("the sessions did not end within %s", team.Span(releaseTime)))
 	defer cancel()
 	if t := rep.Team(); t.Released == (team.Released{}) {
 		lock, err := leader.Claim(folder)

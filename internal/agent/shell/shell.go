@@ -287,7 +287,7 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	took := time.Since(began).Round(time.Millisecond)
+	took := team.Span(time.Since(began))
 	delete(s.rejected, task.ID)
 	if failure == "" {
 		_, err = s.team.Do(ctx, &team.CompleteTask{Task: task.ID, Fence: task.Fence, Result: output})
@@ -358,7 +358,7 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 	}
 	defer os.RemoveAll(results)
 
-	running, end := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %s", timeout))
+	running, end := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %s", team.Span(timeout)))
 	defer end()
 	running, interrupt := context.WithCancelCause(running)
 	defer interrupt(nil)

@@ -249,10 +249,10 @@ func TestFailures(t *testing.T) {
 	}{
 		{"exit status", "exit status 7", team.CreateTask{Run: "exit 7"}, shell.Agent{}},
 		{"no command", "has no command", team.CreateTask{Run: " \n"}, shell.Agent{}},
-		{"the task's timeout", "timed out after 50ms", team.CreateTask{Run: "sleep 1000",
+		{"the task's timeout", "timed out after 50 ms", team.CreateTask{Run: "sleep 1000",
 			Timeout: 50 * time.Millisecond},
 			shell.Agent{}},
-		{"the agent's timeout", "timed out after 50ms", team.CreateTask{Run: "sleep 1000"},
+		{"the agent's timeout", "timed out after 50 ms", team.CreateTask{Run: "sleep 1000"},
 			shell.Agent{Timeout: 50 * time.Millisecond}},
 		{"no such command", "exit status 127", team.CreateTask{Run: "no-such-command-anywhere"}, shell.Agent{}},
 	} {

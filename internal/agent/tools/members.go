@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -104,13 +103,13 @@ func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 		}
 		return "", err
 	}
-	return fmt.Sprintf("%s was asked to shut down. It is ended in %d s at the latest; you get a message.",
-		name, int64(within.Seconds())), nil
+	return fmt.Sprintf("%s was asked to shut down. It is ended in %s at the latest; you get a message.",
+		name, team.Span(within)), nil
 }
 
 // span returns the time until then.
 func (c *call) span(until team.Time) string {
-	return fmt.Sprintf("%d s", max(0, int64(math.Ceil(until.Sub(c.o.Now()).Seconds()))))
+	return team.Span((until.Sub(c.o.Now()) + time.Second - 1).Truncate(time.Second))
 }
 
 func (c *call) respondToShutdown(in *shutdownAnswer) (string, error) {

@@ -93,12 +93,7 @@ func (c *call) life(m team.Member) (words string) {
 
 // since returns the time since then.
 func (c *call) since(then team.Time) string {
-	switch s := max(0, int64(c.o.Now().Sub(then).Seconds())); {
-	case s < 120:
-		return fmt.Sprintf("%d s", s)
-	default:
-		return fmt.Sprintf("%d min", s/60)
-	}
+	return team.Span(c.o.Now().Sub(then).Truncate(time.Second))
 }
 
 // roster describes a member in one line.

@@ -36,6 +36,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cadre/internal/team"
 )
 
 // MaxText bounds the bytes of one result or output in a report.
@@ -182,7 +184,7 @@ func (p *page) glance() {
 		}
 	}
 	if took := p.Finished.Sub(p.Started); !p.Started.IsZero() && took > 0 {
-		verdict += "; it took " + duration(took)
+		verdict += "; it took " + team.Span(took)
 	}
 	p.blockf("**%s.**", verdict)
 	if p.Short != "" {
@@ -306,7 +308,7 @@ func (p *page) table() {
 		}
 		took, attempts := "", ""
 		if t.Duration > 0 {
-			took = duration(t.Duration)
+			took = team.Span(t.Duration)
 		}
 		if t.Attempts > 0 {
 			attempts = fmt.Sprint(t.Attempts)

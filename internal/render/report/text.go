@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/lazyregexp"
@@ -221,17 +220,6 @@ func firstLine(markdown string) string {
 		return plain(line, 300) // the text is cut, so its marks may not be balanced
 	}
 	return showHTML(strings.TrimSpace(line))
-}
-
-// duration formats a duration as precisely as a person needs.
-func duration(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
 }
 
 func number(n int, of string) string {

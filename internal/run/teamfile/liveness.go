@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"cadre/internal/team"
 )
 
 // Liveness says how long silence lasts before a team acts on it. Zero is for the core's default.
@@ -50,7 +52,7 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 	period := func(key string) time.Duration {
 		d := m.duration(key, 0)
 		if d != 0 && d < MinPeriod {
-			p.fail(m.at(key), "%s is %s; a period is at least %s", key, d, MinPeriod)
+			p.fail(m.at(key), "%s is %s; a period is at least %s", key, team.Span(d), team.Span(MinPeriod))
 			return 0
 		}
 		return d
@@ -71,7 +73,7 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 			at = m.at("beat")
 		}
 		p.fail(at, "%s is %s, but a heartbeat comes only every %s, so a running member would count as silent; make "+
-			"%s longer, or beat shorter", silence.key, silence.long, beat, silence.key)
+			"%s longer, or beat shorter", silence.key, team.Span(silence.long), team.Span(beat), silence.key)
 	}
 	return l
 }

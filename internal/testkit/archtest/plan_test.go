@@ -58,8 +58,9 @@ var rooms = []room{
 		"output for people is a function of the state and its records"},
 	{"render/excerpt", nil,
 		"any package that shows or records texts may need to cut them, whatever their content"},
-	{"render/report", []string{"render/sanitize", "sys/lazyregexp"},
-		"a report is text made from values, and any caller that has them can write one"},
+	{"render/report", []string{"render/sanitize", "sys/lazyregexp", "team"},
+		"a report is text made from values, and any caller that has them can write one; from the core it takes only " +
+			"the form of durations"},
 	{"render/sanitize", nil,
 		"one place decides what a person may be shown; any package that writes for people may use it"},
 	{"git/redact", []string{"sys/lazyregexp"},

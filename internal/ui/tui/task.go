@@ -92,7 +92,7 @@ func detailOf(s *team.State, id string) (*taskDetail, error) {
 	fact("created by", t.CreatedBy)
 	fact("done by", t.CompletedBy)
 	if t.CompletedAt > 0 && t.StartedAt > 0 {
-		fact("took", render.Span(t.CompletedAt.Sub(t.StartedAt)))
+		fact("took", team.Span(t.CompletedAt.Sub(t.StartedAt)))
 	}
 	if t.Retries > 0 {
 		fact("retries", fmt.Sprintf("%d of %d used", min(t.Failures, t.Retries), t.Retries))
