@@ -246,7 +246,7 @@ func TestAttentionOfTheKilled(t *testing.T) {
 func TestAttentionWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refused(w.cadre("attention", "--wait", "--timeout", "50ms"), 1, "nothing waited for you within 50ms")
+	w.refused(w.cadre("attention", "--wait", "--timeout", "50ms"), 1, "nothing waited for you within 50 ms")
 	w.refused(w.cadre("attention", "--timeout", "50ms"), 2, "add --wait")
 	w.refused(w.cadre("attention", "nowhere"), 2, "team nowhere does not exist; the home has no teams")
 	if out := w.must("attention"); out != "Nothing waits for you.\n" {

@@ -215,7 +215,7 @@ func TestCommands(t *testing.T) {
 			result: func(s string) bool { return s == "done\n" }},
 		{CreateTask: team.CreateTask{Run: "(trap '' TERM HUP; sleep " + mark + ") & echo before; sleep " + mark,
 			Timeout: 200 * time.Millisecond},
-			result: func(s string) bool { return s == "before\n" }, failure: "timed out after 200ms"},
+			result: func(s string) bool { return s == "before\n" }, failure: "timed out after 200 ms"},
 		{CreateTask: team.CreateTask{Run: "echo try >>tries; test $(wc -l <tries) -eq 3", Retries: 2}, completed: true},
 		{CreateTask: team.CreateTask{Run: "echo so; echo and so >&2; exit 3", Retries: 1},
 			result: func(s string) bool { return s == "so\nand so\n" }, failure: "exit status 3"},

@@ -361,6 +361,9 @@ func TestLockOfTheIndex(t *testing.T) {
 
 // TestTwoAtOnce checks that of two processes one consolidates, and the other gets an error.
 func TestTwoAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "test", Command: "true"})

@@ -80,6 +80,9 @@ func TestWithoutGit(t *testing.T) {
 // TestBranchOfCheckpoints checks that nothing is committed on a branch of checkpoints, which
 // changes under the work tree.
 func TestBranchOfCheckpoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()

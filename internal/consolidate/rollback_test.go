@@ -141,6 +141,9 @@ func TestRollBackInTheTeamsDirectory(t *testing.T) {
 // TestRollBackSharedFiles checks that a rollback names the true reason where two members worked in
 // one directory at the same time, and that naming the files of the task is the way out.
 func TestRollBackSharedFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()

@@ -464,6 +464,9 @@ func TestKilledAfterChecksRemoved(t *testing.T) {
 // What a check removed, and nobody can put back, is named with the command that shows it, and no
 // later attempt commits without it.
 func TestBlockedPutBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write(".git/info/exclude", "ran\n")
@@ -502,6 +505,9 @@ func TestBlockedPutBack(t *testing.T) {
 
 // An attempt that names other files, and is abandoned too, forgets nothing of what is missing.
 func TestMissingIsRemembered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write(".git/info/exclude", "ran\npass\n")

@@ -42,6 +42,9 @@ func (l *lab) commitsOnlyNew() (notes []team.Note) {
 // TestStrangers checks that a file that appeared or changed after the team finished is named and
 // not committed, unless it is included or a task of the team had changed it.
 func TestStrangers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "sees", Command: "test -f later.txt"})
@@ -60,6 +63,9 @@ func TestStrangers(t *testing.T) {
 // TestTeamFileIsTheUsers checks that a team file that was not committed when the team was created,
 // and was changed since, is not the team's work, unless it is included.
 func TestTeamFileIsTheUsers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.origin = filepath.Join(l.project, "demo.yaml")
@@ -77,6 +83,9 @@ func TestTeamFileIsTheUsers(t *testing.T) {
 
 // TestStrangersIncluded checks that a named file is committed whenever it changed.
 func TestStrangersIncluded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()

@@ -36,6 +36,9 @@ func TestTry(t *testing.T) {
 // TestTryWorktrees checks that the checks see the work of members in worktrees, committed or not,
 // together with the team's files. Members and branches stay, and no task is created.
 func TestTryWorktrees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "all", Command: "cat new.txt hers.txt his.txt && ! test -f .git/index.lock"})
@@ -64,6 +67,9 @@ func TestTryWorktrees(t *testing.T) {
 // TestTryChecksThatWrite checks that files that checks write do not stay, and that a trial refuses
 // what a consolidation refuses.
 func TestTryChecksThatWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("a.txt", "the person's\n")
@@ -110,6 +116,9 @@ func TestTryChecksThatWrite(t *testing.T) {
 
 // TestTryArtefacts checks that an untracked file that a check makes is not in a later commit.
 func TestTryArtefacts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "make", Command: "test -e made.txt && exit 1; cat new.txt > made.txt"})

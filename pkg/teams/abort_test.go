@@ -52,6 +52,9 @@ func TestAbortWaits(t *testing.T) {
 // TestAbortTakesOut checks that an abort removes a killed consolidation from the work tree, even
 // while the team is hosted. A complete team has nothing to abort.
 func TestAbortTakesOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts hosts or runs git many times; not with -short")
+	}
 	t.Parallel()
 	o, git := repository(t)
 	m := manage(t, o)

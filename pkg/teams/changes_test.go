@@ -12,6 +12,9 @@ import (
 
 // TestChangedTeamFile checks that a program decides whether a changed team file is applied.
 func TestChangedTeamFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts hosts or runs git many times; not with -short")
+	}
 	t.Parallel()
 	o, _ := repository(t)
 	path := filepath.Join(t.TempDir(), "team.yaml")

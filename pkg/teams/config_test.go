@@ -126,6 +126,9 @@ func TestSpawn(t *testing.T) {
 // TestIsolation checks that a member in a worktree works on a branch of its own. Its work stays
 // there when the member ends. The checkout does not change, and closing the manager loses nothing.
 func TestIsolation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts hosts or runs git many times; not with -short")
+	}
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		git := func(args ...string) string {

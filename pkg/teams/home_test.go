@@ -343,6 +343,9 @@ func TestTeamFile(t *testing.T) {
 // TestConsolidationTakenBack checks a rollback: the team continues, a failed check commits nothing,
 // and a task is reassigned.
 func TestConsolidationTakenBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts hosts or runs git many times; not with -short")
+	}
 	t.Parallel()
 	o, git := repository(t)
 	m := manage(t, o)

@@ -19,6 +19,9 @@ import (
 // TestResumeTeam checks that a team without processes can continue. Obstacles are reported before
 // anything of it runs.
 func TestResumeTeam(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts hosts or runs git many times; not with -short")
+	}
 	t.Parallel()
 	o, git := repository(t)
 	m := manage(t, o)
@@ -126,6 +129,9 @@ func beside(t *testing.T, o teams.Options, name string, commands ...func(team.Te
 // TestResumeLostLead checks that resuming a team that lost its lead gives it a lead again. A team
 // that only needs its consolidation is left as it is.
 func TestResumeLostLead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts hosts or runs git many times; not with -short")
+	}
 	t.Parallel()
 	machine, err := os.Hostname()
 	ok(t, err)
