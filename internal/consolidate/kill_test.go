@@ -227,6 +227,9 @@ func TestKilledAnywhere(t *testing.T) {
 // TestCommittedOnTop checks that a commit that the user made on top, before the index was updated,
 // stays as it is.
 func TestCommittedOnTop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()

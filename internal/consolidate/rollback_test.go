@@ -112,6 +112,9 @@ func shared(t *testing.T) *lab {
 }
 
 func TestRollBackInTheTeamsDirectory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := shared(t)
 	l.write("later.txt", "somebody's\n")

@@ -103,6 +103,9 @@ func TestStrangersIncluded(t *testing.T) {
 // TestForeignFiles checks that the report and the team file of another team are named and not
 // committed, even if they appeared while this team worked.
 func TestForeignFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found()

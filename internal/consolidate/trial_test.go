@@ -13,6 +13,9 @@ import (
 // TestTry checks that the checks alone change and record nothing, and that the team can be
 // consolidated afterwards.
 func TestTry(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "new", Command: "test -f new.txt"})

@@ -249,6 +249,7 @@ tasks:
 // TestTeamFile checks that a team file creates the same team as cadre run. The team continues to
 // one commit, its review and its end.
 func TestTeamFile(t *testing.T) {
+	t.Parallel()
 	o, git := repository(t)
 	path := filepath.Join(o.Dir, "port.yaml")
 	ok(t, os.WriteFile(path, []byte(file), 0o600))
