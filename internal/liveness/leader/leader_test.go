@@ -208,7 +208,7 @@ func TestTake(t *testing.T) {
 				p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: "elsewhere"})
 			}},
 		{name: "one on another machine, silent for almost too long", leads: "old", code: team.Conflict,
-			says: "expires after 60 min",
+			says: "expires after 1 h",
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(59 * time.Minute), Session: "old", Machine: "elsewhere"})
 			}},
