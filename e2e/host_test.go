@@ -319,8 +319,8 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			w.refused(w.cadre("run", file), 1, "is being run already")
 			p.Process.Signal(signal)
 			if code := p.wait(); code != 1 || !strings.Contains(p.said(),
-				"signal received; continue with the same command, or "+
-					"with: cadre resume demo") || !strings.Contains(p.said(), "cadre: stopping ") {
+				"signal received; the same command continues where this one stopped. To ") ||
+				!strings.Contains(p.said(), ": cadre resume demo") || !strings.Contains(p.said(), "cadre: stopping ") {
 				t.Errorf("the run ended with %d: %s", code, p.said())
 			}
 			noneLeft(t, mark)

@@ -49,7 +49,7 @@ func (w *world) state() string {
 func TestResumeRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refused(w.cadre("resume", "nowhere"), 2, "Team nowhere not found. Use cadre ls")
+	w.refused(w.cadre("resume", "nowhere"), 2, "Team nowhere not found. To list the teams: cadre ls")
 	w.must("create", "demo")
 	w.refused(w.cadre("resume", "demo"), 2, "Team not initialized. To add a teammate: cadre spawn demo NAME")
 	w.must("abort", "demo", "--yes")
@@ -125,7 +125,7 @@ func TestResumeExamines(t *testing.T) {
 	order(t, w.must("probe", "demo"), "✓ facts: 2, unchanged")
 	order(t, w.must("facts", "demo"), "go.mod", "as it was", "schema", "not there, as was noted")
 	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1, "bob works on task 2, and it is not known whether that session is "+
-		"alive; to take it from it: cadre reassign demo 2 ann --force")
+		"alive. To take it from bob: cadre reassign demo 2 ann --force")
 	w.write("db/schema.sql", "create table t;\n")
 	found := read[struct {
 		Facts []struct {
@@ -331,7 +331,7 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("exit status %d, and %s is alive:\n%s%s", r.code, first, r.out, r.err)
 		}
 		order(t, r.out+r.err, "! session "+first+" led it and has ended; another process is taking the lead",
-			"Another process is taking the lead of team demo. Follow it: cadre log demo --follow")
+			"Another process is taking the lead of team demo. To watch the team run: cadre log demo --follow")
 		if err := leader.Attach(t.Context(), leader.Options{Replica: w.replica("demo"), Dir: w.teamDir()}); err != nil {
 			t.Fatal(err)
 		}

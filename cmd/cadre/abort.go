@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine/upkeep"
-	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -32,8 +31,7 @@ func (a *app) abortCommand() *cobra.Command {
 		if !yes && (a.asks() || reason == "") {
 			what, _ := a.measure(c.Context(), name)
 			if err := a.confirm(c.Context(), "End "+what+" now?",
-				fmt.Sprintf("to end %s: cadre abort %s --reason WHY, or "+
-					"--yes", what, sanitize.Quote(name))); err != nil {
+				way{"end " + what, line("abort", name, "--reason", "WHY").line}); err != nil {
 				return err
 			}
 		}
@@ -47,11 +45,11 @@ func (a *app) abortCommand() *cobra.Command {
 		defer of.Close()
 		err = upkeep.Abort(ctx, of.Upkeep(a.actor), reason)
 		if lingers, ok := errors.AsType[*upkeep.LingeringError](err); ok {
-			again := "; run cadre abort again"
+			err := team.Refuse(team.NotReady, "%s", lingers).With(team.HintsOf(lingers.Err)...)
 			if strings.Contains(lingers.What, "consolidation") {
-				again = ""
+				return err
 			}
-			return team.Refuse(team.NotReady, "%s%s", lingers, again).With(team.HintsOf(lingers.Err)...)
+			return withWays(err, way{"end the rest", line("abort", name, "--yes").line})
 		}
 		if err != nil {
 			return err

@@ -39,24 +39,23 @@ func counts(c *cobra.Command, args []string, least, most int) error {
 // miscounted returns the error for too few or too many arguments. It names what is missing, or the
 // first argument that is too many.
 func miscounted(c *cobra.Command, args []string, least, most int) error {
-	call := fmt.Sprintf("%s; see: %s --help", syntax(c, "[TEAM]"), c.CommandPath())
+	call := syntax(c, "[TEAM]")
 	if len(args) < least {
 		needs := required(c)
 		if len(args) > 0 {
 			needs += fmt.Sprintf(", and %q is not enough", strings.Join(args, " "))
 		}
-		return usage{fmt.Errorf("%s needs %s: %s", c.CommandPath(), needs, call)}
+		return withWays(usage{fmt.Errorf("%s needs %s: %s", c.CommandPath(), needs, call)}, helpOf(c))
 	}
 	surplus := args[most]
 	if most == 0 {
-		return usage{fmt.Errorf("%s takes no arguments, and %q is one; see: %s --help", c.CommandPath(), surplus,
-			c.CommandPath())}
+		return withWays(usage{fmt.Errorf("%s takes no arguments, and %q is one", c.CommandPath(), surplus)}, helpOf(c))
 	}
 	quote := ""
 	if places, _ := placeholders(c); len(places) > 0 && slices.Contains(texts, places[len(places)-1]) {
 		quote = ". Put a text of several words in quotes"
 	}
-	return usage{fmt.Errorf("%q is one argument too many: %s%s", surplus, call, quote)}
+	return withWays(usage{fmt.Errorf("%q is one argument too many: %s%s", surplus, call, quote)}, helpOf(c))
 }
 
 // texts are the arguments in which a person writes words.
@@ -100,7 +99,7 @@ func flagMistake(c *cobra.Command, err error) error {
 			err = fmt.Errorf("--%s takes %s, not %q", f.Name, takes, invalid.GetValue())
 		}
 	}
-	return usage{fmt.Errorf("%w; see: %s --help", err, c.CommandPath())}
+	return withWays(usage{err}, helpOf(c))
 }
 
 const wholeNumber = "a whole number, such as 20"
@@ -110,16 +109,16 @@ func subcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint, see := "", c.CommandPath()+" --help"
+	hint, see := "", helpOf(c)
 	if !c.HasParent() {
-		see = "cadre help --all"
+		see.line = "cadre help --all"
 	}
 	c.SuggestionsMinimumDistance = min(2, len(args[0])/2)
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = ", did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usage{fmt.Errorf("%q is not a command%s; see: %s", strings.Join(append(called(c)[1:], args[0]), " "), hint,
-		see)}
+	return withWays(usage{fmt.Errorf("%q is not a command%s", strings.Join(append(called(c)[1:], args[0]), " "), hint)},
+		see)
 }
 
 // workDir returns the absolute path of a directory that exists.

@@ -16,7 +16,7 @@ func TestArguments(t *testing.T) {
 		"permit":                    "cadre permit needs REQUEST: cadre permit [TEAM] REQUEST; see: cadre permit --help",
 		"mode demo":                 `cadre mode needs NAME and MODE, and "demo" is not enough: cadre mode [TEAM] NAME MODE; see`,
 		"status a b":                `"b" is one argument too many: cadre status [TEAM]; see: cadre status --help`,
-		"send demo --to ann hi you": `"you" is one argument too many: cadre send [TEAM] --to NAME TEXT; see: cadre send --help. Put a text of several words in quotes`,
+		"send demo --to ann hi you": `"you" is one argument too many: cadre send [TEAM] --to NAME TEXT. Put a text of several words in quotes; see: cadre send --help`,
 		"doctor x":                  `cadre doctor takes no arguments, and "x" is one; see: cadre doctor --help`,
 		"hooks try":                 "cadre hooks try needs HOOK: cadre hooks try [TEAM] HOOK; see: cadre hooks try --help",
 		"resend demo":               `cadre resend needs TEAM and NAME, and "demo" is not enough`,

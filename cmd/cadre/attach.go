@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -52,8 +53,9 @@ func (a *app) attach(c *cobra.Command, d *engine.Team, member string, how attach
 	case err != nil:
 		return err
 	case !person:
-		return usage{fmt.Errorf("attach needs a terminal, and standard input or output is not one; in a terminal, "+
-			"type: cadre attach %s %s. To read what it showed: cadre attach %[1]s %[2]s --no-follow", d.Name, member)}
+		return withWays(usage{errors.New("attach needs a terminal, and standard input or output is not one")},
+			way{"attach in a terminal", line("attach", d.Name, member).line},
+			way{"read what it showed", line("attach", d.Name, member, "--no-follow").line})
 	default:
 		return a.openTerminal(socket, member)
 	}

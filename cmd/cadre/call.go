@@ -50,15 +50,15 @@ func (a *app) saying(c *cobra.Command, run func(c *cobra.Command, name string, t
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			if _, err := a.home.Folder(args[0]); err == nil {
-				meant := "To say just"
+				meant := "say just " + args[0]
 				switch c.Name() {
 				case "add":
-					meant = "For a task called"
+					meant = "add a task called " + args[0]
 				case "spawn":
-					meant = "For a member called"
+					meant = "add a member called " + args[0]
 				}
-				return usage{fmt.Errorf("%s is a team, and the rest is missing: %s. %s %s: %s", args[0],
-					syntax(c, args[0]), meant, args[0], strings.Join(append(called(c), "TEAM", args[0]), " "))}
+				return withWays(usage{fmt.Errorf("%s is a team, and the rest is missing: %s", args[0], syntax(c, args[0]))},
+					way{meant, strings.Join(append(called(c), "TEAM", args[0]), " ")})
 			}
 		}
 		name, args, err := a.split(c, args, 1)

@@ -63,13 +63,12 @@ commits would be lost. 2: will not work.`,
 			if open != nil && !how.Force {
 				return open // it would be refused after the question
 			}
-			again := "cadre cleanup " + sanitize.Quote(name)
+			again := line("cleanup", name).line
 			if how.Branches {
 				what += " and its branches"
 				again += " --branches"
 			}
-			if err := a.confirm(c.Context(), "Remove "+what+"?",
-				fmt.Sprintf("to remove %s: %s --yes", what, again)); err != nil {
+			if err := a.confirm(c.Context(), "Remove "+what+"?", way{"remove " + what, again + " --yes"}); err != nil {
 				return err
 			}
 		}
@@ -146,17 +145,17 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 	how.Dir, nowhere = workDir(".")
 	r, err := a.engine().RemoveTeam(ctx, name, how)
 	if lingers, ok := errors.AsType[*upkeep.LingeringError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: lingers.Error() + "; run cadre cleanup again"}
+		return withWays(&team.Error{Code: team.NotReady, Text: lingers.Error()},
+			way{"remove the rest later", line("cleanup", name).line})
 	}
 	if gone, ok := errors.AsType[*upkeep.UnreachableError](err); ok {
-		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s. If the project was moved, say where it is now: "+
-			"cadre resume %s --dir DIR, then cadre cleanup %s. To remove the team without the repository: cadre "+
-			"cleanup %s --force; worktrees are kept then, and named", gone, name, name, name)}
+		return withWays(&team.Error{Code: team.Invalid, Text: gone.Error(), Help: []team.Hint{{Action: team.ActMove,
+			Team: name}}}, way{"remove the team, and keep its worktrees", line("cleanup", name, "--force").line})
 	}
 	if last, ok := errors.AsType[*upkeep.UnfinishedError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s: it may run there, or under another "+
-			"CADRE_HOME. Continue it here: cadre resume %s --from-git; to remove its branches all the same: cadre "+
-			"cleanup %s --branches --force", last, name, name)}
+		return withWays(&team.Error{Code: team.NotReady, Help: []team.Hint{{Action: team.ActContinueCopy, Team: name}},
+			Text: last.Error() + ": it may run there, or under another CADRE_HOME"},
+			way{"remove its branches all the same", line("cleanup", name, "--branches", "--force").line})
 	}
 	switch {
 	case err != nil:
@@ -168,11 +167,11 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 	case r.Replaced:
 		return a.print(r.Team, said("team %s is removed; another team of that name was created meanwhile", name))
 	case r.Gone && r.Team.ID == "":
-		text := fmt.Sprintf("team %s does not exist, and nothing is left to remove", name)
-		if !how.Branches {
-			text += ". Its branches in this repository, if any, are removed with: cadre cleanup " + name + " --branches"
+		err := team.Refuse(team.NotFound, "team %s does not exist, and nothing is left to remove", name)
+		if how.Branches {
+			return err
 		}
-		return &team.Error{Code: team.NotFound, Text: text}
+		return withWays(err, way{"remove its branches in this repository, if any", line("cleanup", name, "--branches").line})
 	case r.Gone:
 		return a.cleaned(r.Removed, fmt.Sprintf("team %s was removed before", name))
 	}
@@ -256,8 +255,9 @@ func losing(removed upkeep.Removed) error {
 	if more := len(commits) - mostLost; more > 0 {
 		commits = append(commits[:mostLost], fmt.Sprintf("and %d more", more))
 	}
-	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("not removed: %s. These commits are in no other "+
-		"branch, and would be lost: %s. To keep them: git -C %s branch NAME COMMIT; to lose them: cd %s && cadre "+
-		"cleanup %s --branches --force",
-		strings.Join(names, ", "), strings.Join(commits, ", "), sanitize.Quote(t.Dir), sanitize.Quote(t.Dir), t.Name)}
+	dir := sanitize.Quote(t.Dir)
+	return withWays(team.Refuse(team.NotReady, "not removed: %s. These commits are in no other branch, and would be "+
+		"lost: %s", strings.Join(names, ", "), strings.Join(commits, ", ")),
+		way{"keep them", "git -C " + dir + " branch NAME COMMIT"},
+		way{"lose them", "cd " + dir + " && " + line("cleanup", t.Name, "--branches", "--force").line})
 }

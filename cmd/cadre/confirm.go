@@ -12,15 +12,15 @@ import (
 // JSON.
 func (a *app) asks() bool { return !a.json && atTerminal() && a.err.terminal() }
 
-// needsConfirmation begins the refusal of a command that nobody could confirm. The screen of cadre
-// watch asks the person instead.
+// needsConfirmation begins the refusal of a command that could not ask for a confirmation. The screen
+// of cadre watch asks the person instead.
 const needsConfirmation = "this needs a confirmation"
 
 // confirm asks the person at the terminal, and returns nil if they agree. Without a terminal it
-// refuses, and otherwise says what to type instead.
-func (a *app) confirm(ctx context.Context, question, otherwise string) error {
+// refuses, and otherwise is what to type instead.
+func (a *app) confirm(ctx context.Context, question string, otherwise ...way) error {
 	if !a.asks() {
-		return usage{errors.New(needsConfirmation + ", and standard input is not a terminal; " + otherwise)}
+		return withWays(usage{errors.New(needsConfirmation + ", and standard input is not a terminal")}, otherwise...)
 	}
 	if err := a.err.Printf("%s [y/N] ", question); err != nil {
 		return err

@@ -157,18 +157,16 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// TestDocumentsWidth checks that no line outside of tables is wider than a terminal.
+// TestDocumentsWidth checks that no line of a document is wider than a wide terminal, in tables too.
 func TestDocumentsWidth(t *testing.T) {
 	const most = 160
 	for name, text := range documents(t) {
-		widest := 0
+		number := 0
 		for line := range strings.Lines(text) {
-			if !strings.HasPrefix(line, "|") {
-				widest = max(widest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+			number++
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > most {
+				t.Errorf("%s:%d: the line has %d characters, the limit is %d", name, number, n, most)
 			}
-		}
-		if widest > most {
-			t.Errorf("%s: the widest line has %d characters, the limit is %d", name, widest, most)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"cadre/internal/engine"
 	"cadre/internal/render"
 	"cadre/internal/team"
 )
@@ -24,9 +23,11 @@ type failed struct {
 
 // remedy is what to do about a failure.
 type remedy struct {
-	team.Hint
-	Purpose string `json:"purpose"` // what it is for, as in "resume the team"
-	Command string `json:"command"` // what to type, with words in capitals to fill in
+	*team.Hint        // nil for a command that no action stands for
+	Purpose    string `json:"purpose"` // what it is for, as in "resume the team"
+	Command    string `json:"command"` // what to type, with words in capitals to fill in
+
+	note string // what a person has to know before they type it
 }
 
 // Codes of failures that are not refusals of the core.
@@ -47,9 +48,7 @@ func failureOf(err error) failure {
 			f.Code = codeDamaged
 		}
 	}
-	for _, h := range engine.HintsOf(err) {
-		f.Hints = append(f.Hints, remedy{h, h.Purpose(), command(h).line})
-	}
+	f.Hints = remedies(err)
 	return f
 }
 

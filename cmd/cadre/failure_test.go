@@ -4,7 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,5 +45,73 @@ func TestFailures(t *testing.T) {
 		if failureOf(team.Refuse(code, "no")).Code != string(code) {
 			t.Errorf("%s has code %s", code, b.String())
 		}
+	}
+}
+
+// TestRemediesAreHints checks that no error of this package names a command in its text. A program
+// that reads --json could not find it there: commands belong in hints, or in [withWays].
+func TestRemediesAreHints(t *testing.T) {
+	var names []string
+	for _, c := range newApp().root(nil).Commands() {
+		names = append(names, c.Name())
+	}
+	command := regexp.MustCompile(`\bcadre (` + strings.Join(names, "|") + `)\b|--help`)
+	errorful := []string{"fmt.Errorf", "errors.New", "team.Refuse", "team.Error"}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := goparser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			var of ast.Expr
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				of = n.Fun
+			case *ast.CompositeLit:
+				of = n.Type
+			}
+			selector, is := of.(*ast.SelectorExpr)
+			if !is || !slices.Contains(errorful, fmt.Sprintf("%s.%s", selector.X, selector.Sel.Name)) {
+				return true
+			}
+			checked++
+			ast.Inspect(n, func(inner ast.Node) bool {
+				text, is := inner.(*ast.BasicLit)
+				if is && text.Kind == token.STRING && command.MatchString(text.Value) {
+					t.Errorf("%s: an error names a command in its text: %s", set.Position(text.Pos()), text.Value)
+				}
+				return true
+			})
+			return false
+		})
+	}
+	if checked < 100 {
+		t.Errorf("the test found %d errors", checked)
+	}
+}
+
+// TestWays checks that what to type after an error of the command line is a hint in JSON, and stands
+// behind the text for people.
+func TestWays(t *testing.T) {
+	err := fmt.Errorf("it is so: %w", withWays(usage{errors.New("there is nothing to run")}, way{seeHelp, "cadre run --help"},
+		way{"run a team file", "cadre run FILE"}))
+	const text = "it is so: there is nothing to run; see: cadre run --help. To run a team file: cadre run FILE"
+	if got := explain(err); got != text {
+		t.Errorf("got %q, want %q", got, text)
+	}
+	const want = `{"code":"usage","message":"it is so: there is nothing to run","status":2,"hints":[` +
+		`{"purpose":"see how it is called","command":"cadre run --help"},` +
+		`{"purpose":"run a team file","command":"cadre run FILE"}]}`
+	if got, err := json.Marshal(failureOf(err)); err != nil || string(got) != want {
+		t.Errorf("got\n%s (%v), want\n%s", got, err, want)
 	}
 }

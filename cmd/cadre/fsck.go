@@ -33,7 +33,7 @@ Exit status 0: no damage, or mended. 2: damage.`,
 		x := upkeep.FileCheck{Home: a.home, Log: a.note, Explain: explain, Dir: ".", Force: force}
 		h, err := x.Check(c.Context(), name)
 		if swapped, ok := errors.AsType[*upkeep.SwappedError](err); ok {
-			return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s: cadre resume %s --from-git", swapped, name)}
+			return team.Refuse(team.Finished, "%s", swapped).With(team.Hint{Action: team.ActContinueCopy, Team: name})
 		}
 		if err != nil {
 			return err

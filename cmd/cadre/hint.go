@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
 	"cadre/internal/render"
@@ -170,14 +173,58 @@ func budgetFlags(budget string) []string {
 	return []string{"--tokens", "N"}
 }
 
+// way is a command line that would help after an error, and that stands for no action of the core.
+type way struct{ purpose, line string }
+
+// guided is an error of the command line, and the ways to go from there.
+type guided struct {
+	error
+	ways []way
+}
+
+func (g guided) Unwrap() error { return g.error }
+
+// withWays adds ways to an error, the best first.
+func withWays(err error, ways ...way) error { return guided{err, ways} }
+
+// seeHelp is the purpose of the command that shows how a command is called.
+const seeHelp = "see how it is called"
+
+// helpOf is the way to the help of a command.
+func helpOf(c *cobra.Command) way { return way{seeHelp, c.CommandPath() + " --help"} }
+
+// remedies returns what would help after the error: the hints of a refusal, and the ways of the command
+// line.
+func remedies(err error) []remedy {
+	var all []remedy
+	for _, h := range engine.HintsOf(err) {
+		all = append(all, remedy{&h, h.Purpose(), command(h).line, command(h).note})
+	}
+	if g, is := errors.AsType[guided](err); is {
+		for _, w := range g.ways {
+			all = append(all, remedy{Purpose: w.purpose, Command: w.line})
+		}
+	}
+	return all
+}
+
 // explain returns an error as text for a person: its sentence, and what to type next.
-func explain(err error) string { return helped(err.Error(), engine.HintsOf(err)) }
+func explain(err error) string { return remedied(err.Error(), remedies(err)) }
 
 // helped adds what to type next to a text that says what failed.
 func helped(text string, hints []team.Hint) string {
+	return remedied(text, remedies(&team.Error{Help: hints}))
+}
+
+// remedied adds what to type next to a text that says what failed.
+func remedied(text string, all []remedy) string {
 	var helps []string
-	for _, h := range hints {
-		helps = append(helps, "to "+h.Purpose()+": "+command(h).String())
+	for _, r := range all {
+		if r.Purpose == seeHelp {
+			text += "; see: " + r.Command
+			continue
+		}
+		helps = append(helps, "to "+r.Purpose+": "+r.Command+r.note)
 	}
 	if len(helps) == 0 {
 		return text
@@ -186,7 +233,7 @@ func helped(text string, hints []team.Hint) string {
 	if strings.Contains(text, "\n") {
 		return strings.TrimRight(text, "\n") + "\n" + help
 	}
-	if text = strings.TrimRight(text, " ;"); !strings.HasSuffix(text, ".") {
+	if text = strings.TrimRight(text, " ;"); text == "" || !strings.ContainsRune(".?!", rune(text[len(text)-1])) {
 		text += "."
 	}
 	return text + " " + help

@@ -87,14 +87,14 @@ func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) 
 // notHere returns the error for a team that is not in this home. It names the repository's
 // checkpoints, if there are any.
 func (a *app) notHere(ctx context.Context, name string) error {
-	text := fmt.Sprintf("Team %s not found. Use cadre ls", name)
-	if found := a.onlyInGit(ctx, name, nil); len(found) > 0 {
-		var where []string
-		for _, one := range found {
-			where = append(where, one.Where())
-		}
-		text = fmt.Sprintf("Team %s is not in this home, but the repository has its checkpoints (%s). Continue it "+
-			"here: cadre resume %s --from-git", name, strings.Join(where, ", "), name)
+	found := a.onlyInGit(ctx, name, nil)
+	if len(found) == 0 {
+		return withWays(team.Refuse(team.NotFound, "Team %s not found", name), way{"list the teams", "cadre ls"})
 	}
-	return &team.Error{Code: team.NotFound, Text: text}
+	var where []string
+	for _, one := range found {
+		where = append(where, one.Where())
+	}
+	return withWays(team.Refuse(team.NotFound, "Team %s is not in this home, but the repository has its checkpoints (%s)",
+		name, strings.Join(where, ", ")), way{"continue it here", line("resume", name, "--from-git").line})
 }

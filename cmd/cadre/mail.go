@@ -191,8 +191,7 @@ func (a *app) inboxCommand() *cobra.Command {
 	r.wait.flags(c, "wait until there is a message")
 	f.BoolVarP(&r.Follow, "follow", "f", false, "print messages as they come")
 	f.BoolVar(&r.all, "all", false, "list all mail of the member, and record nothing")
-	f.StringSliceVar(&r.filter.Types, "type", nil, "with --all, only these types: "+strings.Join(team.MessageTypes,
-		", "))
+	f.StringSliceVar(&r.filter.Types, "type", nil, "with --all, only messages of these types; see docs/json.md")
 	f.BoolVar(&r.filter.Unread, "unread", false, "with --all, only messages that are not marked as read")
 	f.StringVar(&r.since, "since", "", "with --all, only what was sent since: 10m, 15:04, 2006-01-02, or RFC 3339")
 	f.IntVarP(&r.filter.Last, "lines", "n", 0, "with --all, only the last messages; 0 for all")

@@ -174,10 +174,10 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	}
 	switch err := w.Begin(ctx, restore); {
 	case errors.Is(err, observe.ErrOther):
-		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is kept of something else that was observed; give "+
-			"this another name, or first: cadre cleanup %s", o.asTeam, o.asTeam)}
+		return team.Refuse(team.Taken, "%s is the observation of something else; give this one another name", o.asTeam).
+			With(team.Hint{Action: team.ActCleanUp, Team: o.asTeam})
 	case errors.Is(err, store.ErrDamaged):
-		return fmt.Errorf("%w; to start over: cadre cleanup %s", err, o.asTeam)
+		return withWays(err, way{"start over", line("cleanup", o.asTeam).line})
 	case err != nil:
 		return err
 	}
@@ -239,8 +239,8 @@ func (o *observation) check(args *[]string) error {
 	case o.sdkURL != "": // standard input is a consumer's, or nobody's
 	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0 && o.claudeTeam == "":
 		if atTerminal() {
-			return usage{errors.New("say what to observe: a file, - for standard input, --transcripts FOLDER or " +
-				"--claude-team TEAM; see: cadre observe --help")}
+			return withWays(usage{errors.New("say what to observe: a file, - for standard input, --transcripts FOLDER or " +
+				"--claude-team TEAM")}, way{seeHelp, "cadre observe --help"})
 		}
 		*args = []string{"-"}
 	case stdin > 1:
@@ -321,8 +321,8 @@ func (o *observation) keep(ctx context.Context, w *store.Watch) (err error) {
 	}
 	w.Kept, err = store.OpenKept(o.home.Observation(o.asTeam))
 	if errors.Is(err, store.ErrObserved) {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s is observed already, by a running process; "+
-			"it is shown by: cadre status %s", o.asTeam, o.asTeam)}
+		return team.Refuse(team.NotReady, "%s is observed already, by a running process", o.asTeam).
+			With(team.Hint{Action: team.ActShowTeam, Team: o.asTeam})
 	}
 	if err != nil {
 		return err

@@ -21,8 +21,8 @@ func (o *observation) claudeFeed() (source.Feed, error) {
 		return nil, err
 	default:
 		if c, err := t.Config(context.Background()); err == nil && c.Cadre != nil {
-			return nil, usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows; see: "+
-				"cadre status %s", o.claudeTeam, o.claudeTeam)}
+			return nil, withWays(usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows",
+				o.claudeTeam)}, way{"see it", line("status", o.claudeTeam).line})
 		}
 	}
 	return &source.ClaudeTeam{Claude: o.home.Claude, Name: o.claudeTeam, Follow: o.follow}, nil

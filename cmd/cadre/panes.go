@@ -16,8 +16,8 @@ import (
 
 // paneFlag adds the flag that says where members are shown.
 func (a *app) paneFlag(c *cobra.Command) {
-	c.Flags().StringVar(&a.panes, "teammate-mode", "", "show each member in a pane: auto (the default: where the "+
-		"terminal has panes), in-process (no panes), tmux or iterm2; teammateMode in settings.json is used without it")
+	c.Flags().StringVar(&a.panes, "teammate-mode", "", "show each member in a pane: auto, in-process (no "+
+		"panes), tmux or iterm2; default: teammateMode in settings.json, or auto")
 	var modes []string
 	for _, m := range pane.Modes() {
 		modes = append(modes, string(m))

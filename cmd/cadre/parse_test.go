@@ -22,10 +22,11 @@ import (
 	"cadre/internal/transfer"
 )
 
-// says checks that the error has these words, or that there is no error if words is empty.
+// says checks that the error has these words, or what to type next has them. Without words there must be
+// no error.
 func says(t *testing.T, what string, err error, words string) {
 	t.Helper()
-	if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
+	if (err == nil) != (words == "") || err != nil && !strings.Contains(explain(err), words) {
 		t.Errorf("%s: the error is %v, want %q", what, err, words)
 	}
 }
@@ -250,7 +251,7 @@ func TestFileOrGoal(t *testing.T) {
 		if isFile(arg) {
 			got = "file"
 		} else if err := a.mistyped(t.Context(), arg); err != nil {
-			got = err.Error()
+			got = explain(err)
 			if status(err) != hopeless {
 				t.Errorf("%q: status %d", arg, status(err))
 			}

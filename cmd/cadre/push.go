@@ -86,7 +86,7 @@ type pulled struct {
 func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 	p, err := a.engine().Push(ctx, o, func(first error) error {
 		a.note(first.Error())
-		return a.confirm(ctx, "Push it?", fmt.Sprintf("cadre push %s --yes", o.Team))
+		return a.confirm(ctx, "Push it?", way{"push it", line("push", o.Team, "--yes").line})
 	})
 	err = a.moving(err, o.Team, fmt.Sprintf("cadre push %s --ours", o.Team))
 	if p == nil || err != nil && !o.Head && !p.Released { // otherwise the push got this far
@@ -210,35 +210,36 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 // continues the original task.
 func (a *app) moving(err error, name, mine string) error {
 	if fork, ok := errors.AsType[*checkpoint.ForkError](err); ok {
-		return usage{fmt.Errorf("%w. %s", err, choices(fork, name))}
+		return withWays(usage{fmt.Errorf("%w. Choose one; the other stays reachable from the branch", err)},
+			choices(fork, name)...)
 	}
 	if _, ok := errors.AsType[*transfer.MovedError](err); ok {
-		return usage{fmt.Errorf("%w. To take it over here: cadre pull %s; to continue this copy, and leave what was "+
-			"done elsewhere: cadre resume %s --ours", err, name, name)}
+		return withWays(usage{err}, way{"take it over here", line("pull", name).line},
+			way{"continue this copy, and leave what was done elsewhere", line("resume", name, "--ours").line})
 	}
 	if suspects, ok := errors.AsType[*transfer.SuspectError](err); ok {
-		var flags []string
+		words := []string{name}
 		for i, s := range suspects.Suspects {
 			if i < 5 {
-				flags = append(flags, "--include "+s.Path)
+				words = append(words, "--include", s.Path)
 			}
 		}
-		return usage{fmt.Errorf("%w. A commit cannot be changed; when they are to go there: cadre push %s %s", err,
-			name, strings.Join(flags, " "))}
+		return withWays(usage{fmt.Errorf("%w. A commit cannot be changed", err)},
+			way{"push them all the same", line("push", words...).line})
 	}
 	if missing, ok := errors.AsType[*transfer.MissingCheck](err); ok {
-		verb := "resume " + name + " --from-git"
+		again := line("resume", name, "--from-git", "--check", missing.Name+": COMMAND")
 		if strings.HasPrefix(mine, "cadre pull") {
-			verb = "pull " + name
+			again = line("pull", name, "--check", missing.Name+": COMMAND")
 		}
-		return usage{fmt.Errorf("%w; set it again with: cadre %s --check '%s: COMMAND'", err, verb, missing.Name)}
+		return withWays(usage{err}, way{"set it again", again.line})
 	}
 	return err
 }
 
 // choices returns what to type for each of two histories.
-func choices(fork *checkpoint.ForkError, name string) string {
-	var all []string
+func choices(fork *checkpoint.ForkError, name string) []way {
+	var all []way
 	here := false
 	for _, s := range fork.Sides {
 		here = here || s.Ref == ""
@@ -246,18 +247,18 @@ func choices(fork *checkpoint.ForkError, name string) string {
 	for _, s := range fork.Sides {
 		switch {
 		case s.Ref == "":
-			all = append(all, fmt.Sprintf("to continue the one that is here: cadre resume %s --ours, or cadre push "+
-				"%s --ours", name, name))
+			all = append(all, way{"continue the one that is here", line("resume", name, "--ours").line},
+				way{"push the one that is here", line("push", name, "--ours").line})
 		case here && strings.Contains(s.Ref, "/cadre/"):
 			remote, _, _ := strings.Cut(s.Ref, "/cadre/")
-			all = append(all, fmt.Sprintf("to continue that of %s: cadre pull %s --remote %s --theirs", remote,
-				name, remote))
+			all = append(all, way{"continue the one of " + remote,
+				line("pull", name, "--remote", remote, "--theirs").line})
 		case here:
-			all = append(all, fmt.Sprintf("to continue that of %s: set the copy that is here aside (cadre cleanup "+
-				"%s), then cadre resume %s --from-git --at %s", s.Ref, name, name, s.Ref))
+			all = append(all, way{"remove the copy that is here, and continue the one of " + s.Ref,
+				line("cleanup", name).line + " && " + line("resume", name, "--from-git", "--at", s.Ref).line})
 		default:
-			all = append(all, fmt.Sprintf("to continue %s: cadre resume %s --from-git --at %s", s.Ref, name, s.Ref))
+			all = append(all, way{"continue the one of " + s.Ref, line("resume", name, "--from-git", "--at", s.Ref).line})
 		}
 	}
-	return "Choose: " + strings.Join(all, "; ") + ". The other one stays reachable from the branch"
+	return all
 }

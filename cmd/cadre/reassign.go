@@ -37,8 +37,8 @@ func (a *app) reassign(ctx context.Context, name, task, to string, force bool) e
 	defer of.Close()
 	t, err := of.Reassign(ctx, a.actor, upkeep.Reassignment{Task: task, To: to, Force: force})
 	if busy, ok := errors.AsType[*upkeep.BusyError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s%s; to take it from it: cadre reassign %s %s %s "+
-			"--force", busy, perhaps(busy.Member), name, task, to)}
+		return withWays(team.Refuse(team.NotReady, "%s%s", busy, perhaps(busy.Member)),
+			way{"take it from " + busy.Member.Name, line("reassign", name, task, to, "--force").line})
 	}
 	if err != nil {
 		return err

@@ -258,8 +258,8 @@ func (a *app) showPlan(ctx context.Context, name, request string) error {
 			return a.print(p, func(w *sanitize.Writer) error { return writePlan(w, p) })
 		}
 	}
-	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("team %s has no plan %q. To list all of them: cadre plan "+
-		"list %s --all", name, request, name)}
+	return withWays(team.Refuse(team.NotFound, "team %s has no plan %q", name, request),
+		way{"list all of them", line("plan list", name, "--all").line})
 }
 
 func writePlan(w *sanitize.Writer, p history.Plan) error {

@@ -55,7 +55,8 @@ history of a remote. --take-back continues a team that this machine released.`,
 			}
 			if fromGit {
 				if len(args) != 1 {
-					return usage{errors.New("name the team to restore: cadre resume TEAM --from-git")}
+					return withWays(usage{errors.New("--from-git needs the name of the team")},
+						way{"restore it", "cadre resume TEAM --from-git"})
 				}
 				var err error
 				if restored, err = a.restore(c.Context(), args[0], from); err != nil {
@@ -117,8 +118,8 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	found, err := of.Prepare(ctx, upkeep.Resumption{Dir: how.dir, Ours: how.ours,
 		TakeBack: how.takeBack, Restored: how.restored != nil})
 	if runs, ok := errors.AsType[*upkeep.StillRunningError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s. End them (cadre probe %s names them), and try "+
-			"again", runs, name)}
+		return team.Refuse(team.NotReady, "%s. End them, and try again", runs).
+			With(team.Hint{Action: team.ActShowAlive, Team: name})
 	}
 	if err != nil {
 		return a.moving(err, t.Name, "cadre resume "+name)
@@ -169,12 +170,12 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 // ledError adds what to type to the error for a lead that another process has.
 func ledError(err error) error {
 	if led, ok := errors.AsType[*upkeep.LedError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s. Follow it: "+
-			"cadre log %s --follow. Or take the lead from it: cadre resume %s --take-over", led, led.Team, led.Team)}
+		return team.Refuse(team.NotReady, "%s", led).With(team.Hint{Action: team.ActFollowLog, Team: led.Team},
+			team.Hint{Action: team.ActTakeOver, Team: led.Team})
 	}
 	if held, ok := errors.AsType[*upkeep.HeldError](err); ok {
-		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s; end it (cadre probe %s shows which processes are alive), "+
-			"and try again", held, held.Team)}
+		return team.Refuse(team.NotReady, "%s; end it, and try again", held).
+			With(team.Hint{Action: team.ActShowAlive, Team: held.Team})
 	}
 	return err
 }

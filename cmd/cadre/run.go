@@ -149,7 +149,8 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 	case hasGoal && len(args) > 0:
 		return usage{fmt.Errorf("--goal is the goal already; leave %q or --goal out", args[0])}
 	case !hasTemplate && !hasGoal && len(args) == 0:
-		return usage{errors.New("there is nothing to run. Pass a team file or a goal: cadre run FILE, or cadre run \"GOAL\"; see: cadre run --help")}
+		return withWays(usage{errors.New("there is nothing to run. Pass a team file or a goal")}, helpOf(c),
+			way{"run a team file", "cadre run FILE"}, way{"run a goal", `cadre run "GOAL"`})
 	case len(args) > 0:
 		text = args[0]
 	}
@@ -166,8 +167,7 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 		o.File, o.Path, err = r.teamFile(text)
 		if errors.Is(err, fs.ErrNotExist) {
 			if near := run.NearFile(text); near != "" {
-				err = usage{fmt.Errorf("%w; did you mean %s? Run it with: cadre run %s", err, near,
-					sanitize.Quote(near))}
+				err = withWays(usage{fmt.Errorf("%w; did you mean %s?", err, near)}, way{"run that", line("run", near).line})
 			}
 		}
 		o.Mode = r.lead.mode
@@ -189,7 +189,8 @@ func (r *running) led(ctx context.Context, text string, o *run.Options) error {
 		return err
 	}
 	if o.File, err = goal.File(ctx, o.Engine); errors.Is(err, engine.ErrNoAgent) {
-		err = fmt.Errorf("%w, and see cadre doctor; a team that needs none: cadre run --template hello", err)
+		err = withWays(err, way{"see which agents are installed", "cadre doctor"},
+			way{"run a team without a model", "cadre run --template hello"})
 	}
 	o.Path = team.GoalOrigin + o.Dir
 	return err
@@ -209,14 +210,14 @@ func (a *app) teamFile(name string) (*teamfile.File, string, error) {
 // or a single word. A goal starts an agent, which costs money. It returns nil for anything else.
 func (a *app) mistyped(ctx context.Context, text string) error {
 	if isDirectory(text) {
-		return usage{fmt.Errorf("%s is a directory. Pass a team file (team.yaml) or a goal in quotes; see: cadre run "+
-			"--help", text)}
+		return withWays(usage{fmt.Errorf("%s is a directory. Pass a team file (team.yaml) or a goal in quotes", text)},
+			way{seeHelp, "cadre run --help"})
 	}
 	if !run.IsWord(text) {
 		return nil
 	}
 	word := strings.TrimSpace(text)
-	goal := "If it is a goal: cadre run --goal " + sanitize.Quote(word)
+	goal := way{"run it as a goal", line("run", "--goal", word).line}
 	open, err := a.engine().Unfinished(ctx)
 	if err != nil {
 		return err
@@ -227,42 +228,42 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 	}
 	of, err := a.engine().Glance(ctx, word)
 	if slices.Contains(unfinished, word) || err == nil && !of.Ended() {
-		return usage{fmt.Errorf("%s is a team, not a team file. Continue it with: cadre resume %s. %s", word, word,
-			goal)}
+		return withWays(usage{fmt.Errorf("%s is a team, not a team file", word)},
+			way{"continue it", line("resume", word).line}, goal)
 	}
 	if err == nil {
-		return usage{fmt.Errorf("%s is a team that is %s, not a team file. See what it did: cadre review %s. %s%s", word,
-			of.Status, word, restart(of), goal)}
+		ways := append([]way{{"see what it did", line("review", word).line}}, restart(of)...)
+		return withWays(usage{fmt.Errorf("%s is a team that is %s, not a team file", word, of.Status)}, append(ways, goal)...)
 	}
-	var likely []string
+	var likely []way
 	if file := run.NearFile(word); file != "" {
-		likely = append(likely, "cadre run "+sanitize.Quote(file))
+		likely = append(likely, way{"run " + file, line("run", file).line})
 	}
 	if name := teamfile.Nearest(word, unfinished); name != "" {
-		likely = append(likely, "cadre resume "+name)
+		likely = append(likely, way{"continue team " + name, line("resume", name).line})
 	}
-	switch {
-	case len(likely) > 0:
-		return usage{fmt.Errorf("%s is not a team file or a team. Did you mean: %s? %s", word,
-			strings.Join(likely, ", or "), goal)}
-	case len(unfinished) > 0:
-		goal += ". Unfinished teams: " + strings.Join(unfinished, ", ")
+	if len(likely) > 0 {
+		return withWays(usage{fmt.Errorf("%s is not a team file or a team", word)}, append(likely, goal)...)
+	}
+	text = word + " is not a team file or a team, and one word is not taken for a goal"
+	if len(unfinished) > 0 {
+		text += ". Unfinished teams: " + strings.Join(unfinished, ", ")
 	}
 	if files := run.TeamFiles("."); len(files) > 0 {
-		goal += ". Team files here: " + strings.Join(files, ", ")
+		text += ". Team files here: " + strings.Join(files, ", ")
 	}
-	return usage{fmt.Errorf("%s is not a team file or a team, and one word is not taken for a goal. %s", word, goal)}
+	return withWays(usage{errors.New(text)}, goal)
 }
 
-// restart returns how to run again the file or template of an ended team; "" if unknown.
-func restart(of team.Team) string {
+// restart returns how to run again the file or template of an ended team; nil if unknown.
+func restart(of team.Team) []way {
 	if name, is := strings.CutPrefix(of.Origin, run.TemplateOrigin); is {
-		return "Start over with: cadre run --template " + name + ". "
+		return []way{{"start over", line("run", "--template", name).line}}
 	}
 	if of.Origin == "" || strings.HasPrefix(of.Origin, team.GoalOrigin) {
-		return ""
+		return nil
 	}
-	return "Start over with: cadre run " + sanitize.Quote(of.Origin) + ". "
+	return []way{{"start over", line("run", of.Origin).line}}
 }
 
 // ended is the last line that run prints with --json.
@@ -386,17 +387,17 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	_, unchecked := errors.AsType[*consolidate.FailedCheck](failure)
 	switch {
 	case unchecked:
-		return fmt.Errorf("%w. %s", failure, a.mending(r.Team, o))
+		return withWays(failure, a.mending(r.Team, o)...)
 	case failure != nil:
 		return failure
 	case r.Done():
 		return nil
 	case paused(r.Short):
-		return team.Refuse(team.NotReady, "paused: %v; continue with the same command, or with: cadre resume %s",
-			r.Short, a.callable(r.Team))
+		return team.Refuse(team.NotReady, "paused: %v; the same command continues where this one stopped", r.Short).
+			With(team.Hint{Action: team.ActResume, Team: a.callable(r.Team)})
 	case r.Team.Ended():
-		return team.Refuse(team.NotReady, "not finished: %v", strings.TrimSuffix(fmt.Sprintf("%v. %s", r.Short,
-			restart(r.Team)), ". ")).With(team.Hint{Action: team.ActShowReview, Team: a.callable(r.Team)})
+		return withWays(team.Refuse(team.NotReady, "not finished: %v", r.Short).With(team.Hint{Action: team.ActShowReview,
+			Team: a.callable(r.Team)}), restart(r.Team)...)
 	case team.CodeOf(r.Short) == team.Exhausted:
 		return team.Refuse(team.Exhausted,
 			"not finished: %v; with a larger budget, the same command continues where this one stopped",
@@ -432,17 +433,18 @@ func writeFailures(w *sanitize.Writer, failed []team.Task) error {
 	return nil
 }
 
-// mending says how to repair the work of a team after a failed check.
-func (a *app) mending(t team.Team, o run.Options) string {
-	by := "Repair it yourself, then: cadre consolidate " + a.callable(t)
+// mending returns how to repair the work of a team after a failed check.
+func (a *app) mending(t team.Team, o run.Options) []way {
+	by := way{"commit it after you repaired it", line("consolidate", a.callable(t)).line}
 	if o.File.Leader.Agent != "" {
-		return by + ". Or let the lead repair it: cadre resume " + a.callable(t)
+		return []way{by, {"let the lead repair it", line("resume", a.callable(t)).line}}
 	}
-	again := "cadre run " + sanitize.Quote(o.Path)
+	words := []string{o.Path}
 	if name, is := strings.CutPrefix(o.Path, run.TemplateOrigin); is {
-		again = "cadre run --template " + name
+		words = []string{"--template", name}
 	}
-	return by + ". Or have a task done again, also after a change of the file: " + again + " --redo TASK --consolidate"
+	return []way{by, {"have a task done again, also after a change of the file",
+		line("run", append(words, "--redo", "TASK", "--consolidate")...).line}}
 }
 
 // paused reports whether a signal ended the run early.

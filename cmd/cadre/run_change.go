@@ -41,11 +41,11 @@ func (r *running) changed(ctx context.Context) func(run.Changes) error {
 		case r.yes:
 			return nil
 		case !r.asks():
-			return team.Refuse(team.NotReady, "%s was changed since team %s was made from it (%s). To see the "+
-				"changes: %s. To apply them: %s", c.Path, c.Team, plural(len(c.All), "change"), r.again(c.Path, "--dry-run"),
-				r.again(c.Path, "--yes"))
+			return withWays(team.Refuse(team.NotReady, "%s was changed since team %s was made from it (%s)", c.Path, c.Team,
+				plural(len(c.All), "change")), way{"see the changes", r.again(c.Path, "--dry-run")},
+				way{"apply them", r.again(c.Path, "--yes")})
 		}
-		return r.confirm(ctx, "Apply these changes and run?", "")
+		return r.confirm(ctx, "Apply these changes and run?")
 	}
 }
 

@@ -151,7 +151,7 @@ func objects() []object {
 			values: "Kind", key: "kind"},
 		{name: "consolidation", of: reflect.TypeFor[consolidate.Record](),
 			about: "The record of a consolidation, as in the file `COMPLETED`."},
-		{name: "error", of: reflect.TypeFor[failed](), about: "Why a command failed: the last line on standard error."},
+		{name: "error", of: reflect.TypeFor[failed](), about: "Why a command failed: the last line on standard error. A command that no action stands for is a hint without `action`."},
 	}
 }
 

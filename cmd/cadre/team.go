@@ -77,9 +77,8 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who answers requests that no rule covers: user, lead, "+
 		"allow or deny")
 	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
-	c.Flags().StringToStringVar(&liveness, "liveness", nil, "time limits of failure detection, for example "+
-		"beat=30s,offline=10m,leadLost=5m,zombie=30m,blocked=10m,undelivered=5m,stale=30m,checkpoint=30s, which are "+
-		"the defaults")
+	c.Flags().StringToStringVar(&liveness, "liveness", nil, "time limits of failure detection, such as "+
+		"offline=10m,zombie=30m; docs/team-files.md has all of them, and the defaults")
 	c.Flags().StringArrayVar(&facts, "fact", nil,
 		"NAME=PATH, or PATH: a file that all members rely on; may be repeated")
 	c.Flags().StringArrayVar(&checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre "+

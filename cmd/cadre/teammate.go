@@ -69,8 +69,8 @@ has a mistake, the lead is told.
 The pane shows the agent at work. What you type there goes to the agent; y or n answers its permission request.`,
 		RunE: func(c *cobra.Command, _ []string) error { // a newer version may pass words that are not known here
 			if s.team == "" || s.name == "" {
-				return usage{errors.New("Claude Code starts this command, with --agent-name and --team-name; to join " +
-					"a team that runs: cadre join TEAM --name NAME")}
+				return withWays(usage{errors.New("Claude Code starts this command, with --agent-name and --team-name")},
+					way{"join a team that runs", "cadre join TEAM --name NAME"})
 			}
 			return a.runGuest(c.Context(), s)
 		},
@@ -192,8 +192,8 @@ func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 	if c, err := t.Config(ctx); err != nil {
 		return err
 	} else if c.Cadre != nil {
-		return usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows; add a teammate "+
-			"with: cadre spawn %s %s", s.team, s.team, s.name)}
+		return withWays(usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows", s.team)},
+			way{"add a teammate", line("spawn", s.team, s.name).line})
 	}
 	choice, driver, err := a.behind(s)
 	if err != nil && !s.joins {

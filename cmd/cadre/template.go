@@ -135,7 +135,8 @@ comments say what to change. Without NAME it is named after the directory. A fil
 func writeNew(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usage{fmt.Errorf("%s already exists, and is not overwritten; use another name: cadre init NAME", path)}
+		return withWays(usage{fmt.Errorf("%s already exists, and is not overwritten", path)},
+			way{"use another name", "cadre init NAME"})
 	}
 	if err != nil {
 		return err

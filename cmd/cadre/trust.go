@@ -89,7 +89,7 @@ func (a *app) trust(ctx context.Context, path string, yes bool) error {
 	if err := writeTrust(a.err.Writer, e); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, "Let them run?", "when you agree to what is listed: cadre trust --yes"); err != nil {
+	if err := a.confirm(ctx, "Let them run?", way{"agree to what is listed", "cadre trust --yes"}); err != nil {
 		return err
 	}
 	if err := a.engine().Trust(e); err != nil {

@@ -47,8 +47,8 @@ func (a *app) watchCommand() *cobra.Command {
 					func(line string) { a.out.Printf("%s\n", sanitize.Hanging{Text: line, Indent: 2}) })))
 			}
 			if why := a.undrawable(); why != "" {
-				return usage{fmt.Errorf("the screen cannot be drawn here, because %s. To follow a team without it, type: %s",
-					why, command(team.Hint{Action: team.ActFollowLog, Team: orPlaceholder(name)}))}
+				return withWays(usage{fmt.Errorf("the screen cannot be drawn here, because %s", why)},
+					way{"follow a team without it", line("log", orPlaceholder(name), "--follow").line})
 			}
 			stays()
 			o.Presence = presence.Open(a.home.Root, os.Getenv)

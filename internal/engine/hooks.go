@@ -235,7 +235,7 @@ func (l HookList) try(ctx context.Context, h Hook, event hook.Event, input []byt
 	runner := hook.Runner{Config: l.config, Trust: l.trust, Children: children}
 	t, err := runner.Try(ctx, h.hook, event, input)
 	if errors.Is(err, hook.ErrUntrusted) {
-		err = team.Refuse(team.Denied, "%s; read them, then run: cadre trust --dir %s", err, l.Dir)
+		err = team.Refuse(team.Denied, "%s", err).With(team.Hint{Action: team.ActTrust, Dir: l.Dir})
 	}
 	trial := HookTrial{ID: h.ID, Event: h.Event, Command: h.Command, Source: h.Source, ExitCode: t.ExitCode,
 		Signal: t.Signal, Stdout: t.Stdout, Stderr: t.Stderr, Millis: t.Duration.Milliseconds(), TimedOut: t.TimedOut,
