@@ -36,7 +36,7 @@ func (a *app) abortCommand() *cobra.Command {
 			}
 		}
 		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute,
-			fmt.Errorf("not everybody has ended within a minute"))
+			fmt.Errorf("not all members have ended within a minute"))
 		defer cancel()
 		of, err := a.engine().Open(ctx, name)
 		if err != nil {

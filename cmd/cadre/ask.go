@@ -25,7 +25,7 @@ type asker struct {
 	app      *app
 	progress *progress
 	terminal atomic.Bool
-	in       io.Reader // what is typed
+	in       io.Reader // the lines that are typed
 
 	once      sync.Once
 	questions chan question
@@ -100,7 +100,7 @@ func shortened(input, name string) string {
 		len(input)-mostAsked, name))
 }
 
-// settled describes the end of a question that was answered elsewhere, or by nobody.
+// settled describes the end of a question that was answered elsewhere, or that timed out.
 func settled(one question) string {
 	var answer team.Answer
 	one.team.View(func(s *team.State) { answer, _ = s.Answered(one.Request) })
@@ -157,12 +157,12 @@ func (q *asker) ask(ctx context.Context) {
 	}
 }
 
-// pose asks one question. It reports whether a person is there to ask more.
+// pose asks one question. It reports whether the terminal can still be asked.
 func (q *asker) pose(ctx context.Context, one question) bool {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	moot := make(chan struct{})
-	go func() { // closes moot when it is no question any more
+	go func() { // closes moot when the question was answered elsewhere
 		defer close(moot)
 		for {
 			open, seq := one.waits()

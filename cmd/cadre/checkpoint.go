@@ -90,7 +90,7 @@ func (a *app) noteLeft(made checkpoint.Checkpoint) {
 		}
 		a.note("not carried: " + left.String() + "; to carry it: --include " + left.Path)
 	}
-	switch { // what git ignores comes last, so it is what further paths are if there is any
+	switch { // ignored paths come last, so further paths are ignored ones, if there are any
 	case len(ignored) > 0:
 		a.note("not carried, because git ignores it: " + listed(ignored, made.More, func(l checkpoint.Left) string {
 			return l.Path

@@ -84,10 +84,10 @@ commits would be lost. 2: will not work.`,
 	return c
 }
 
-// sure returns what to call the team that a command ends or removes: by its name, if the project that
-// the user is in has the team. The only team of that name in another project is called by its id if
-// the person can be asked. Without a question it is refused: a removal that is repeated must not
-// reach a second team of that name.
+// sure returns what to call the team that a command ends or removes: by its name, if the project
+// that the user is in has the team. The only team of that name in another project is called by its
+// id if the person can be asked. Without a question it is refused: a removal that is repeated must
+// not reach a second team of that name.
 func (a *app) sure(name string, unasked bool) (string, error) {
 	_, err := a.home.Sure(name)
 	if other, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere && !unasked && a.asks() &&
@@ -97,8 +97,8 @@ func (a *app) sure(name string, unasked bool) (string, error) {
 	return name, err
 }
 
-// measure names the team and says how large it is, for the question whether to remove it. If members
-// have not ended, open is the refusal to remove it without force; else it is nil.
+// measure names the team and says how large it is, for the question whether to remove it. If
+// members have not ended, open is the refusal to remove it without force; else it is nil.
 func (a *app) measure(ctx context.Context, name string) (what string, open error) {
 	what = "team " + name // if only its remains are left
 	of, err := a.engine().Look(ctx, name)
@@ -163,7 +163,7 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 	case r.Gone && how.Branches && nowhere != nil:
 		return nowhere
 	case r.Observed:
-		return a.print(r.Team, said("what was kept of the observed team %s is removed", name))
+		return a.print(r.Team, said("the observation of team %s is removed", name))
 	case r.Replaced:
 		return a.print(r.Team, said("team %s is removed; another team of that name was created meanwhile", name))
 	case r.Gone && r.Team.ID == "":
@@ -231,7 +231,7 @@ func (a *app) cleaned(removed upkeep.Removed, what string) error {
 	return losing(removed)
 }
 
-// mostLost is how many commits that would be lost are named.
+// mostLost bounds how many lost commits are named.
 const mostLost = 10
 
 // losing returns an error that names the branches that stay because their commits would be lost. It

@@ -35,7 +35,7 @@ var argumentWords = sync.OnceValue(func() map[string]offer {
 	}
 })
 
-// newNames are the commands whose NAME is new, or not known here.
+// newNames are the commands whose NAME is new, or unknown here.
 var newNames = []string{"create", "init", "spawn", "join"}
 
 // flagWords maps the flags of all commands that have a choice of values to their completions.

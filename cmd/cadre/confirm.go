@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// asks reports whether there is a person to ask: a terminal on both sides, and no program that reads
-// JSON.
+// asks reports whether there is a person to ask: a terminal on both sides, and no program that
+// reads JSON.
 func (a *app) asks() bool { return !a.json && atTerminal() && a.err.terminal() }
 
-// needsConfirmation begins the refusal of a command that could not ask for a confirmation. The screen
-// of cadre watch asks the person instead.
+// needsConfirmation begins the refusal of a command that could not ask for a confirmation. The
+// screen of cadre watch asks the person instead.
 const needsConfirmation = "this needs a confirmation"
 
 // confirm asks the person at the terminal, and returns nil if they agree. Without a terminal it
@@ -26,7 +26,7 @@ func (a *app) confirm(ctx context.Context, question string, otherwise ...way) er
 		return err
 	}
 	answers := make(chan string, 1)
-	go func() { // it ends with the program: a read from a terminal cannot be called back
+	go func() { // it ends with the program, because a read from a terminal cannot be cancelled
 		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		answers <- strings.ToLower(strings.TrimSpace(line))
 	}()

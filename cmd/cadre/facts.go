@@ -13,7 +13,7 @@ func (a *app) factsCommand() *cobra.Command {
 	var record bool
 	var add []string
 	c := a.onTeam(0, &cobra.Command{
-		Use: "facts [TEAM]", Short: "Show the files that everybody relies on, and whether they changed",
+		Use: "facts [TEAM]", Short: "Show the files that all members rely on, and whether they changed",
 		Long: "Show the files that the team named as shared facts, in its file or with --add, and whether they are " +
 			"unchanged since the team\nlast recorded them. With --record, their present state is recorded.",
 	}, func(c *cobra.Command, name string, _ []string) error {

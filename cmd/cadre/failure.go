@@ -52,8 +52,8 @@ func failureOf(err error) failure {
 	return f
 }
 
-// report prints the error that ends the command with the status code, once: as JSON where the arguments ask for it, also
-// when they could not be read to their end.
+// report prints the error that ends the command with the status code, once. It prints JSON if the
+// arguments ask for it, also if they could not be parsed completely.
 func (a *app) report(err error, code int, args []string) {
 	if _, told := errors.AsType[exit](err); told {
 		return

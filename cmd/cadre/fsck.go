@@ -81,16 +81,16 @@ func (v verdict) write(w *sanitize.Writer) error {
 		if v.Snapshot > 0 {
 			snapshot = fmt.Sprintf("the snapshot at record %d", v.Snapshot)
 		}
-		w.Printf("%s is whole: %s, %s\n", v.Team, plural(int(v.Last), "record"), snapshot)
+		w.Printf("%s is intact: %s, %s\n", v.Team, plural(int(v.Last), "record"), snapshot)
 		if v.Rebuilt > 0 {
 			w.Printf("%s in Claude Code's folders did not match the team, and were written again\n",
 				plural(v.Rebuilt, "file"))
 		}
 	case v.Better():
-		w.Printf("the history is whole up to record %d, and a checkpoint in git has all up to record %d; to restore it: "+
+		w.Printf("the history is intact up to record %d, and a checkpoint in git has all up to record %d; to restore it: "+
 			"cadre resume %s --from-git\n", v.Last, v.Checkpoint, v.Team)
 	default:
-		w.Printf("the history is whole up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)
+		w.Printf("the history is intact up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (g *goalFlags) flags(c *cobra.Command) {
 	f.StringVar(&g.model, "model", "", "model of the lead, and of --members; by default the agent's own choice")
 	f.IntVar(&g.members, "members", 0, "teammates to start with, of the same agent; the lead spawns more as it needs them")
 	f.IntVar(&g.most, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 that the lead "+
-		"spawns, and any number that you do")
+		"spawns, and no limit for those that you spawn")
 	f.BoolVar(&g.delegate, "delegate", false, "the lead may only coordinate")
 	g.leadMode.flags(c, "")
 	f.StringArrayVar(&g.allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")

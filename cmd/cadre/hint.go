@@ -176,7 +176,7 @@ func budgetFlags(budget string) []string {
 // way is a command line that would help after an error, and that stands for no action of the core.
 type way struct{ purpose, line string }
 
-// guided is an error of the command line, and the ways to go from there.
+// guided is an error of the command line, with what to type next.
 type guided struct {
 	error
 	ways []way
@@ -193,8 +193,8 @@ const seeHelp = "see how it is called"
 // helpOf is the way to the help of a command.
 func helpOf(c *cobra.Command) way { return way{seeHelp, c.CommandPath() + " --help"} }
 
-// remedies returns what would help after the error: the hints of a refusal, and the ways of the command
-// line.
+// remedies returns what would help after the error: the hints of a refusal, and the ways of the
+// command line.
 func remedies(err error) []remedy {
 	var all []remedy
 	for _, h := range engine.HintsOf(err) {

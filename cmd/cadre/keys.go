@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keys reads the keys that are typed at the terminal while a screen is shown there. An interrupt
-// still interrupts.
+// keys reads the keys that are typed at the terminal while a screen is shown there. Ctrl-C still
+// interrupts.
 type keys struct {
 	tty *os.File
 	was *unix.Termios // the terminal's settings to restore
 }
 
 // openKeys calls quit when q is typed. stdin says that standard input has another reader; then the
-// keys come from the session's terminal. It returns nil if nobody can type: there is no terminal,
-// or others use it.
+// keys come from the session's terminal. It returns nil if there is no terminal, or another process
+// uses it.
 func openKeys(stdin bool, quit func()) *keys {
 	tty := os.Stdin
 	if stdin || !atTerminal() {

@@ -60,7 +60,7 @@ func (a *app) delegateCommand() *cobra.Command {
 func (a *app) interruptCommand() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "interrupt [TEAM] NAME", Short: "End a member's turn",
-		Long: "End the turn of a member, whatever it does at the moment. The member keeps its tasks, and waits for a " +
+		Long: "End the turn of a member, even in the middle of a tool. The member keeps its tasks, and waits for a " +
 			"message: cadre send. The command of a shell member ends, which counts as a failed attempt.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.Interrupt{Member: args[0]},

@@ -95,7 +95,7 @@ func (l *logging) show(ctx context.Context, d *engine.Team) error {
 		l.last, l.filter.Last = l.filter.Last, 0
 	}
 	seq := l.after
-	l.filter.Track() // for what comes after the past, too
+	l.filter.Track() // also for later records
 	if l.after > 0 && len(l.filter.Members) > 0 {
 		for r, err := range d.Read(ctx, 0) {
 			if err != nil || r.Seq > l.after {

@@ -15,7 +15,7 @@ import (
 // overview is a team in a list, or the head of its status.
 type overview struct{ catalog.Overview }
 
-// teammates is how many there are, and how many of them are not as they should be.
+// teammates returns how many teammates there are, and how many are offline or zombies.
 func (o overview) teammates() string {
 	if o.Teammates == 0 {
 		return ""

@@ -56,8 +56,8 @@ func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
 	}
 }
 
-// waits reports whether the message is held until there is a lead, and which of its recipients rest
-// until then.
+// waits reports whether the message is held until there is a lead, and which of its recipients get
+// no session until then.
 func waits(of *engine.Team, m team.Message) (held bool, resting []string) {
 	of.View(func(s *team.State) {
 		held = s.Holds(m.Seq)
@@ -246,7 +246,7 @@ func (r *inboxing) take(ctx context.Context, name string) error {
 		}
 		return nil
 	})
-	if r.Follow && ctx.Err() != nil { // the person has seen enough
+	if r.Follow && ctx.Err() != nil { // the person interrupted
 		return nil
 	}
 	return r.wait.end(waiting, err)

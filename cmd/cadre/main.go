@@ -54,7 +54,7 @@ func execute(ctx context.Context, more haste, args []string) int {
 		return done
 	}
 	code := status(err)
-	// with 2 its words would go to a model, again and again
+	// with 2 its output would go to a model, each time
 	if _, said := errors.AsType[exit](err); c.Name() == wakeName && !said {
 		code = tryAgain
 	}

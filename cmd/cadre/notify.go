@@ -61,7 +61,7 @@ Exit status 0: shown; with --test, every notification was sent. 1: one was not. 
 		},
 	}
 	c.Flags().BoolVar(&test, "test", false, "send a notification in each way now")
-	c.Flags().BoolVar(&watch, "watch", false, "notify until it is ended")
+	c.Flags().BoolVar(&watch, "watch", false, "notify until you end it")
 	return c
 }
 
@@ -78,9 +78,9 @@ func (a *app) settings() (s settings.Settings, written time.Time, err error) {
 // channel is one way to notify a person.
 type channel struct {
 	Name  string `json:"name"`            // bell, desktop, command, webhook or ntfy
-	To    string `json:"to"`              // the command, or the host that is sent to
-	Sent  bool   `json:"sent"`            // by --test
-	Error string `json:"error,omitempty"` // why it was not
+	To    string `json:"to"`              // the command, or the host that gets the notification
+	Sent  bool   `json:"sent"`            // with --test, it was sent
+	Error string `json:"error,omitempty"` // why it was not sent
 }
 
 // showChannels lists the channels. If test is set, it sends a notification through each.
@@ -151,13 +151,13 @@ func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
 }
 
 const (
-	// notifyPace is the longest time between two looks at the processes of teams.
+	// notifyPace is the longest time between two checks of the processes of teams.
 	notifyPace = 5 * time.Second
-	// settingsPace is the time between two looks at the settings.
+	// settingsPace is the time between two checks of the settings.
 	settingsPace = 2 * time.Second
 )
 
-// notifyUntil notifies the person until ctx ends, by the settings as they are at each moment.
+// notifyUntil notifies the person until ctx ends. It follows changes of the settings.
 func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal, note func(string)) error {
 	for first := true; first || ctx.Err() == nil; first = false { // also where the command has ended already
 		s, written, err := a.settings()

@@ -35,12 +35,12 @@ type observation struct {
 	members     []string // NAME=FILE
 	follow      bool
 	state       bool
-	live        bool // the state whole at first, and then what changes
+	live        bool // the whole state first, and then its changes
 	messages    bool
 	pass        bool
 	asTeam      string
 	sdkURL      string // address to listen on for a program
-	insecure    bool   // also where other machines can connect
+	insecure    bool   // also on addresses that other machines can reach
 	exec        string // that program
 	agent       string // of a session without a team
 	claudeTeam  string // one that Claude Code runs, by its files
@@ -145,7 +145,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if err := o.check(&args); err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGPIPE) // who reads no more is told by an error, and what is kept is kept first
+	signal.Ignore(syscall.SIGPIPE) // a closed output is an error; what has to be kept is kept first
 	to := o.out.JSON()
 	if o.pass {
 		to = protocol()
@@ -209,7 +209,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	return o.conclude(w)
 }
 
-// quiet ignores an error that only means that nobody reads the output, because everything is kept.
+// quiet ignores the error of a closed output, because everything is kept.
 func quiet(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
@@ -236,7 +236,7 @@ func (o *observation) check(args *[]string) error {
 		return usage{errors.New("--claude-team is a team of Claude Code's, and --agent for agents without teams")}
 	case o.sdkURL != "" && o.agent != "":
 		return usage{errors.New("--sdk-url is for Claude Code, and --agent for agents without teams")}
-	case o.sdkURL != "": // standard input is a consumer's, or nobody's
+	case o.sdkURL != "": // standard input is not observed
 	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0 && o.claudeTeam == "":
 		if atTerminal() {
 			return withWays(usage{errors.New("say what to observe: a file, - for standard input, --transcripts FOLDER or " +
@@ -365,7 +365,7 @@ func (o *observation) look(of store.Observer, seen observe.Seen) error {
 		if o.noted++; o.noted <= mostNotes {
 			o.note(text)
 		} else if o.noted == mostNotes+1 {
-			o.note("what follows of that kind is only counted")
+			o.note("more of that kind is only counted")
 		}
 	}
 	return nil
@@ -467,7 +467,7 @@ func (o *observation) count(c observe.Counts, none bool) {
 	}{{c.Garbage, "no JSON"}, {c.Truncated, "cut off"}, {c.Huge, "too long"}, {c.InvalidUTF, "no valid UTF-8"},
 		{c.Unknown, "with an unknown tool"}, {c.Invalid, "with a call that lacks something"},
 		{c.Discarded, "with a call that got no result in time"}, {c.Orphaned, "with a result that got no call in time"},
-		{c.Dropped, "of a teammate whom nobody introduced in time"}} {
+		{c.Dropped, "of a teammate that no other stream introduced in time"}} {
 		if one.n > 0 {
 			odd = append(odd, fmt.Sprintf("%d %s", one.n, one.what))
 		}

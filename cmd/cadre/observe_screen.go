@@ -17,9 +17,9 @@ import (
 // leaves the last state on the normal page.
 type screen struct {
 	out  output
-	what string                  // what is awaited: a team, a session
-	keys bool                    // somebody can type
-	view func(func(*team.State)) // shows the team while nobody changes it
+	what string                  // what it waits for: a team, a session
+	keys bool                    // a person can type
+	view func(func(*team.State)) // shows the team while it does not change
 
 	mu   sync.Mutex // guards the fields below
 	said []render.Saying
@@ -114,7 +114,7 @@ func (p *screen) close() {
 	<-p.done
 	width, height := p.out.size()
 	parts := []any{sanitize.ClosePage}
-	for _, line := range p.lines(width, height-2) { // with room for what is said in the end
+	for _, line := range p.lines(width, height-2) { // with room for the final messages
 		parts = append(append(parts, p.colored(line)...), sanitize.LineFeed)
 	}
 	p.out.Draw(parts...)

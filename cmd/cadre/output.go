@@ -54,7 +54,7 @@ func (o output) paint(when string) {
 	}
 }
 
-// colorFlag is --color. It applies to output after it was parsed, such as a help text.
+// colorFlag is the flag --color. It applies to all output after it was parsed, such as a help text.
 type colorFlag struct{ *app }
 
 func (colorFlag) String() string { return autoColor }

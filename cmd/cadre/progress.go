@@ -181,7 +181,7 @@ func (p *progress) warn(of *engine.Team) {
 // mostShown bounds, in bytes, how much of an agent's text is shown.
 const mostShown = 300
 
-// said shows a text of an agent.
+// said shows a text that an agent wrote.
 func (p *progress) said(member, text string) {
 	text = strings.TrimSpace(text)
 	if p.app.json {

@@ -89,7 +89,7 @@ func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 		return a.confirm(ctx, "Push it?", way{"push it", line("push", o.Team, "--yes").line})
 	})
 	err = a.moving(err, o.Team, fmt.Sprintf("cadre push %s --ours", o.Team))
-	if p == nil || err != nil && !o.Head && !p.Released { // otherwise the push got this far
+	if p == nil || err != nil && !o.Head && !p.Released { // otherwise the checkpoint was pushed
 		return err
 	}
 	a.noteLeft(p.Checkpoint)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errReaderGone is the cause when a command that follows ends because nobody reads its output.
-var errReaderGone = errors.New("nobody reads the output any more")
+// errReaderGone is the cause when a command that follows ends because its output was closed.
+var errReaderGone = errors.New("the reader closed the output")
 
 // whileRead returns a context that also ends when the reader of standard output has closed it.
 // Otherwise cadre log --follow | head -1 would wait for one more record. It starts a goroutine that
@@ -35,7 +35,7 @@ func (a *app) whileRead(ctx context.Context) context.Context {
 
 const (
 	readerPause = time.Second            // bounds one look at the reader
-	readerGrace = 100 * time.Millisecond // for what is under way, such as marking printed mail as read
+	readerGrace = 100 * time.Millisecond // for work in progress, such as marking printed mail as read
 )
 
 // hungUp waits, at most for that time, until the other end of a pipe or socket is closed. It

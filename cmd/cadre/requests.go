@@ -41,7 +41,7 @@ func (a *app) permitCommand() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "permit [TEAM] REQUEST", Short: "Answer a request for permission",
 		Long: "Allow a tool that a member asks to use, or with --deny refuse it. The requests that wait are in cadre " +
-			"status. One that nobody\nanswers in time is denied.",
+			"status. One without an answer\nin time is denied.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		word := "allowed"
 		if deny {

@@ -25,7 +25,7 @@ type app struct {
 	// cadre was called, or the user. A command that only reads has none.
 	actor string
 	reads bool   // the command changes nothing
-	named string // the team that an argument of a command names which changes it
+	named string // the team that an argument names, if the command changes it
 	haste haste
 	out   output
 	err   output
@@ -209,7 +209,8 @@ func (a *app) engine() *engine.Engine {
 
 // tellProject says which project a command of the user acts on, if its argument names a team of
 // another project than the one that the user is in. A name that is unique in the home is clear
-// enough to act, but the user may have another team in mind. Nobody takes an id for another team.
+// enough to act, but the user may have another team in mind. An id is never mistaken for another
+// team.
 func (a *app) tellProject(of team.Team) {
 	if a.named == of.Name && a.actor == team.User {
 		a.note(fmt.Sprintf("team %s in %s", of.Name, of.Dir))

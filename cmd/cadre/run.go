@@ -196,8 +196,8 @@ func (r *running) led(ctx context.Context, text string, o *run.Options) error {
 	return err
 }
 
-// teamFile reads a team file. It also returns the file's path, which is the same however the file is
-// named.
+// teamFile reads a team file. It also returns the file's path, which is the same however the file
+// is named.
 func (a *app) teamFile(name string) (*teamfile.File, string, error) {
 	f, path, err := run.LoadFile(name)
 	if err != nil {
@@ -293,10 +293,11 @@ type seconds time.Duration
 
 func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).Seconds()) }
 
-// runAndConsolidate runs the team. If commits is set and everything is done, it consolidates the team.
+// runAndConsolidate runs the team. If commits is set and everything is done, it consolidates the
+// team.
 func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool) error {
 	a.home = a.home.In(o.Dir)
-	if commits && o.Consolidates(ctx) { // an earlier run got this far
+	if commits && o.Consolidates(ctx) { // an earlier run completed the team
 		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
 	}
 	choice, err := a.choosePanes(o.Dir)
@@ -375,7 +376,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		if err := writeFailures(a.out.Writer, r.Failures); err != nil {
 			return err
 		}
-		// the last line says more of that
+		// the last line has the details
 		if err := writeItems(a.out.Writer, a.callable(r.Team), slices.DeleteFunc(r.Attention,
 			func(i team.Item) bool { return i.Kind == team.ItemConsolidate })); err != nil {
 			return err
@@ -407,7 +408,8 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		With(team.HintsOf(r.Short)...)
 }
 
-// The end of a run shows so many failed tasks, and so many lines of the output of each.
+// mostFailures and mostOutput bound how many failed tasks the end of a run shows, and how many
+// lines of the output of each.
 const mostFailures, mostOutput = 5, 8
 
 // writeFailures names the tasks that failed, with the last lines of their output.
@@ -462,8 +464,8 @@ func someFiles(files []string) string {
 	return strings.Join(files, ", ")
 }
 
-// next returns the last line of a run: what to consolidate, and the command; "" for nothing. name is
-// what the person calls the team.
+// next returns the last line of a run: what to consolidate, and the command; "" for nothing. name
+// is what the person calls the team.
 func next(r run.Result, name string) string {
 	var waits []string
 	if len(r.Pending.Branches) > 0 {

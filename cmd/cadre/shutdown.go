@@ -49,7 +49,7 @@ func (a *app) shutdownCommand() *cobra.Command {
 			before := of.Seq()
 			_, err = of.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0],
 				Reason: reason, Deadline: now().Add(deadline)}})
-			if err != nil && team.CodeOf(err) != team.Conflict { // asked before: wait with the one who asked
+			if err != nil && team.CodeOf(err) != team.Conflict { // it was asked before: wait for that request
 				return err
 			}
 			return a.awaitEnd(ctx, of, args[0], before)

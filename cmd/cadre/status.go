@@ -134,7 +134,7 @@ func (a *app) watchStatus(ctx context.Context, d *engine.Team) error {
 	}
 }
 
-// moved returns a text that differs between two statuses if something happened between them. The
+// moved returns a text that differs between two statuses if an event happened between them. The
 // age of the last change and the use of a time budget do not count.
 func (n *standing) moved() string {
 	still := *n
@@ -222,7 +222,8 @@ func waiting(n int) string {
 	return fmt.Sprintf("%d things wait", n)
 }
 
-// next returns the next step: the first item that waits for the user, or what fits the team's state.
+// next returns the next step: the first item that waits for the user, or what fits the team's
+// state.
 func (n *standing) next() string {
 	switch n.step {
 	case catalog.Answer:

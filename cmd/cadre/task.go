@@ -161,10 +161,9 @@ func (a *app) addTasks(c *cobra.Command, name, file string) error {
 	})
 }
 
-// awaits says that a task is for somebody who is not on the team, so that a mistyped name is
-// noticed.
+// awaits says that a task is for a name that no member has, so that a typo is noticed.
 func awaits(task, owner, team string) string {
-	return fmt.Sprintf("nobody on the team is named %s: task %s waits until you spawn that member with: cadre "+
+	return fmt.Sprintf("no member of the team is named %s: task %s waits until you spawn that member with: cadre "+
 		"spawn %s %s", owner, task, team, owner)
 }
 
@@ -187,7 +186,7 @@ func (a *app) taskList() *cobra.Command {
 			switch {
 			case claimable:
 				whom := want.owner
-				want.owner = "" // whom they are for
+				want.owner = "" // their owners and roles
 				tasks = want.only(slices.Values(s.Claimable(whom)))
 			default:
 				tasks = want.only(tasks)

@@ -95,9 +95,9 @@ type leadMode struct {
 // flags adds the flags. --dangerously-skip-permissions is Claude Code's name for the mode
 // bypassPermissions.
 func (m *leadMode) flags(c *cobra.Command, usual string) {
-	c.Flags().StringVar(&m.mode, "permission-mode", usual, "of the lead, and of the teammates that it spawns")
+	c.Flags().StringVar(&m.mode, "permission-mode", usual, "permission mode of the lead, and of the teammates that it spawns")
 	c.Flags().BoolVar(&m.skip, skipPermissions, false, "the same as --permission-mode "+bypassPermissions+
-		": nobody is asked before a tool runs")
+		": tools run without a question")
 }
 
 // chosen returns the mode that the flags select.
@@ -147,7 +147,7 @@ func (a *app) spawnCommand() *cobra.Command {
 		err = t.Spawn(c.Context(), a.actor, &body, func(m team.Member) error {
 			a.winding(t.Team())
 			if waits {
-				return nil // there is more to say of it
+				return nil // its session is awaited
 			}
 			return a.print(m, said("%s joined team %s", m.Name, name))
 		})

@@ -221,7 +221,7 @@ func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 		os.Unsetenv(name)
 	}
 	if err := guest.Sweep(ctx, a.home.Claude, a.home.Guests()); err != nil {
-		a.fail(err) // the remains of others stay
+		a.fail(err) // files of other members stay
 	}
 	slot, err := guest.TakeSlot(ctx, a.home.Guests(), t, s.name, choice.Agent)
 	if err != nil {

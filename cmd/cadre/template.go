@@ -69,7 +69,7 @@ func (a *app) again(of *engine.Team) run.Options {
 	t := of.Team()
 	if name, is := strings.CutPrefix(t.Origin, run.TemplateOrigin); is {
 		if f, _, err := fromTemplate(name); err == nil && f.Digest() == t.OriginDigest {
-			o.File = f // it says what is in the report
+			o.File = f // it decides what the report has
 		}
 	}
 	return o
@@ -78,8 +78,8 @@ func (a *app) again(of *engine.Team) run.Options {
 // nameLine matches the line of a template that names the team.
 var nameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^name: .*$`) })
 
-// withName returns the template with that team name. The name is quoted where YAML reads the plain word
-// as something else, such as null.
+// withName returns the template with that team name. The name is quoted where YAML reads the plain
+// word as something else, such as null.
 func withName(template []byte, path, name string) []byte {
 	text := nameLine().ReplaceAll(template, []byte("name: "+name))
 	if f, err := run.ParseFile(path, text); err != nil || f.Name != name {

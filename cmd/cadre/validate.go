@@ -45,7 +45,7 @@ func (a *app) validateCommand() *cobra.Command {
 			case len(mistakes) == 0:
 				return nil
 			case a.json:
-				return exit(hopeless) // what was printed says why
+				return exit(hopeless) // the printed result says why
 			}
 			return usage{errors.Join(mistakes...)}
 		},
@@ -86,7 +86,7 @@ func (a *app) preview(ctx context.Context, o run.Options) error {
 		return err
 	}
 	if p.Refused != "" {
-		return exit(status(p.Refusal)) // what was printed says why
+		return exit(status(p.Refusal)) // the printed result says why
 	}
 	return nil
 }

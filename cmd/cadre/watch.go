@@ -72,8 +72,8 @@ func (a *app) screenOptions(name string) tui.Options {
 		Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"}
 }
 
-// unconfirmed returns the question of a command that ended because nobody could confirm it; "" for any
-// other command.
+// unconfirmed returns the question of a command that ended because it could not ask for a
+// confirmation; "" for any other command.
 func unconfirmed(output string, status int) string {
 	if !strings.Contains(output, needsConfirmation) || status != hopeless {
 		return ""
@@ -81,7 +81,7 @@ func unconfirmed(output string, status int) string {
 	return "This needs a confirmation. Do it?"
 }
 
-// quietEngine is an engine that says nothing beside the screen.
+// quietEngine returns an engine that prints no notes beside the screen.
 func (a *app) quietEngine() *engine.Engine {
 	e := a.engine()
 	e.Log, e.Advise, e.Warn = func(string) {}, func(team.Note) {}, func(error) {}

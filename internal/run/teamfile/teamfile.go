@@ -37,7 +37,7 @@
 //	    args: [--verbose]         # added to its arguments
 //	    env: {DEBUG: "1"}         # added to its environment
 //	    planApproval: true        # it changes nothing before the lead approved its plan
-//	    permissionMode: plan      # what it may do without asking; left out: as permissions.mode
+//	    permissionMode: plan      # what it may do unasked; left out: as permissions.mode
 //	    isolation: worktree       # it works in a git worktree and on a branch of its own
 //	tasks:
 //	  - id: survey                # letters, digits, _ . and -, at most 64; required
@@ -63,7 +63,7 @@
 //	withCheckChanges: true      # files that the checks write are committed with the work, and the checks run again
 //	consolidate: true             # cadre run commits what the team did when all is done and the checks passed
 //	permissions:
-//	  mode: default               # of the lead, and so of all; one of Claude Code's permission modes
+//	  mode: default               # permission mode of the lead, and so of all
 //	  allow: [Edit, "Bash(go test:*)"]
 //	  policy: user                # who answers what no rule answers: user, lead, allow or deny
 //	  timeout: 5m                 # for the answer
