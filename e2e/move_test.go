@@ -131,7 +131,7 @@ func TestMovedProject(t *testing.T) {
 	}
 
 	if r := w.cadre("resume", "demo", "--dir", "teams/.."); r.code != 1 ||
-		!strings.Contains(r.err, "the worktree of ann is joined with the repository again") {
+		!strings.Contains(r.err, "the worktree of ann is linked to the repository again") {
 		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
 	}
 	if said := w.must("log", "demo"); strings.Count(said, "the project was moved from "+old+" to "+w.dir) != 1 {

@@ -48,7 +48,7 @@ func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
 				"It is delivered when one does: cadre resume %s", e.Message.Seq, what, name, name))
 		case len(resting) > 0:
 			return a.print(sentMessage{Message: e.Message}, said("message #%d sent to %s; %s %s no session "+
-				"until somebody leads team %s: cadre resume %s", e.Message.Seq, what,
+				"until a session leads team %s: cadre resume %s", e.Message.Seq, what,
 				strings.Join(resting, ", "), map[bool]string{true: "has", false: "have"}[len(resting) == 1], name,
 				name))
 		}
@@ -73,7 +73,7 @@ func waits(of *engine.Team, m team.Message) (held bool, resting []string) {
 // sentMessage is a message that was sent, as JSON.
 type sentMessage struct {
 	team.Message
-	Held bool // it waits until somebody leads the team
+	Held bool // it waits until a session leads the team
 }
 
 // MarshalJSON writes the message, and held where it is true.

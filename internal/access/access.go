@@ -133,7 +133,7 @@ func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 			", left behind by a process that has ended; run it as long as that process waits for it"
 		return c
 	case c.member == "":
-		c.unknown = "it is " + c.String() + ", and no member's"
+		c.unknown = "it is " + c.String() + ", but its member is not known"
 		return c
 	}
 	if name := getenv(agent.MemberVariable); name != "" && name != c.member && getenv(agent.HookVariable) == "" {

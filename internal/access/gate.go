@@ -75,7 +75,7 @@ func Entries() []Row  { return slices.Clone(entries) }
 // find returns the row of that name, and the flag whose rule replaces the row's.
 func find(table []Row, name string, given func(string) bool) (row Row, counts *Flag) {
 	i := slices.IndexFunc(table, func(r Row) bool { return r.Name == name })
-	if i < 0 { // a test checks that the tables are complete; what is missing is for the user
+	if i < 0 { // a test checks that the tables are complete; a missing row is for the user
 		return Row{Name: name, Rule: User, Because: "the table does not say who may call it"}, nil
 	}
 	row = table[i]

@@ -93,7 +93,7 @@ func (l *Launch) start() error {
 // nobody any more.
 func (l *Launch) await(ctx context.Context, member string, started *bool) error {
 	t := l.team
-	return t.awaitHost(ctx, fmt.Errorf("no host took %s within %s; what it said is in %s", member, team.Span(hostTime),
+	return t.awaitHost(ctx, fmt.Errorf("no host took %s within %s; its log is %s", member, team.Span(hostTime),
 		filepath.Join(t.Dir, hostLog)), func() (bool, error) {
 		m, _ := t.member(member)
 		switch {

@@ -43,13 +43,12 @@ type Engine struct {
 	Hooks func(settings replica.Hooks) replica.Hooks
 	// NoSettingsHooks turns the hooks of settings files off.
 	NoSettingsHooks bool
-	// Log gets messages that are worth knowing but are not errors, from any goroutine; nil to drop
-	// them.
+	// Log gets notes that are not errors, from any goroutine; nil to drop them.
 	Log func(string)
 	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
 	Advise func(team.Note)
-	// Elsewhere is called with each team that is opened for an actor, checkpointed or pushed, and that
-	// belongs to another project than the directory of Home; nil for nothing.
+	// Elsewhere is called with each team that is opened for an actor, checkpointed or pushed, and
+	// that belongs to another project than the directory of Home; nil for nothing.
 	Elsewhere func(team.Team)
 	// Warn gets errors that do not end a call; nil to send them to Log.
 	Warn func(error)
@@ -241,8 +240,7 @@ func (t *Team) leave() {
 // Remove removes a team that was cleaned up from its home or memory. It waits until no host of the
 // team is running, ends the processes that they left, and leaves the members' work on their
 // branches. It keeps and names work that it could not put there. After an error it can be called
-// again. If somebody else removed the team meanwhile and another team has its name, it touches
-// nothing.
+// again. If the team was removed meanwhile and another team has its name, it touches nothing.
 func (t *Team) Remove(ctx context.Context) error {
 	of := t.Team()
 	if t.replaced(ctx) {
@@ -251,7 +249,7 @@ func (t *Team) Remove(ctx context.Context) error {
 	if err := host.Settle(ctx, t.Hosts(), of.Dir, t.engine.Note); err != nil {
 		return err
 	}
-	if t.replaced(ctx) { // while that took its time
+	if t.replaced(ctx) { // meanwhile
 		return nil
 	}
 	if err := host.DropWork(ctx, of); err != nil {

@@ -21,7 +21,7 @@ type HookState string
 const (
 	HookOn        HookState = "on"
 	HookOff       HookState = "off"       // the user switched it off for the team
-	HookUntrusted HookState = "untrusted" // it came with the repository, and nobody trusts it as it is
+	HookUntrusted HookState = "untrusted" // it came with the repository, and the user has not trusted its present form
 )
 
 // Hook is one hook of a project or a team, and whether it runs.
@@ -46,7 +46,7 @@ type Hook struct {
 type HookList struct {
 	Dir   string
 	Team  team.Team // the zero Team for a project
-	Hooks []Hook    // in the order in which they run, and then those that are gone
+	Hooks []Hook    // in the order in which they run, and then those that are not set up any more
 	Notes []string  // settings that have no effect
 
 	config *hook.Config
@@ -119,7 +119,7 @@ func listed(h hook.Hook, of team.Team, trusted bool) Hook {
 }
 
 // Find returns the hook that a person names: by its ID, or by its event if the event has just one
-// hook. Hooks that are gone have only their ID.
+// hook. Hooks that are not set up any more are found only by their ID.
 func (l HookList) Find(name string) (Hook, error) {
 	var of []Hook
 	known := "no hooks are set up"

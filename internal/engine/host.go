@@ -150,7 +150,7 @@ func (t *Team) KeepProjections(ctx context.Context) {
 
 // Runnable refuses a team whose sessions may not run here. This machine released the team, or the
 // repository has another history or a later state of it ([transfer.MovedError],
-// [checkpoint.ForkError]), or nobody can work in its directory. It refuses nothing for a team that
+// [checkpoint.ForkError]), or its directory is not usable. It refuses nothing for a team that
 // has ended, which has no sessions. The answer is kept, so [Team.Host] does not check again.
 func (t *Team) Runnable(ctx context.Context) error {
 	of := t.Team()
@@ -169,7 +169,7 @@ func (t *Team) Runnable(ctx context.Context) error {
 	return nil
 }
 
-// workable refuses a team if nobody can work in its directory.
+// workable refuses a team whose directory is not usable.
 func (t *Team) workable(ctx context.Context, of team.Team) error {
 	procs, err := proc.Open("")
 	if err != nil {

@@ -46,9 +46,9 @@ func (e *Engine) Checkpoints(ctx context.Context, dir string) ([]catalog.Checkpo
 	return catalog.InRepository(ctx, e.Home, dir, e.Note)
 }
 
-// OnlyInGit returns the checkpoints, in the repository of the directory, of teams whose ids and names
-// are not in here: of the named team, or for "" of any. It skips what cannot be read. Outside a
-// repository it costs nothing.
+// OnlyInGit returns the checkpoints, in the repository of the directory, of teams whose ids and
+// names are not in here: of the named team, or for "" of any. It skips what cannot be read. Outside
+// a repository it costs nothing.
 func (e *Engine) OnlyInGit(ctx context.Context, dir, name string, here []string) []checkpoint.Listed {
 	if !inRepository(dir) {
 		return nil
@@ -82,8 +82,8 @@ func (e *Engine) Attention(only string) *attention.Follower {
 }
 
 // Unfinished returns the teams of the home that have not ended, sorted by name. The name is the id
-// if several teams of the home have the name. A team that cannot be read may be unfinished, so it is
-// included with its name alone.
+// if several teams of the home have the name. A team that cannot be read may be unfinished, so it
+// is included with its name alone.
 func (e *Engine) Unfinished(ctx context.Context) (open []team.Team, err error) {
 	names, err := e.Home.Names()
 	if err != nil {
@@ -101,7 +101,8 @@ func (e *Engine) Unfinished(ctx context.Context) (open []team.Team, err error) {
 	return open, nil
 }
 
-// Here returns the unfinished teams whose project is the directory, named as [Engine.Unfinished] does.
+// Here returns the unfinished teams whose project is the directory, named as [Engine.Unfinished]
+// does.
 func (e *Engine) Here(ctx context.Context, dir string) ([]team.Team, error) {
 	open, err := e.Unfinished(ctx)
 	return inProject(dir, open), err
@@ -128,9 +129,9 @@ func (e *WhichError) Error() string {
 	return "unfinished teams: " + strings.Join(names, ", ")
 }
 
-// Meant returns the name or id of the team that is meant where none is named: the one unfinished team
-// whose project is the directory. With guess it may also be the only team that has not ended, or
-// the only team at all. Otherwise it returns a [*WhichError].
+// Meant returns the name or id of the team that is meant where none is named: the one unfinished
+// team whose project is the directory. With guess it may also be the only team that has not ended,
+// or the only team at all. Otherwise it returns a [*WhichError].
 func (e *Engine) Meant(ctx context.Context, dir string, guess bool) (string, error) {
 	names, err := e.Home.Names()
 	if err != nil {
@@ -189,7 +190,8 @@ func sameDirectory(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// Plans returns every plan that was submitted to the team's lead, with its answer, the oldest first.
+// Plans returns every plan that was submitted to the team's lead, with its answer, the oldest
+// first.
 func (t *Team) Plans(ctx context.Context) ([]history.Plan, error) {
 	plans, err := history.Plans(t.Read(ctx, 0))
 	t.View(func(s *team.State) {
@@ -278,7 +280,7 @@ func (e *Engine) AnswerShutdown(ctx context.Context, name, member string, approv
 	case !m.Status.Running():
 		return team.Refuse(team.Finished, "%s has left team %s already", member, t.Name)
 	case m.Shutdown.Request == "":
-		return team.Refuse(team.NotReady, "nobody asked %s to shut down; the lead can", member).
+		return team.Refuse(team.NotReady, "%s was not asked to shut down; the lead can ask it", member).
 			With(team.Hint{Action: team.ActShutDown, Team: t.Name, Member: member})
 	}
 	receipt, err := t.Do(ctx, team.Command{Actor: member, Body: &team.AnswerShutdown{Request: m.Shutdown.Request,

@@ -8,7 +8,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Reading says whose mail is read, and how.
+// Reading says how mail is read, and as whom.
 type Reading struct {
 	Actor  string // the member itself, or the user
 	Member string
@@ -36,7 +36,7 @@ func (e *Engine) ReadMail(ctx context.Context, name string, r Reading,
 	}
 	defer t.Close()
 	waits := r.Wait || r.Follow
-	seen := map[int64]bool{} // what a look showed; mail that is taken comes once
+	seen := map[int64]bool{} // mail that was shown already; delivered mail is shown once
 	for {
 		seq, found := t.Seq(), 0
 		err := t.read(ctx, r, func(mail []history.Letter, earlier int64) error {
@@ -174,8 +174,8 @@ func (t *Team) read(ctx context.Context, r Reading, show func(mail []history.Let
 	return err
 }
 
-// letters returns the messages with when they were delivered. The first ones, as many as again says,
-// were delivered earlier, and the others at that time; 0 is for not yet.
+// letters returns the messages with when they were delivered. The first ones, as many as again
+// says, were delivered earlier, and the others at that time; 0 is for not yet.
 func (t *Team) letters(ctx context.Context, member string, mail []team.Message, again int, at team.Time) (
 	letters []history.Letter, err error) {
 	dated := map[int64]history.Letter{}
@@ -215,8 +215,7 @@ func (t *Team) take(ctx context.Context, actor, member string, again []team.Mess
 		return mail, 0, nil
 	}
 	at = receipt.Record.At
-	// The record has the messages that were delivered to nobody else. More may have come since we
-	// looked.
+	// The record has the messages that this call delivered. More may have arrived after the read.
 	taken := map[int64]bool{}
 	for _, e := range receipt.Record.Events {
 		if e, ok := e.(*team.MessagesDelivered); ok {

@@ -50,8 +50,8 @@ func (e *Engine) Restore(ctx context.Context, o transfer.Options) (*transfer.Arr
 	return arrived, lasting(err)
 }
 
-// forgetLost has git forget the worktrees that were lost with the folder of a restored team. What it
-// cannot forget, the next start of the team reports.
+// forgetLost removes git's records of the worktrees that were lost with the folder of a restored
+// team. The next start of the team reports those that it could not remove.
 func (e *Engine) forgetLost(ctx context.Context, o transfer.Options) {
 	folder, err := e.Home.Folder(o.Team)
 	if err != nil {

@@ -29,7 +29,7 @@ type marks struct {
 }
 
 // Marks returns the records that a person may want to see the team at: failures, waits for a person
-// and commits. It reads what was recorded since the last call. What damage hides has no marks.
+// and commits. It reads what was recorded since the last call. Damaged records have no marks.
 func (t *Team) Marks(ctx context.Context) ([]history.Mark, error) {
 	t.marks.mu.Lock()
 	defer t.marks.mu.Unlock()
@@ -79,8 +79,8 @@ const (
 	maxLooked  = 1 << 10
 )
 
-// Looked returns the last record that a person saw, as [Team.Saw] kept it: 0 if nobody looked, or the
-// history is another one since.
+// Looked returns the last record that a person saw, as [Team.Saw] kept it: 0 if no person looked
+// yet, or the history is another one since.
 func (t *Team) Looked() int64 {
 	var l looked
 	data, err := regularfile.Read(filepath.Join(t.Dir, lookedFile), maxLooked)

@@ -27,7 +27,7 @@ type Removal struct {
 // Removed says what RemoveTeam removed.
 type Removed struct {
 	upkeep.Removed
-	Observed bool // it was only observed: our data about it is removed, and the team itself is somebody else's
+	Observed bool // it was only observed: our data about it is removed, and the team itself belongs to another program
 	Gone     bool // it did not exist any more
 }
 

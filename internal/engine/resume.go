@@ -70,7 +70,7 @@ func (t *Team) Continue(ctx context.Context, found *inspect.Examination,
 // [upkeep.TakeLead] does and with its errors. The user leads a team that is led by hand from then
 // on, so a lost lead is found again, and work that members saved meanwhile is kept. TakeUp starts
 // nothing. It does nothing to a team that only consolidates, or whose lead is alive and lost only
-// the host of its teammates. Nobody else can take the lead until release is called.
+// the host of its teammates. No other process can take the lead until release is called.
 func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 	how upkeep.Takeover) (_ Continuation, release func(), err error) {
 	of := t.Team()
@@ -99,10 +99,10 @@ func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 	return continues, func() { lock.Unlock() }, nil
 }
 
-// Rehost continues a team whose sessions may run again, for example because its budget was raised. If
-// the user or a live session leads by commands, it starts a host in the background and returns true.
-// Otherwise it returns the action by which a person continues the team. Both are zero if a process
-// runs the team already, or nothing is left to run.
+// Rehost continues a team whose sessions may run again, for example because its budget was raised.
+// If the user or a live session leads by commands, it starts a host in the background and returns
+// true. Otherwise it returns the action by which a person continues the team. Both are zero if a
+// process runs the team already, or nothing is left to run.
 func (t *Team) Rehost(ctx context.Context) (started bool, next team.Hint, err error) {
 	if err := t.awaitEnding(ctx); err != nil {
 		return false, next, err
@@ -156,9 +156,9 @@ func (t *Team) byHand() bool {
 	return of.Origin == "" && t.Lead().Agent == team.External
 }
 
-// rehost makes sure that a running host has every member with a session of ours. It starts one in the
-// background if necessary. Members in trouble are tried at once. A member whose own budget is spent
-// gets no session.
+// rehost makes sure that a running host has every member with a session of ours. It starts one in
+// the background if necessary. Members in trouble are tried at once. A member whose own budget is
+// spent gets no session.
 func (t *Team) rehost(ctx context.Context) error {
 	if err := upkeep.RetryMembers(ctx, t.Upkeep(team.User)); err != nil {
 		return err

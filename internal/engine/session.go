@@ -19,7 +19,8 @@ const (
 	Follow              // with the member, the team, or the context
 )
 
-// Session returns what the sessions of the member show: what is kept of it, and then what comes.
+// Session returns the entries that the sessions of the member showed, and then new ones as they
+// come.
 func (t *Team) Session(ctx context.Context, member string, until Until) (iter.Seq2[sessionlog.Entry, error], error) {
 	var m team.Member
 	var err error
@@ -31,7 +32,7 @@ func (t *Team) Session(ctx context.Context, member string, until Until) (iter.Se
 			With(team.Hint{Action: team.ActFollowLog, Team: t.Name})
 	}
 	if !t.OnDisk() {
-		return nil, team.Refuse(team.Invalid, "team %s is in memory, and keeps nothing of what sessions show", t.Name)
+		return nil, team.Refuse(team.Invalid, "team %s is in memory, and keeps no log of its sessions", t.Name)
 	}
 	return func(yield func(sessionlog.Entry, error) bool) {
 		following, end := context.WithCancel(ctx)

@@ -17,8 +17,8 @@ const lookAgain = time.Second
 var ErrWithdrawn = errors.New("the request to shut down was withdrawn")
 
 // AwaitEnd waits until the member, which was asked to shut down, has ended. AwaitEnd itself ends a
-// member whose host is dead, and a member without a session at its deadline: nobody else would. It
-// calls refused once per refusal, with the reason found in the history after the record seq. It
+// member whose host is dead, and a member without a session at its deadline, because no host would.
+// It calls refused once per refusal, with the reason found in the history after the record seq. It
 // returns [ErrWithdrawn] if the request was withdrawn.
 func (t *Team) AwaitEnd(ctx context.Context, name string, after int64,
 	refused func(m team.Member, reason string)) (team.Member, error) {

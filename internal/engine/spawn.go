@@ -85,7 +85,7 @@ func Able(ctx context.Context, m *team.SpawnMember, dir string) error {
 		if login.Detail != "" {
 			detail = ": " + login.Detail
 		}
-		return team.Refuse(team.NotReady, "%s was not added: nobody is logged in to %s here%s. To log in: %s. Then "+
+		return team.Refuse(team.NotReady, "%s was not added: %s has no login here%s. To log in: %s. Then "+
 			"try again", m.Name, m.Agent, detail, login.How)
 	}
 	return nil

@@ -35,8 +35,8 @@ func (t *Team) Terminal(member string) (socket string, err error) {
 	return socket, nil
 }
 
-// Examine finds out which members are alive, and what of the team is not in its place. It changes
-// nothing.
+// Examine finds out which members are alive, and which files and folders of the team are not in
+// their place. It changes nothing.
 func (t *Team) Examine(ctx context.Context) (*inspect.Examination, error) {
 	return inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
 }
@@ -101,7 +101,7 @@ func (t *Team) Patch(ctx context.Context, ref string) ([]byte, error) {
 		}
 		where = fmt.Sprintf("; %s works on it in %s", task.Owner, dir)
 	}
-	return nil, team.Refuse(team.Nothing, "nothing of task %s was saved or recorded%s", task.Called(), where)
+	return nil, team.Refuse(team.Nothing, "no work on task %s was saved or recorded%s", task.Called(), where)
 }
 
 // Saved returns what a member saved of the task, a patch for each file; nil if there is nothing.
@@ -113,7 +113,7 @@ func (t *Team) Saved(task team.Task) ([]worktree.Patch, error) {
 	return worktree.Patches(patch), nil
 }
 
-// lastingError is an error of checkpoints that repeats until somebody fixes its cause.
+// lastingError is an error of checkpoints that repeats until its cause is fixed.
 type lastingError struct{ error }
 
 func (e lastingError) Unwrap() []error {
@@ -205,7 +205,7 @@ func (t *Team) consolidating(ctx context.Context, o consolidate.Options) (consol
 	}
 	of := t.Team()
 	if of.CleanedUp || of.Status == team.TeamAborted {
-		return o, team.Refuse(team.Finished, "team %s is %s, and nothing of it is left to be consolidated", t.Name,
+		return o, team.Refuse(team.Finished, "team %s is %s, and has no work left to consolidate", t.Name,
 			of.Status).With(team.Hint{Action: team.ActShowReview, Team: t.Name})
 	}
 	place := t.Consolidation()

@@ -98,7 +98,7 @@ func (p agentAdapter) Start(ctx context.Context, spec agent.Spec, _ agent.Team) 
 	}
 	if err != nil {
 		s.ended <- err
-		for range s.updates { // nobody else reads them
+		for range s.updates { // no other reader takes them
 		}
 		return nil, err
 	}
@@ -108,14 +108,14 @@ func (p agentAdapter) Start(ctx context.Context, spec agent.Spec, _ agent.Team) 
 	return s, nil
 }
 
-// sessionAdapter adapts a Session to a host. It reports as updates what happens in the session; the last
-// one reports its end.
+// sessionAdapter adapts a Session to a host. It reports as updates what happens in the session; the
+// last one reports its end.
 type sessionAdapter struct {
 	Session
 	slot    *Slot
 	updates chan agent.Update
 	started chan struct{} // closed when Start has returned
-	ended   chan error    // result of Wait, or the error that nobody waits for it any more
+	ended   chan error    // result of Wait, or the error that the session was abandoned
 }
 
 func (s *sessionAdapter) Updates() <-chan agent.Update { return s.updates }

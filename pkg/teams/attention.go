@@ -17,12 +17,12 @@ type Attention struct {
 	Team     string // its name
 	Kind     AttentionKind
 	WaitsFor string    // [ForUser], or the name of the lead
-	Member   string    // that it is about; "" for none
+	Member   string    // member that it concerns; "" for none
 	Task     string    // id of the task that it is about
 	Request  string    // id of the request that waits for an answer
 	About    string    // the budget, check, hook or branch that it is about
 	Since    time.Time // zero if unknown
-	Deadline time.Time // when it is denied for want of an answer; zero for never
+	Deadline time.Time // when it is denied without an answer; zero for never
 	Text     string    // a sentence; it may quote what agents wrote
 	Hint     Hint
 }
@@ -66,7 +66,7 @@ func attentionOf(name string, items []team.Item) (all []Attention) {
 func (v *View) AwaitAttention(ctx context.Context) ([]Attention, error) {
 	looker := &inspect.Looker{Replica: v.of.Replica, Dir: v.of.Dir}
 	for {
-		seq := v.of.Seq() // before the look, so that nothing after it is missed
+		seq := v.of.Seq() // taken first, so that no later change is missed
 		all, err := v.attention(ctx, looker)
 		if err != nil || slices.ContainsFunc(all, func(a Attention) bool { return a.WaitsFor == ForUser }) {
 			return all, err

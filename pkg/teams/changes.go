@@ -13,7 +13,7 @@ type FileChange struct {
 	Name string
 	Does ChangeKind // the action that follows
 	Keys []KeyChange
-	Why  string // it is kept
+	Why  string // why it is kept
 }
 
 // KeyChange is a key of the team file that changed. From is its value in the team and To its value

@@ -153,7 +153,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		lead.Agent = External
 	}
 	if lead.PlanApproval || lead.Isolation != "" || lead.Budget != (Budget{}) {
-		return nil, refuse(ErrInvalid, "the lead works in the team's directory, and nobody approves its plans: "+
+		return nil, refuse(ErrInvalid, "the lead works in the team's directory, and its plans need no approval: "+
 			"PlanApproval, Isolation and Budget are for teammates")
 	}
 	for _, s := range append([]MemberConfig{lead}, c.Members...) {

@@ -110,7 +110,7 @@ type Isolation string
 
 // The isolations. [IsolationWorktree] is a git worktree with its own branch, cadre/TEAM@NAME. The
 // work stays on the branch when the member ends. What is checked out elsewhere changes only with
-// [Team.Consolidate], or when somebody merges the branch. [RunResult] names the branches that are
+// [Team.Consolidate], or when you merge the branch. [RunResult] names the branches that are
 // not merged.
 const (
 	IsolationNone     Isolation = "" // in the team's directory
@@ -144,7 +144,7 @@ type Trouble string
 // The troubles.
 const (
 	TroubleNone    Trouble = ""
-	TroubleLogin   Trouble = "login"   // nobody is logged in
+	TroubleLogin   Trouble = "login"   // the agent is not logged in
 	TroubleLimit   Trouble = "limit"   // a usage limit, which passes
 	TroubleModel   Trouble = "model"   // the model or its server failed
 	TroubleContext Trouble = "context" // the context is full

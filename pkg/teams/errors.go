@@ -31,7 +31,7 @@ const (
 	ErrNameTaken Code = "taken"
 	// ErrDenied: this actor may not do this, now or later.
 	ErrDenied Code = "denied"
-	// ErrConflict: somebody else was faster. The actor no longer holds the claim or the request.
+	// ErrConflict: another actor was faster. This actor no longer holds the claim or the request.
 	ErrConflict Code = "conflict"
 	// ErrNotReady: it is not possible in the present state, but may be later.
 	ErrNotReady Code = "not_ready"

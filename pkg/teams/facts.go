@@ -143,8 +143,8 @@ type ShutdownAnswered struct {
 // ShutdownWithdrawn withdraws the request to end.
 type ShutdownWithdrawn struct{ Member, Request string }
 
-// PlanSubmitted submits a member's plan to the lead. If nobody answers before the deadline, if
-// there is one, the plan is rejected.
+// PlanSubmitted submits a member's plan to the lead. Without an answer the plan is rejected at the
+// deadline, if there is one.
 type PlanSubmitted struct {
 	Member, Request, Plan string
 	Deadline              time.Time

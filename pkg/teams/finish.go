@@ -85,7 +85,7 @@ type ConsolidatedRecord struct {
 	ID       string
 	At       time.Time
 	By       string
-	Seq      int64  // of the record that completed the team
+	Seq      int64  // number of the record that completed the team
 	Digest   string // SHA-256 of the history up to that record
 	Commit   string // "" if nothing was to be committed
 	Files    int    // that were committed
@@ -175,10 +175,10 @@ func (t *Team) WindDown(ctx context.Context) error {
 
 // Checkpoint is a saved state of a team.
 type Checkpoint struct {
-	Records   int64  // of the team, that it covers
+	Records   int64  // number of records of the team that it covers
 	Commit    string // "" outside a repository
 	Place     string // the branch or the folder, for people
-	Written   bool   // by this call; otherwise the last checkpoint is up to date
+	Written   bool   // this call made it; otherwise the last checkpoint is up to date
 	NotInRepo string // a sentence, if the checkpoint is not in a repository and so has no work
 	// Left are the files of the team's directory that it leaves out, with the reason: git ignores
 	// them, they are large, or they likely contain a secret.

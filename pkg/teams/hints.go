@@ -10,53 +10,53 @@ type Action string
 
 // The actions of hints, with the fields of [Hint] that they use besides Team.
 const (
-	ActAnswerPermission Action = "answer_permission"  // Request
-	ActAnswerPlan       Action = "answer_plan"        // Request
-	ActCreate           Action = "create"             // create the team; one by any name where Team is ""
+	ActAnswerPermission Action = "answer_permission"  // answer the permission request Request
+	ActAnswerPlan       Action = "answer_plan"        // answer the plan Request
+	ActCreate           Action = "create"             // create the team, or a team by any name if Team is ""
 	ActResume           Action = "resume"             // continue the team
 	ActContinueCopy     Action = "continue_copy"      // continue the team in another clone, from its checkpoints
-	ActMove             Action = "move"               // record the team's new directory: Dir, or any where it is ""
+	ActMove             Action = "move"               // record the new directory of the team: Dir, or any if it is ""
 	ActTakeOver         Action = "take_over"          // take the lead from the session that has it
 	ActTakeBack         Action = "take_back"          // continue here what this machine released
 	ActRelease          Action = "release"            // release the team, so that another machine can continue it
 	ActPull             Action = "pull"               // fetch the team from where it is now
 	ActCleanUp          Action = "clean_up"           // remove a team that has ended or is observed
-	ActForceCleanUp     Action = "force_clean_up"     // end everything of the team, and remove it
+	ActForceCleanUp     Action = "force_clean_up"     // end all sessions of the team, and remove it
 	ActMend             Action = "mend"               // check the damaged history, and repair it
-	ActRaiseBudget      Action = "raise_budget"       // Budget
+	ActRaiseBudget      Action = "raise_budget"       // raise Budget of Member, or of the team if Member is ""
 	ActConsolidate      Action = "consolidate"        // check and commit its work
 	ActFinish           Action = "finish"             // finish the interrupted consolidation
 	ActRollBack         Action = "roll_back"          // abandon the consolidation, and continue the team
 	ActSkipCommit       Action = "skip_commit"        // complete the team without a commit
 	ActGoWithout        Action = "go_without"         // complete the team without the work of Tasks
-	ActKeepCheckChanges Action = "keep_check_changes" // commit what its checks change, too
-	ActIncludeFiles     Action = "include_files"      // commit the files Paths, too
-	ActCommitOnly       Action = "commit_only"        // commit only the files Paths; any where it is empty
-	ActCheckClean       Action = "check_clean"        // check without the changes of the person
+	ActKeepCheckChanges Action = "keep_check_changes" // also commit what the checks change
+	ActIncludeFiles     Action = "include_files"      // also commit the files Paths
+	ActCommitOnly       Action = "commit_only"        // commit only the files Paths, or files to name if it is empty
+	ActCheckClean       Action = "check_clean"        // run the checks without uncommitted changes of the user
 	ActSpawn            Action = "spawn"              // add the member Name with the agent Agent; any where they are ""
-	ActSubmitPlan       Action = "submit_plan"        // Member
-	ActShutDown         Action = "shut_down"          // Member, or any teammate where it is ""
-	ActRejoin           Action = "rejoin"             // start the session of the external member again
+	ActSubmitPlan       Action = "submit_plan"        // submit a plan, as Member
+	ActShutDown         Action = "shut_down"          // shut down Member, or any teammate if it is ""
+	ActRejoin           Action = "rejoin"             // start the session of the external member Member again
 	ActResend           Action = "resend"             // send the late messages of Member again
-	ActAsk              Action = "ask"                // ask Member with a message
+	ActAsk              Action = "ask"                // send Member a question
 	ActReadMail         Action = "read_mail"          // read the mail of Member
-	ActClaimTask        Action = "claim_task"         // Task, by Member
-	ActClaimNext        Action = "claim_next"         // take the next task of the list, by Member
+	ActClaimTask        Action = "claim_task"         // claim Task, as Member
+	ActClaimNext        Action = "claim_next"         // claim another task, as Member
 	ActReassign         Action = "reassign"           // give Task to another member
 	ActRetryTask        Action = "retry_task"         // return Task to the queue
-	ActDeleteTask       Action = "delete_task"        // leave Task out
+	ActDeleteTask       Action = "delete_task"        // delete Task
 	ActRollBackTask     Action = "rollback_task"      // undo Task in the files Paths
 	ActCompleteTask     Action = "complete_task"      // do Task, and complete it
-	ActAssignTask       Action = "assign_task"        // name a member to do Task
+	ActAssignTask       Action = "assign_task"        // name the member that does Task
 	ActShowTeam         Action = "show_team"
 	ActShowAlive        Action = "show_alive" // show which members are alive
 	ActShowTasks        Action = "show_tasks"
-	ActShowTask         Action = "show_task" // Task
+	ActShowTask         Action = "show_task" // show Task
 	ActShowLog          Action = "show_log"
 	ActFollowLog        Action = "follow_log" // watch the team run
 	ActShowReview       Action = "show_review"
 	ActRecordFacts      Action = "record_facts"
-	ActTrust            Action = "trust" // let the hooks of the project in Dir run
+	ActTrust            Action = "trust" // trust the hooks of the project in Dir, so that they run
 )
 
 // Hint suggests an action and its object. A program carries it out with the methods of a [Team], or

@@ -214,7 +214,7 @@ func (m *Manager) RestoreTeam(ctx context.Context, name string, o RestoreOptions
 // Health is the result of a check of a team's files.
 type Health struct {
 	Healthy  bool
-	Records  int64    // the history is whole up to this record
+	Records  int64    // the history is complete up to this record
 	Problems []string // with file and line
 	Notes    []string
 	Mended   bool

@@ -21,7 +21,8 @@ import (
 
 // Observer watches a team of Claude Code that another program runs. It reads the streams of its
 // agents (--output-format stream-json), their transcripts, the message objects of the Agent SDK
-// (one JSON object each), and the files of the team. It starts, answers and writes nothing.
+// (one JSON object each), and the files of the team. It starts no session, answers no request and
+// writes no file.
 //
 // A source is one stream or file. The caller chooses its name, and uses the same name when it reads
 // the source again. A message that is shown again counts once. Unreadable lines are counted, and
@@ -93,8 +94,8 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 // Observation is what one message says about the team. It is zero for nearly all messages.
 type Observation struct {
 	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call.
-	// Whoever passes the message on sets this flag in its metadata ([TeamToolUseKey]), so that
-	// nobody shows both the message and those that supplement it.
+	// A program that passes the message on sets this flag in its metadata ([TeamToolUseKey]), so
+	// that no reader shows both the message and those that supplement it.
 	TeamToolUse bool
 	// Messages supplement the message for programs that render team activity instead of tool calls:
 	// team_state_change, team_task_update or team_message, as JSON.
@@ -234,7 +235,8 @@ func (o *Observer) Save() (saved []byte, err error) {
 }
 
 // Events yields the events after the call, as they happen, until ctx ends; that error is the last
-// pair. A consumer misses no event and delays nobody: the observer keeps what it has not taken yet.
+// pair. A consumer misses no event and does not delay the observer, which keeps events until they
+// are taken.
 func (o *Observer) Events(ctx context.Context) iter.Seq2[Event, error] {
 	c := &consumer{more: make(chan struct{}, 1)}
 	o.mu.Lock()

@@ -63,9 +63,10 @@ type Options struct {
 	// StopGrace bounds the friendly part of a session's end; 0 for 5 s.
 	StopGrace time.Duration
 
-	// DisplayMode says where the members that this manager runs are shown; "" for [DisplayInProcess].
-	// In a pane runs cadre attach, so panes need cadre in PATH, or in Helper. Logger gets where they
-	// are. CreateTeam and the like return ErrInvalid for a mode that cannot be had.
+	// DisplayMode says where the members that this manager runs are shown; "" for
+	// [DisplayInProcess]. In a pane runs cadre attach, so panes need cadre in PATH, or in Helper.
+	// Logger gets where they are. CreateTeam and the like return ErrInvalid for a mode that does
+	// not work here.
 	DisplayMode DisplayMode
 
 	// Logger gets information that is not an error, and what agents say, from any goroutine; nil
@@ -80,7 +81,7 @@ type DisplayMode string
 // These are the modes, by the names of Claude Code's setting teammateMode.
 const (
 	DisplayAuto      DisplayMode = "auto"       // in panes where the terminal of the program has them
-	DisplayInProcess DisplayMode = "in-process" // nowhere; [View.Session] has what they show
+	DisplayInProcess DisplayMode = "in-process" // not shown; [View.Session] has their output
 	DisplayTmux      DisplayMode = "tmux"       // in panes of tmux, where the program runs in it
 	DisplayITerm2    DisplayMode = "iterm2"     // in panes of iTerm2
 )

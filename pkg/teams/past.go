@@ -16,8 +16,8 @@ type Moment struct {
 	Members     []Member
 	Tasks       []Task // without deleted ones
 	Permissions []Permission
-	// Attention is what waited for a person, by what was recorded. Which processes were alive is
-	// not.
+	// Attention is what waited for a person, by what was recorded. It does not include which
+	// processes were alive.
 	Attention []Attention
 }
 
@@ -64,8 +64,8 @@ type Mark struct {
 	Task   string // id of the task that it concerns; "" for none
 }
 
-// Marks returns the marks of the team's history in the order of the records. A later call reads only
-// what was recorded since.
+// Marks returns the marks of the team's history in the order of the records. A later call reads
+// only what was recorded since.
 func (v *View) Marks(ctx context.Context) (all []Mark, err error) {
 	marks, err := v.of.Marks(ctx)
 	for _, m := range marks {
@@ -86,12 +86,12 @@ type Summary struct {
 	Messages  int      // to the person who leads
 	Commits   []string // of the team's work
 	Usage     Usage
-	// Lines says the same in sentences, the most urgent first. They quote what agents wrote, and
-	// are for people alone.
+	// Lines has the same as sentences, the most urgent first. They quote what agents wrote, and are
+	// for people only.
 	Lines []string
 }
 
-// Since sums up what happened after the record seq: the Seq of the last event that somebody has
+// Since sums up what happened after the record seq: the Seq of the last event that the person has
 // seen, or 0 for the whole history.
 func (v *View) Since(ctx context.Context, seq int64) (Summary, error) {
 	if err := v.of.Refresh(ctx); err != nil {

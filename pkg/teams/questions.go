@@ -16,7 +16,7 @@ type Question struct {
 	Tool     string    // Claude Code's name for its kind, such as Bash or Edit; "" for a plan
 	Input    string    // what the tool would be given, as JSON
 	Plan     string    // "" for a tool
-	Deadline time.Time // when it is denied for want of an answer; zero for never
+	Deadline time.Time // when it is denied without an answer; zero for never
 }
 
 // Questions yields each question that waits for the user, now and later, once. The lead's program

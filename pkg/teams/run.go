@@ -27,7 +27,7 @@ type RunOptions struct {
 	Redo []string
 
 	sections []string // names of the tasks whose results the report shows first
-	leftOut  []string // and of those whose results it does not show
+	leftOut  []string // names of the tasks whose results it does not show
 	file     *teamfile.File
 	origin   string // path of file
 }
@@ -62,15 +62,15 @@ type RunResult struct {
 //     tasks again;
 //   - ErrSessionFailed: the lead's agent cannot continue, in its own words, and only a person can
 //     help;
-//   - ErrFinished: somebody else ended the team.
+//   - ErrFinished: another process ended the team.
 //
 // After any other error Result is empty: ErrNotReady if the team runs already, also with cadre run;
 // ErrDenied for the manager of a teammate; ErrFinished if the manager was closed; or the error of
 // the host or of the report's file. Run can be called again, in any process.
 //
-// While it runs, somebody should answer the team's [Team.Questions]: questions without an answer
-// are denied. If this program leads, Run does not read its mail, and does not wait for further work
-// that the program may plan.
+// While it runs, a program or person should answer the team's [Team.Questions]: questions without
+// an answer are denied. If this program leads, Run does not read its mail, and does not wait for
+// further work that the program may plan.
 func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 	if err := t.pass("Team.Run", nil); err != nil {
 		return RunResult{}, err
@@ -151,8 +151,8 @@ func (t *Team) runner(r RunOptions) *run.Lead {
 		Report:  r.ReportFile, Seen: t.of.Seq(), Log: t.opts.log}
 }
 
-// Interrupt ends the member's turn. The member then waits for a message. It returns [ErrNotReady] if
-// no turn runs.
+// Interrupt ends the member's turn. The member then waits for a message. It returns [ErrNotReady]
+// if no turn runs.
 func (t *Team) Interrupt(ctx context.Context, member string) error {
 	if err := t.pass("Team.Interrupt", nil); err != nil {
 		return err

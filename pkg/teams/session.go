@@ -50,9 +50,9 @@ const (
 )
 
 // Session yields the kept output of the member's sessions, and then new output as it appears. A
-// slow consumer delays nobody; if it falls behind, it gets a [ShownLost]. The sequence ends without
-// an error once the member, the team or ctx has ended. The error is [ErrInvalid] for a member that
-// runs its own session, and for a team in memory.
+// slow consumer does not delay the session; if it falls behind, it gets a [ShownLost]. The sequence
+// ends without an error once the member, the team or ctx has ended. The error is [ErrInvalid] for a
+// member that runs its own session, and for a team in memory.
 func (v *View) Session(ctx context.Context, member string) (iter.Seq2[Shown, error], error) {
 	return v.session(ctx, member, engine.Follow)
 }

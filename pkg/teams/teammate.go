@@ -115,7 +115,7 @@ func (m *Teammate) AwaitPlan(ctx context.Context, request string) (PlanAnswer, e
 type PermissionAnswer struct {
 	Allowed bool
 	Outcome Outcome
-	By      string // who answered; "" for the rules of the team, or for nobody
+	By      string // who answered; "" if the rules of the team did, or if it timed out
 	Reason  string
 }
 

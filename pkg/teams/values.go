@@ -76,7 +76,7 @@ type Plan struct {
 	Request  string    // id of the last submission
 	Text     string    // the text of the plan, while it waits for an answer
 	Feedback string    // the lead's answer
-	Deadline time.Time // when it is rejected for want of an answer; zero for never
+	Deadline time.Time // when it is rejected without an answer; zero for never
 }
 
 // Task is a piece of work on the team's list.

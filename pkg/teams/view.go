@@ -120,7 +120,7 @@ type Life string
 // The values of Life.
 const (
 	LifeOnline  Life = "online"
-	LifeOffline Life = "offline" // its heartbeats stopped, or its process is gone
+	LifeOffline Life = "offline" // its heartbeats stopped, or its process has ended
 	LifePaused  Life = "paused"  // it has no session now, and will get one
 	LifeOutside Life = "outside" // its session runs outside cadre, and sends no heartbeats
 	LifeEnded   Life = "ended"

@@ -27,7 +27,7 @@ type Health struct {
 	Durable  int64    `json:"durable"`           // records up to this one were acknowledged
 	Snapshot int64    `json:"snapshot"`          // last record in the snapshot; 0 for no snapshot
 	Problems []string `json:"problems"`          // what is damaged
-	Notes    []string `json:"notes"`             // what is worth knowing, and is no damage
+	Notes    []string `json:"notes"`             // notes about files that are not damaged
 	Mended   bool     `json:"mended"`            // the damage was repaired
 	Hole     string   `json:"hole,omitempty"`    // records that are missing, but whose effect is in the snapshot
 	Lost     string   `json:"lost,omitempty"`    // records that are missing with their effect

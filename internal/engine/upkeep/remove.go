@@ -21,8 +21,8 @@ type Removal struct {
 	Home     layout.Home
 	Force    bool // end running members, and remove branches whose commits would be lost
 	Branches bool // also remove its branches
-	// Shared says that a later team of the project has the team's name, and with it the branches and
-	// the references of that name. They stay.
+	// Shared says that a later team of the project has the team's name, and with it the branches
+	// and the references of that name. They stay.
 	Shared bool
 }
 
@@ -45,8 +45,8 @@ func (r Removed) Lost() (all []branches.Branch) {
 	return all
 }
 
-// UnreachableError says that the repository of a team is missing. Nobody can say which branches the
-// team has there, and the work in its worktrees cannot be put on them.
+// UnreachableError says that the repository of a team is missing. Its branches cannot be listed,
+// and the work in its worktrees cannot be committed to them.
 type UnreachableError struct {
 	Team    string
 	Missing *checkout.MissingError
@@ -117,7 +117,7 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {
 		return r, &LingeringError{Ended: "ended", What: "a process of it is still there", Err: err}
 	}
-	if r.Replaced = Replaced(ctx, how.Home, t.Dir, was.ID, t.Log); r.Replaced { // while that took its time
+	if r.Replaced = Replaced(ctx, how.Home, t.Dir, was.ID, t.Log); r.Replaced { // meanwhile
 		return r, nil
 	}
 	if how.Shared {
@@ -136,8 +136,9 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 	return r, RemoveFolder(ctx, how.Home, was, t.Dir, t.Log)
 }
 
-// Replaced reports whether the folder belongs to another team than the one with that id by now. Then
-// the first team was removed before, and the processes and worktrees there belong to the other one.
+// Replaced reports whether the folder belongs to another team than the one with that id by now.
+// Then the first team was removed before, and the processes and worktrees there belong to the other
+// one.
 func Replaced(ctx context.Context, home layout.Home, dir, id string, log func(string)) bool {
 	now, err := catalog.GlanceIn(ctx, home, dir, log)
 	return err == nil && now.ID != id

@@ -64,7 +64,7 @@ func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination,
 	}
 	whose, err := inspect.Rejoin(ctx, found.Team, found.Place, t.Dir)
 	for _, member := range whose {
-		t.Log("the worktree of " + member + " is joined with the repository again")
+		t.Log("the worktree of " + member + " is linked to the repository again")
 	}
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination,
 	return found, nil
 }
 
-// Move records where the team's project is now. Nobody may work for the team meanwhile.
+// Move records where the team's project is now. No process may work for the team meanwhile.
 func Move(ctx context.Context, t Team, to string) error {
 	was := t.Replica.Team()
 	lock, err := leader.Claim(t.Dir)

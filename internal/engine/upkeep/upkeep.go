@@ -88,8 +88,8 @@ func Abort(ctx context.Context, t Team, reason string) error {
 
 // cutShort reports whether the abort ended a consolidation. If so, changes that the consolidation
 // made in the work tree may still be there. Only the history shows that: a consolidation that was
-// abandoned earlier looks the same otherwise, but it restored the work tree, and what is there now
-// is somebody's work.
+// abandoned earlier looks the same otherwise, but it restored the work tree, and the changes there
+// now are the user's or a member's work.
 func cutShort(ctx context.Context, t Team) (bool, error) {
 	if t.Replica.Team().Consolidation.Step != team.Abandoned {
 		return false, nil
@@ -184,8 +184,8 @@ func RecordFacts(ctx context.Context, t Team, add ...team.Fact) error {
 	return err
 }
 
-// ErrNoWork is returned by [Patch] where nothing of the task was saved or recorded.
-var ErrNoWork = errors.New("nothing of the task was saved or recorded")
+// ErrNoWork is returned by [Patch] if no work on the task was saved or recorded.
+var ErrNoWork = errors.New("no work on the task was saved or recorded")
 
 // Patch returns the patch of a task's work, in the form that git apply takes: of its recorded work,
 // else of what its member saved.
