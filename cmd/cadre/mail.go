@@ -96,7 +96,7 @@ func (a *app) sendCommand() *cobra.Command {
 			"attempt.",
 	}, func(c *cobra.Command, name, words string) (err error) {
 		if body.To == "" {
-			return usage{fmt.Errorf("name the recipient with --to NAME, or --to '*' for everybody else")}
+			return usage{fmt.Errorf("name the recipient with --to NAME, or --to '*' for all other members")}
 		}
 		if body.Body, err = text(c, words); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (a *app) sendCommand() *cobra.Command {
 		}
 		return a.act(c, name, &body, a.sent(body.To))
 	})
-	c.Flags().StringVar(&body.To, "to", "", "the recipient; * for everybody else")
+	c.Flags().StringVar(&body.To, "to", "", "the recipient; * for all other members")
 	a.mailFlags(c, &body.Intent, &body.Priority, &meta)
 	return c
 }
@@ -130,7 +130,7 @@ func (a *app) broadcastCommand() *cobra.Command {
 	var body team.Broadcast
 	var meta []string
 	c := a.saying(&cobra.Command{
-		Use: "broadcast [TEAM] TEXT", Short: "Send a message to everybody else",
+		Use: "broadcast [TEAM] TEXT", Short: "Send a message to all other members",
 		Long: "Send a message to every other member. An urgent one of yours interrupts agents; it does not end the " +
 			"command of a shell member.",
 	}, func(c *cobra.Command, name, words string) (err error) {

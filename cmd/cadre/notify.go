@@ -144,7 +144,7 @@ func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
 		terminal := notify.OpenTerminal()
 		defer terminal.Close()
 		if err := a.notifyUntil(ctx, terminal, note); err != nil {
-			note("Nobody is notified: " + err.Error())
+			note("No notification can be sent: " + err.Error())
 		}
 	}()
 	return func() { cancel(); <-ended }
@@ -162,7 +162,7 @@ func (a *app) notifyUntil(ctx context.Context, terminal *notify.Terminal, note f
 	for first := true; first || ctx.Err() == nil; first = false { // also where the command has ended already
 		s, written, err := a.settings()
 		if err != nil {
-			note("Nobody is notified: " + err.Error())
+			note("No notification can be sent: " + err.Error())
 		}
 		during, changed := context.WithCancelCause(ctx)
 		go a.settingsChange(during, written, changed)

@@ -84,7 +84,7 @@ The pane shows the agent at work. What you type there goes to the agent; y or n 
 	f.StringVar(&s.model, "model", "", "the model, if the agent is claude")
 	f.StringVar(&s.mode, "permission-mode", "", "what it may do without asking")
 	f.BoolVar(&s.plan, "plan-mode-required", false, "it needs an approved plan before it changes anything")
-	f.BoolVar(&s.skip, "dangerously-skip-permissions", false, "it asks nobody")
+	f.BoolVar(&s.skip, "dangerously-skip-permissions", false, "it does not ask before a tool runs")
 	f.String("parent-session-id", "", "session of the lead")
 	f.StringVar(&s.key, "lead-verify-key", "", "key of the lead's signatures")
 	return c

@@ -107,7 +107,7 @@ var entries = []Row{
 	{Name: "Team.WindDown", Rule: User, Because: "it ends the team"},
 	{Name: "Team.Checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by " +
 		"themselves"},
-	{Name: "Team.RecordFacts", Rule: User, Because: "the user says which files everybody relies on"},
+	{Name: "Team.RecordFacts", Rule: User, Because: "the user says which files all members rely on"},
 	{Name: "Team.Reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task " +
 		"to another member with TaskList.Update"},
 	{Name: "Team.Resend", Rule: Acts},

@@ -50,7 +50,7 @@ var commands = []Row{
 	{Name: "fsck", Rule: Reads, Flags: []Flag{
 		{"mend", User, "what is mended may be lost"}}},
 	{Name: "facts", Rule: Reads, Flags: []Flag{
-		{"add", User, "the user says which files everybody relies on"},
+		{"add", User, "the user says which files all members rely on"},
 		{"record", User, "the user says that the files are right as they are"}}},
 	{Name: "plan", Rule: Reads, Flags: []Flag{
 		{"approve", Acts, ""},

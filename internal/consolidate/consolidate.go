@@ -39,8 +39,8 @@ type Options struct {
 	// Beside returns the other teams for which [Beside] holds. If there are any, only named paths
 	// are committed. May be nil.
 	Beside func(ctx context.Context) ([]string, error)
-	// Foreign returns the paths of files that belong to other teams: reports and team files. They are
-	// not committed unless they are named. May be nil.
+	// Foreign returns the paths of files that belong to other teams: reports and team files. They
+	// are not committed unless they are named. May be nil.
 	Foreign func() []string
 	// Staged is called once with the changes that the commit has: each path after git's status
 	// letter.
@@ -148,7 +148,7 @@ func RollBack(ctx context.Context, o Options, reason string) error {
 	return w.cancel(ctx, reason)
 }
 
-// Settle cleans up after an attempt that the team's end has ended. It waits for a running attempt,
+// Settle cleans up after an attempt that ended with the team. It waits for a running attempt,
 // and removes from the work tree what a killed one had put there. It does so once: what is there
 // later is a person's work.
 func Settle(ctx context.Context, o Options) error {
@@ -178,7 +178,7 @@ type work struct {
 	notice string      // the last notice about its checkpoints
 	// the strangers among the files were named
 	advised bool
-	once    bool // the lead is asked only once to merge a commit
+	once    bool // the lead was already asked to merge a commit
 }
 
 // listen sets defaults for Log and Advise.
@@ -291,7 +291,7 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 		return false, notReady("the work of team %s cannot be told from earlier changes: %s. Commit it yourself "+
 			"first", t.Name, t.Base.Unknown).With(w.hint(team.ActSkipCommit))
 	case t.Base.Top != w.repo.top:
-		was := "outside any repository, or nobody checked"
+		was := "outside any repository, or unchecked"
 		if t.Base.Top != "" {
 			was = "in " + t.Base.Top
 		}
@@ -304,8 +304,8 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 		return false, err
 	}
 	if branch != "" {
-		return false, notReady("the branch of checkpoints %s is checked out in %s, and its files are not the work of "+
-			"anybody; check out another branch", branch, w.repo.top)
+		return false, notReady("the branch of checkpoints %s is checked out in %s, and its files are no "+
+			"member's work; check out another branch", branch, w.repo.top)
 	}
 	return true, w.repo.quiet()
 }
@@ -347,7 +347,7 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 	}
 	if len(s.both) > 0 {
 		return nil,
-			notReady("%s had changes before the team was created, and was changed since; nobody can tell whose "+
+			notReady("%s had changes before the team was created, and was changed since; cadre cannot tell whose "+
 				"these are. Commit or stash them (git stash), or include all of them", names(s.both)).
 				With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both[:1]})
 	}
@@ -369,7 +369,7 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		return s.ours, err
 	}
 	t := w.Replica.Team()
-	return nil, team.Refuse(team.Conflict, "team %s also works in %s, or did since team %s was created, so nobody can "+
+	return nil, team.Refuse(team.Conflict, "team %s also works in %s, or did since team %s was created, so cadre cannot "+
 		"tell whose work this is: %s. Name the paths to commit for %s", strings.Join(others, ", "), t.Base.Top, t.Name,
 		names(s.ours), t.Name).With(w.hint(team.ActCommitOnly))
 }

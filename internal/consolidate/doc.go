@@ -32,8 +32,8 @@
 // A file is the team's if it differs from HEAD now and did not when the team was created. A file
 // that differed then and is unchanged since is the user's, and is not touched. A file that differed
 // then and was changed since is refused by name, unless it is included on purpose. Files that
-// checks leave behind are nobody's. A file that changed after the team finished is not the team's,
-// unless one of its tasks had changed it before.
+// checks leave behind are not the team's. A file that changed after the team finished is not the
+// team's, unless one of its tasks had changed it before.
 //
 // # Guarantees
 //
@@ -43,7 +43,7 @@
 //     that HEAD names is found, and there is never a second one.
 //   - As long as HEAD does not name the commit, abandoning the attempt restores HEAD, index and
 //     work tree. At every moment, a file from a branch has either its old or its new content in the
-//     work tree. A file that somebody changed in between is not touched, and is named.
+//     work tree. A file that was changed in between is not touched, and is named.
 //   - A staged file that is missing when an attempt is abandoned is restored, so that no later
 //     attempt commits without it. If something else is in its place, the file is named, and every
 //     later attempt refuses to start while it is missing. A file that a check changed is not

@@ -105,7 +105,7 @@ func (a aside) holds(r *repository, e entry) bool {
 }
 
 // aside returns what is left out. The report on the team is cadre's own, so it is committed only if
-// somebody names it, or if the last commit has one already. In that case the checks see it, and a
+// it is named, or if the last commit has one already. In that case the checks see it, and a
 // clone of a commit with an older report would differ from what passed.
 func (w *work) aside(c team.Consolidation) aside {
 	t := w.Replica.Team()

@@ -40,7 +40,7 @@ func (r *repository) filled(name string, changes []git.Change) bool {
 var errFilled = errors.New("the folder has other files")
 
 // land puts the changes of the branches into the work tree, so that the checks see them. It skips
-// files that somebody has changed. It may be called again after a kill.
+// files that were changed. It may be called again after a kill.
 func (w *work) land(ctx context.Context, c team.Consolidation) error {
 	if c.Before == "" {
 		return nil
@@ -53,7 +53,7 @@ func (w *work) land(ctx context.Context, c team.Consolidation) error {
 }
 
 // lift takes the changes of the branches out of the work tree, and restores files that disappeared
-// while the checks ran. It leaves files that somebody has changed since, and names them.
+// while the checks ran. It leaves files that were changed since, and names them.
 func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 	if c.Before != "" {
 		if err := w.liftBranches(ctx, c); err != nil {
@@ -186,7 +186,7 @@ func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 	if err != nil {
 		return err
 	}
-	if head != c.Parent { // a file that somebody has committed stays
+	if head != c.Parent { // a file that was committed stays
 		differs, err := w.repo.changed(ctx, head, c.Tree)
 		if err != nil {
 			return err

@@ -32,9 +32,9 @@ func Merge(ctx context.Context, o Options) (host.Merged, error) {
 	return merged, err
 }
 
-// Hold is Merge for somebody who works on top of the work of these members; nil for all. Their
+// Hold is Merge for a caller that works on top of the work of these members; nil for all. Their
 // branches come first, and conflicts of other branches are not reported. Until release is called,
-// nobody else merges.
+// no other caller merges.
 func Hold(ctx context.Context, o Options, members []string) (_ host.Merged, release func(), err error) {
 	o.listen()
 	lock, err := lockMerged(ctx, o.Dir)

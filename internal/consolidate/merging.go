@@ -44,7 +44,7 @@ func (w *work) merging(ctx context.Context, parent, before string, branches []te
 			continue
 		}
 		merged, err := w.repo.Holds(ctx, "merge-base", "--is-ancestor", with, b.Commit)
-		if err != nil && !refused(err) { // git may have removed the commit, if nobody has merged it
+		if err != nil && !refused(err) { // git may have removed the commit, if it was not merged
 			return nil, err
 		}
 		if merged {

@@ -80,7 +80,7 @@ func (w *work) detached(ctx context.Context, c team.Consolidation) {
 	}
 }
 
-// follow updates the index to the commit. Changes that somebody committed on top of it in the
+// follow updates the index to the commit. Changes that were committed on top of it in the
 // meantime are kept in the index.
 func (w *work) follow(ctx context.Context, c team.Consolidation, head string) error {
 	changes, err := w.repo.changes(ctx, c.Parent, c.Tree)

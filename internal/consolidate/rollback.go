@@ -33,9 +33,9 @@ type Undone struct {
 // refused and touches nothing. After a kill at any step, the next call finds each file in its old
 // or its new state, and finishes.
 //
-// If other members worked in the same directory at the same time, nobody can tell whose its files
-// are, and the rollback is refused. With [Options.Only] just these files are restored: the caller
-// says that they are the task's.
+// If other members worked in the same directory at the same time, it is unknown whose the task's
+// files are, and the rollback is refused. With [Options.Only] just these files are restored: the
+// caller says that they are the task's.
 func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, error) {
 	w, done, err := prepare(ctx, o, false)
 	if err != nil {
@@ -118,8 +118,8 @@ func (w *work) named(t team.Task, changes []git.Change) ([]git.Change, error) {
 	return some, nil
 }
 
-// undecided refuses a rollback of files that several tasks may have changed. by has the paths by the
-// reason.
+// undecided refuses a rollback of files that several tasks may have changed. by has the paths by
+// the reason.
 func (w *work) undecided(t team.Task, by map[string][]string) error {
 	var why, all []string
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
@@ -132,7 +132,7 @@ func (w *work) undecided(t team.Task, by map[string][]string) error {
 		Paths: all[:1]}
 	show := hint
 	show.Action, show.Paths = team.ActShowTask, nil
-	return team.Refuse(team.Conflict, "task %s cannot be rolled back, and nothing was touched: %s, so nobody can tell "+
+	return team.Refuse(team.Conflict, "task %s cannot be rolled back, and nothing was touched: %s, so cadre cannot tell "+
 		"whose these files are: %s. Name those that are the task's", t.Called(), strings.Join(why, ", "), names(all)).
 		With(hint, show)
 }
@@ -210,7 +210,7 @@ func others(t team.Task, all []team.Task, path string) (by string, unclear bool)
 		after := o.Work.Since >= t.Work.Since
 		meanwhile := slices.Contains(t.Work.Others, o.Work.Member) ||
 			o.Work.Member != t.Work.Member && o.CompletedAt > t.Work.Since
-		if t.CompletedAt != 0 && o.Work.Since > t.CompletedAt { // it only began later
+		if t.CompletedAt != 0 && o.Work.Since > t.CompletedAt { // it started later
 			meanwhile = false
 		}
 		switch {

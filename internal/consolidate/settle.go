@@ -11,7 +11,7 @@ import (
 // wrote lists the files that differ from what is staged after the checks.
 type wrote struct {
 	tracked []string // a clone would have them with other content
-	fresh   []string // new files that nobody has staged
+	fresh   []string // new files that are not staged
 	theirs  []string // tracked files with the user's changes, which are as they were before the team
 }
 
@@ -57,7 +57,7 @@ func (w *work) judge(c team.Consolidation, found wrote) (again bool, err error) 
 	case c.Changes && len(all) > 0:
 		return true, nil
 	case len(found.tracked) > 0:
-		return false, notReady("the checks changed %s, or somebody did while they ran, so they did not pass "+
+		return false, notReady("the checks changed %s, or it was changed while they ran, so they did not pass "+
 			"with what would be committed", names(found.tracked)).With(w.hint(team.ActKeepCheckChanges))
 	}
 	return false, nil

@@ -179,7 +179,7 @@ func (w *work) present(ctx context.Context) (all []team.Branch, err error) {
 	return all, nil
 }
 
-// tryMerge makes the tree of the team's work with the branches. It asks nobody to merge a branch
+// tryMerge makes the tree of the team's work with the branches. It creates no task for a branch
 // that conflicts.
 func (w *work) tryMerge(ctx context.Context, c *team.Consolidation, branches []team.Branch) error {
 	paths, err := w.ours(ctx, *c)

@@ -183,7 +183,7 @@ func (e *Examination) member(dir string, m team.Member, task string, seen team.S
 	e.Late += len(m.Late)
 	one := Member{Name: m.Name, Agent: m.Agent, Status: string(m.Status), Life: seen.Life, Why: seen.Why,
 		LastSeen: seen.Seen, Task: task, Context: m.Context, Session: m.Session}
-	_, one.Saved, _ = host.ReadSaved(dir, m.Name) // an unreadable file is reported where it would be kept
+	_, one.Saved, _ = host.ReadSaved(dir, m.Name) // an unreadable file is reported when its work is kept
 	switch {
 	case one.Life == Online && e.Team.LeadLost != 0 && m.Name != e.Team.Lead:
 		one.Status = string(team.Zombie)

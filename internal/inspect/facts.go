@@ -17,7 +17,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Fact says what became of a file that all members rely on.
+// Fact compares a file that all members rely on with its recorded state.
 type Fact struct {
 	team.Fact
 	Now   string `json:"now"`           // SHA-256 of its content now, in hex; "" if it cannot be read
@@ -25,7 +25,7 @@ type Fact struct {
 	Why   string `json:"why,omitempty"` // why an existing file cannot be read
 }
 
-// State says in words what became of it.
+// State says in words how the file differs from its recorded state.
 func (f Fact) State() string {
 	switch {
 	case f.Why != "":
@@ -40,19 +40,19 @@ func (f Fact) State() string {
 	return "as it was"
 }
 
-// reading is what a file was when it was read.
+// reading is the state of a file when it was read.
 type reading struct {
 	info fs.FileInfo
 	sum  string
 }
 
-// mostRead bounds how much of a fact is read for a mere look: a list of what waits for a person
-// must cost next to nothing.
+// mostRead bounds how much of a fact is read for a list of what waits for a person, which has to be
+// fast.
 const mostRead = 64 << 20
 
-// compare finds out what became of the fact. A file that cannot be read is stale. That is no reason
-// not to continue a team, or not to say who is alive. read caches files that were read, so that
-// unchanged ones are not read again; nil for no cache.
+// compare compares the file with its recorded state. A file that cannot be read is stale. The team
+// can continue all the same. read caches files that were read, so that unchanged ones are not read
+// again; nil for no cache.
 func compare(ctx context.Context, dir string, f team.Fact, read map[string]reading) Fact {
 	path := within(dir, f.Path)
 	info, err := os.Stat(path)

@@ -24,7 +24,7 @@ import (
 )
 
 // MaxAge is the greatest age of findings that a process which follows a team shows. A single look
-// is at that moment.
+// has no age.
 const MaxAge = 2 * time.Second
 
 // Look finds out what is true of a team outside its journal: which of its processes are alive on
@@ -123,7 +123,7 @@ func sealed(dir string) bool {
 	return err == nil
 }
 
-// trouble says why nobody can work in the team's directory; "" if it is usable.
+// trouble says why the team's directory is not usable; "" if it is.
 func trouble(t team.Team) string {
 	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
 	switch {

@@ -13,7 +13,8 @@ type pace struct {
 	firstEnd, latestBegin team.Time
 }
 
-// enough is how many completed tasks an estimate needs: the first one or two are often not typical.
+// enough is the number of completed tasks that an estimate needs: the first one or two are often
+// not typical.
 const enough = 3
 
 func (p *pace) add(t team.Task) {

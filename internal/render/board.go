@@ -18,7 +18,7 @@ type Line struct {
 	Tone Tone
 }
 
-// Saying is a text that somebody said or asked in a team.
+// Saying is a text that a member or the user said or asked in a team.
 type Saying struct {
 	At   team.Time
 	Text string

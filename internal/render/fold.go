@@ -16,7 +16,7 @@ type Entry struct {
 }
 
 // Folder makes the lines of a history. Consecutive records with nothing but delivered and read
-// messages become one line, because nobody reads them one by one.
+// messages become one line, because people do not read them one by one.
 type Folder struct {
 	Called func(id string) string // what the task with an id is called; nil for its id
 

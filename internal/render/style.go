@@ -7,17 +7,17 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// Tone says how a text stands out. A tone never says anything that the text does not say as well:
-// colors may be off, and not everybody tells them apart.
+// Tone says how a text stands out. The text alone has the same meaning, because colors may be off,
+// and some people cannot tell them apart.
 type Tone int
 
 // The tones.
 const (
 	Plain  Tone = iota
 	Strong      // a heading, or the next step
-	Live        // somebody works on it
+	Live        // a member works on it
 	Faint       // it has ended, or matters less: a time, the head of a table
-	Alarm       // it went wrong
+	Alarm       // it failed
 	Good        // it is done, or passed
 	Wait        // it waits for something, or for a person
 )
@@ -31,8 +31,8 @@ func (t Tone) On(text any) sanitize.Styled { return sanitize.Styled{Look: looks[
 var looks = [...]sanitize.Sequence{Strong: sanitize.Bold, Live: sanitize.Cyan, Good: sanitize.Green,
 	Wait: sanitize.Yellow, Alarm: sanitize.Red, Faint: sanitize.Dim}
 
-// stateTones are the tones of states: of teams, members, tasks, plans, facts and what doctor checks.
-// The other states, such as pending and idle, are plain.
+// stateTones are the tones of states: of teams, members, tasks, plans, facts and what doctor
+// checks. The other states, such as pending and idle, are plain.
 var stateTones = map[string]Tone{
 	"active": Live, "in_progress": Live, "spawning": Live, "working": Live, "consolidating": Live, "observed": Live,
 	"submitted": Wait, "blocked": Wait, "paused": Wait, "interrupted": Wait, "dormant": Wait, "released": Wait,

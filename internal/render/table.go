@@ -16,8 +16,8 @@ import (
 // many cells as the first, which is the head.
 //
 // On a terminal the lines fit its width where they can. The columns of Texts are cut, after a whole
-// word. Where that is not enough, the columns of Spare are left out. Everything else may be an id that
-// somebody has to type, and stays whole. A long one in the first column has a line of its own. In a
+// word. Where that is not enough, the columns of Spare are left out. Other cells may be ids that a
+// person has to type, and stay whole. A long one in the first column has a line of its own. In a
 // list the last column is wrapped instead, and nothing is left out.
 type Table struct {
 	Texts []string // heads of the columns whose cells may be cut, the first one first
@@ -54,8 +54,8 @@ func (t *Table) Row(cells ...string) {
 	}
 }
 
-// Group begins a group of rows under a heading. The head of the table is below the first heading. All
-// groups have the same columns.
+// Group begins a group of rows under a heading. The head of the table is below the first heading.
+// All groups have the same columns.
 func (t *Table) Group(heading string) {
 	if t.groups == nil {
 		t.groups = map[int]string{}
@@ -264,8 +264,8 @@ func (t *Table) Fit(width int) {
 	}
 }
 
-// narrowFirst makes the first column with a head as wide as its widest cell that is not wider than most. Wider
-// cells have a line of their own.
+// narrowFirst makes the first column with a head as wide as its widest cell that is not wider than
+// most. Wider cells have a line of their own.
 func (t *Table) narrowFirst(most int) {
 	first, width := max(0, slices.IndexFunc(t.cells[:len(t.widths)], func(head string) bool { return head != "" })), 0
 	for at := first; at < len(t.cells); at += len(t.widths) {

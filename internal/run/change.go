@@ -51,8 +51,8 @@ type Changes struct {
 	commands []team.Body
 }
 
-// Asks reports whether a person must agree before the changes are applied. What the person asked for
-// by name needs no second answer.
+// Asks reports whether a person must agree before the changes are applied. A change that the person
+// asked for by name needs no second answer.
 func (c Changes) Asks() bool {
 	return slices.ContainsFunc(c.All, func(one Change) bool {
 		return one.Does != ChangeRedo || len(one.Keys) > 0 && !one.agreed
@@ -76,12 +76,12 @@ func (c Changes) Refused() error {
 		strings.Join(why, "; ")).With(hints...)
 }
 
-// Compare returns what is different between the team file and the team that was made from an earlier
-// version of it, and what becomes of each difference. facts are the file's facts as they are now.
-// redo names completed tasks to do again.
+// Compare returns what is different between the team file and the team that was made from an
+// earlier version of it, and what becomes of each difference. facts are the file's facts as they
+// are now. redo names completed tasks to do again.
 //
-// Only what the file says counts: a key that has not changed in the file is left alone, whatever
-// people did to its value in the team.
+// Only changes of the file count: a key that has not changed in the file is left alone, even if its
+// value in the team was changed by hand.
 func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) (Changes, error) {
 	c := &comparison{state: s, file: f, team: s.Team(), facts: facts, redo: map[string]bool{},
 		tasks: map[string]team.Task{}, removed: map[string]team.Task{}}
@@ -93,7 +93,7 @@ func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) 
 		}
 	}
 	for _, name := range redo {
-		t, named := c.tasks[name] // in a file a name is a name, also one of digits
+		t, named := c.tasks[name] // in a file a name of digits is a name, too
 		var err error
 		if !named {
 			t, err = s.Find(name)
@@ -117,8 +117,8 @@ func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) 
 	return c.out, nil
 }
 
-// redoneAlone has completed tasks done again, although the file has not changed since it was applied.
-// What changed of a task that was kept then takes effect now.
+// redoneAlone has completed tasks done again, although the file has not changed since it was
+// applied. Changes of a kept task then take effect.
 func (c *comparison) redoneAlone() {
 	for _, f := range c.file.Tasks {
 		if t, there := c.tasks[f.ID]; there && c.redo[t.ID] && t.FileDigests != nil {
@@ -136,8 +136,8 @@ func (c *comparison) redoneAlone() {
 	}
 }
 
-// comparison is one call of Compare. Its commands are collected by the order in which they must
-// happen: a task needs its owner, and a dependency must go before the opposite one comes.
+// comparison is one call of Compare. It collects commands in the order in which they must run: a
+// task needs its owner, and a dependency must be removed before the opposite one is added.
 type comparison struct {
 	state   *team.State
 	file    *teamfile.File
@@ -317,7 +317,7 @@ func (c *comparison) line(m team.Member) []team.Member {
 	return all
 }
 
-// drop has the member end. Nobody replaces it.
+// drop asks the member to end. It is not replaced.
 func (c *comparison) drop(m team.Member) {
 	c.members = append(c.members, &team.ReviseMember{To: team.Member{Name: m.Name, Dropped: true,
 		FileDigests: m.FileDigests}, Fields: []string{"dropped"}})

@@ -20,7 +20,7 @@ func (c *comparison) ofTasks() {
 	for _, t := range c.file.Tasks {
 		inFile[t.ID] = true
 	}
-	for t := range c.state.Tasks() { // first: the rest asks what is removed
+	for t := range c.state.Tasks() { // first: later steps ask what is removed
 		if name := fileID(t); name != "" && !inFile[name] && c.tasks[name].ID == t.ID && c.taskOfFile(t) {
 			c.remove(name, t)
 		}
@@ -40,7 +40,7 @@ func (c *comparison) ofTasks() {
 			c.reviseTask(f, t)
 		}
 	}
-	for t := range c.state.Tasks() { // done again although the file has it no more, or never had it
+	for t := range c.state.Tasks() { // done again although the file no longer has it, or never had it
 		if c.redo[t.ID] && !(inFile[fileID(t)] && c.taskOfFile(t)) {
 			c.again(t, nil)
 		}
@@ -100,7 +100,7 @@ func (c *comparison) orphans(gone team.Task) {
 		if t.Status != team.Pending || !slices.Contains(t.BlockedBy, id) || c.removed[t.ID].ID != "" {
 			continue
 		}
-		if slices.ContainsFunc(c.unlinks, func(b team.Body) bool { // the file says that it waits no more
+		if slices.ContainsFunc(c.unlinks, func(b team.Body) bool { // by the file it no longer waits
 			u := b.(*team.UpdateTask)
 			return u.Task == t.ID && slices.Contains(u.RemoveBlockedBy, id)
 		}) {
@@ -112,7 +112,7 @@ func (c *comparison) orphans(gone team.Task) {
 	}
 }
 
-// again has a completed task done again.
+// again returns a completed task to the queue.
 func (c *comparison) again(t team.Task, keys []KeyChange) {
 	for _, id := range t.Blocks {
 		if w, ok := c.state.Task(id); ok && w.Status == team.InProgress {
@@ -123,7 +123,7 @@ func (c *comparison) again(t team.Task, keys []KeyChange) {
 		}
 	}
 	c.found(Change{What: "task", Name: t.Called(), Does: ChangeRedo, Keys: keys})
-	c.redone = append(c.redone, &team.RedoTask{Task: t.ID, Reason: "the user has it done again"})
+	c.redone = append(c.redone, &team.RedoTask{Task: t.ID, Reason: "the user asked for it again"})
 }
 
 func (c *comparison) reviseTask(f teamfile.Task, t team.Task) {

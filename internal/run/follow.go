@@ -10,21 +10,21 @@ import (
 	"cadre/internal/team"
 )
 
-// follow applies a changed team file, and what was asked to be done again, to the unfinished team.
+// follow applies a changed team file, and the tasks to do again, to the unfinished team.
 func (a *attempt) follow(ctx context.Context) error {
 	ask := a.Changed
 	if ask == nil {
 		ask = func(c Changes) error {
-			return team.Refuse(team.NotReady, "%s was changed since team %s was made from it, and nobody agreed to apply "+
-				"the changes", c.Path, c.Team)
+			return team.Refuse(team.NotReady, "%s was changed since team %s was made from it, and this call does not "+
+				"agree to the changes", c.Path, c.Team)
 		}
 	}
 	return Follow(ctx, a.team, a.File, a.Redo, ask)
 }
 
-// Follow applies a changed team file to the unfinished team that was made from it, in one record. It
-// calls ask with the changes if a person must agree. If ask returns an error, Follow returns it and
-// changes nothing. Changes that cannot be applied now are refused.
+// Follow applies a changed team file to the unfinished team that was made from it, in one record.
+// It calls ask with the changes if a person must agree. If ask returns an error, Follow returns it
+// and changes nothing. Changes that cannot be applied now are refused.
 func Follow(ctx context.Context, t *engine.Team, f *teamfile.File, redo []string, ask func(Changes) error) error {
 	of := t.Team()
 	if of.OriginDigest == f.Digest() && len(redo) == 0 {
@@ -41,7 +41,7 @@ func Follow(ctx context.Context, t *engine.Team, f *teamfile.File, redo []string
 		if err := ask(c); err != nil {
 			return err
 		}
-		if err := t.Refresh(ctx); err != nil { // the answer may have taken long
+		if err := t.Refresh(ctx); err != nil { // the answer may have come late
 			return err
 		}
 		now, err := Differences(ctx, t, f, redo)
@@ -60,7 +60,8 @@ func Follow(ctx context.Context, t *engine.Team, f *teamfile.File, redo []string
 	return err
 }
 
-// Differences compares the file with the team as [Compare] does, and with the directory of the team.
+// Differences compares the file with the team as [Compare] does, and with the directory of the
+// team.
 func Differences(ctx context.Context, t *engine.Team, f *teamfile.File, redo []string) (c Changes, err error) {
 	facts, err := factsNow(ctx, t.Team().Dir, f)
 	if err != nil {

@@ -32,7 +32,7 @@ type Lead struct {
 	Sections  []string
 	LeftOut   []string // names of the tasks whose results the report omits
 	Report    string   // path of the report, absolute; "" for none
-	TakesMail bool     // it takes the mail of a lead that is not an agent, because nobody else does
+	TakesMail bool     // it takes the mail of a lead that is not an agent
 	Seen      int64    // seq of the last record that Saw got
 	Saw       func(r *team.Record, t *engine.Team)
 	Log       func(string)
@@ -49,7 +49,7 @@ type Result struct {
 	Failures  []team.Task // the failed tasks, in the order of their numbers
 	Pending   consolidate.Pending
 	Attention []team.Item // what waits for a person now
-	Short     error       // why not everything is done; nil if it is
+	Short     error       // why some work is not done; nil if all is
 	Took      time.Duration
 }
 
@@ -167,7 +167,7 @@ func replaced(s *team.State, name string) bool {
 // Hold takes the lead until release is called. The returned context ends when another session takes
 // the lead over. Call it before anything else: a caller that is refused has then changed nothing.
 func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err error) {
-	if !l.Team.OnDisk() { // nobody else can see its lead
+	if !l.Team.OnDisk() { // no other process can see its lead
 		return ctx, func() {}, nil
 	}
 	held, err := leader.Take(ctx, leader.Options{Replica: l.Team.Replica, Dir: l.Team.Dir, Session: l.Session,
@@ -286,7 +286,7 @@ func (l *Lead) askReport(ctx context.Context) error {
 	return l.do(ctx, team.User, &team.AskReport{Merged: dir})
 }
 
-// Undone says why not everything is done although nothing more happens; nil if everything is. After
+// Undone says why some work is not done although nothing more happens; nil if all is done. After
 // the host has ended it includes what the last sessions left.
 func (l *Lead) Undone() error {
 	at := l.look()
@@ -307,7 +307,7 @@ func (l *Lead) show(ctx context.Context) error {
 			return err
 		}
 		// The journal may be ahead of the replica. Bring the state up to the record: a caller that
-		// then looks at the state, and waits for more, misses nothing.
+		// reads the state and then waits for records misses none.
 		if l.Team.Seq() < r.Seq {
 			if err := l.Team.Refresh(ctx); err != nil {
 				return err

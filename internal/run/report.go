@@ -67,7 +67,7 @@ func summary(t team.Task, why string) report.Task {
 	case t.OutOfRetries():
 		s.Outcome, s.Reason, s.Output = report.Failed, t.Failure, t.Result
 		if n, _ := fmt.Sscanf(t.Failure, "exit status %d", &s.ExitCode); n == 1 {
-			s.Reason = "" // the report says so in its own words
+			s.Reason = "" // the report has its own sentence for that
 		}
 	case t.Attempts > 0:
 		s.Outcome, s.Reason = report.Unfinished, why

@@ -127,7 +127,7 @@ func Again(e *engine.Engine, t *engine.Team) Options {
 	case f.Digest() == of.OriginDigest:
 		o.File = f // it says where the report is written, and what it contains
 	case f.Name == of.Name:
-		// nobody has agreed to its other changes yet
+		// the user has not agreed to its other changes yet
 		o.File.Report = f.Report
 	}
 	return o
@@ -167,8 +167,8 @@ func (a *attempt) pending(ctx context.Context) consolidate.Pending {
 	return p
 }
 
-// reopen makes a team active again that is marked for its end but has open tasks, which nobody
-// would start.
+// reopen makes a team active again that winds down but has open tasks, because no member would
+// start them.
 func (a *attempt) reopen(ctx context.Context) error {
 	t, open := a.team.Team(), 0
 	a.team.View(func(s *team.State) { open = s.Count(team.Pending) + s.Count(team.InProgress) })
@@ -528,8 +528,7 @@ func (a *attempt) checkpoint(ctx context.Context) {
 	}
 }
 
-// after returns the context for what is done after the work has ended. It ends when there is no
-// more time for that.
+// after returns the context for the steps after the work. It ends when their time is over.
 func (a *attempt) after(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	go func() {

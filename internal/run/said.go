@@ -13,8 +13,8 @@ import (
 	"cadre/internal/team"
 )
 
-// said is what a team file says of one thing: its keys, in order, with their values. A key that is
-// left out, or has its default, is not in the list.
+// said lists the keys that a team file sets for the team, a member or a task, in order, with their
+// values. It leaves out keys with their default.
 type said []saidKey
 
 type saidKey struct {
@@ -56,7 +56,7 @@ func (s *said) add(key string, value any, defaults ...any) {
 // none lists the JSON of values that count as left out.
 var none = []string{"null", "[]", "{}", "0", "false", `""`}
 
-// digests returns the list as it is recorded with the team.
+// digests returns the list in the form that is recorded with the team.
 func (s said) digests() []string {
 	all := []string{saidVersion}
 	for _, one := range s {
@@ -66,7 +66,7 @@ func (s said) digests() []string {
 	return all
 }
 
-// shown returns what is said of the key, for people; "" for nothing.
+// shown returns the value of the key, for people; "" for none.
 func (s said) shown(key string) string {
 	for _, one := range s {
 		if one.key == key {
@@ -76,7 +76,7 @@ func (s said) shown(key string) string {
 	return ""
 }
 
-// changed returns the keys that differ between recorded digests and what is said now.
+// changed returns the keys that differ between recorded digests and the present list.
 func changed(recorded []string, now said) (keys []string) {
 	before := map[string]string{}
 	for _, one := range recorded {
@@ -103,7 +103,8 @@ func recorded(digests []string, state said) []string {
 	return state.digests()
 }
 
-// TeamDigests returns the digests of what the file says of the team itself, as a new team keeps them.
+// TeamDigests returns the digests of what the file says of the team itself, as a new team keeps
+// them.
 func TeamDigests(f *teamfile.File) []string { return saidOfTeam(f).digests() }
 
 // MemberDigests returns the digests of what the file says of a member.

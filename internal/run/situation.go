@@ -7,17 +7,17 @@ import (
 	"cadre/internal/team"
 )
 
-// situation is what the lead looks at to decide what is due.
+// situation has the facts from which the lead decides what is due.
 type situation struct {
 	over      bool
 	exhausted string      // which budget the team has spent, in words
 	led       bool        // an agent leads
 	lost      string      // why that agent cannot continue
 	said      bool        // it gave its report
-	busy      bool        // something is being done, or can be
+	busy      bool        // a task is in progress, or can be claimed
 	sessions  bool        // a session of ours is still running
 	undone    int         // number of tasks
-	failed    []string    // why teammates that nobody replaced could not do them, in words
+	failed    []string    // why teammates without a replacement could not do them, in words
 	yours     []string    // undone tasks that wait for the person who leads, in words
 	help      []team.Hint // for those, and for the teammates
 	members   []string    // teammates of ours that are still running
@@ -72,7 +72,7 @@ func (l *Lead) look() (at situation) {
 	return at
 }
 
-// troubled adds why the member, which nobody replaced, does not do what is left.
+// troubled adds why the member, which has no replacement, does not do the remaining tasks.
 func (at *situation) troubled(s *team.State, m team.Member, now team.Time) {
 	if at.undone == 0 || !m.Status.Running() && (m.Dropped || replaced(s, m.Name)) {
 		return

@@ -33,7 +33,7 @@ func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fr
 		return nil
 	}
 	outside := *found
-	outside.Hosted, outside.Led = true, true // this process does both, whatever was found
+	outside.Hosted, outside.Led = true, true // this process does both, whatever the examination found
 	var items []team.Item
 	t.View(func(s *team.State) { items = s.Attention(replica.Now(), &outside) })
 	waits := map[string]bool{}
@@ -53,7 +53,7 @@ func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fr
 // that waits for nothing else looks as if it hung.
 type Awaited struct {
 	Task    team.Task
-	Members []string // who may do it; one where the task is claimed
+	Members []string // members that may do it; one if the task is claimed
 }
 
 // Outside returns the tasks that have started to wait for external members since the last call.

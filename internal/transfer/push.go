@@ -58,7 +58,7 @@ func (e *UnconfirmedError) Error() string {
 		strings.Join(parts, ", "), branches)
 }
 
-// SuspectError reports commits with files that a checkpoint does not carry by itself. Commits
+// SuspectError reports commits with files that a checkpoint leaves out by default. Commits
 // cannot be changed, so the user has to decide that they are pushed.
 type SuspectError struct {
 	Remote   string

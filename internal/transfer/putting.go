@@ -16,7 +16,7 @@ import (
 	"cadre/internal/team"
 )
 
-// putting restores the work that a checkpoint carries.
+// putting restores the work that a checkpoint contains.
 type putting struct {
 	*Options
 	procs *proc.Register
@@ -174,7 +174,7 @@ func (p *putting) unrecorded(branch string) string {
 }
 
 // inFiles lists the files of a task that were not carried, or that differ here from the carried
-// ones. If files is nil, nobody recorded the task's files, and each may be one of them. left has
+// ones. If files is nil, the task's files were not recorded, and each may be one of them. left has
 // the files that its record names because no commit has them, each with the reason.
 func (p *putting) inFiles(task string, files, left []string) (all []team.Missing) {
 	its := func(path string) bool {
@@ -286,8 +286,7 @@ func unreachable(ctx context.Context, g git.Runner, name string, commits []strin
 	return lost, nil
 }
 
-// Recheck returns the tasks whose missing work is here by now, because somebody merged or copied
-// it.
+// Recheck returns the tasks whose missing work is here by now, because it was merged or copied.
 func Recheck(ctx context.Context, procs *proc.Register, t team.Team,
 	missing []team.Missing) (found []string, err error) {
 	if len(missing) == 0 {

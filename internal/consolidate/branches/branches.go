@@ -191,8 +191,8 @@ func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir
 }
 
 // Remove removes the listed branches, and records for each whether it is gone. Unless forced, a
-// branch whose commits would be lost stays, and names them. The branch of checkpoints must be listed
-// last; it stays if another one stays.
+// branch whose commits would be lost stays, and names them. The branch of checkpoints must be
+// listed last; it stays if another one stays.
 func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, force bool) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	all = slices.Clone(all)
@@ -295,8 +295,7 @@ func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []strin
 }
 
 // uncommitted reports whether the commit of the uncommitted files has a file that neither HEAD nor
-// the work tree has in that state. The report does not count: cadre wrote it, and nobody works on
-// it.
+// the work tree has in that state. The report does not count, because cadre wrote it.
 func uncommitted(ctx context.Context, g git.Runner, w checkpoint.Work) (bool, error) {
 	from := w.Head
 	if from == "" {

@@ -3,9 +3,9 @@
 // # Authority
 //
 // Package team derives what waits from the state of a team and from what package inspect finds
-// outside. This package combines the two for many teams, and says when to look again. While it waits
-// it records what is overdue, so that the lead is notified although no host runs. It changes nothing
-// else.
+// outside. This package combines the two for many teams, and says when to look again. While it
+// waits it records what is overdue, so that the lead is notified although no host runs. It changes
+// nothing else.
 //
 // # Guarantees
 //
@@ -52,7 +52,7 @@ type Follower struct {
 	// Pace is the longest time between two looks of [Follower.Watch]; 0 for [inspect.MaxAge].
 	Pace time.Duration
 
-	waits   bool // somebody waits for changes, with Wait or Watch
+	waits   bool // Wait or Watch waits for changes
 	teams   map[string]*followed
 	folders *fswatch.Folders
 }
@@ -64,7 +64,7 @@ type followed struct {
 	info    os.FileInfo // of its folder, to notice another team of that name
 }
 
-// breath is the shortest time between two looks: a person does not notice the delay.
+// breath is the shortest time between two examinations: a person does not notice the delay.
 const breath = 100 * time.Millisecond
 
 // Found is a team with what waits in it.

@@ -109,7 +109,7 @@ type Step int
 
 // The values of [Step].
 const (
-	Follow  Step = iota // nothing: the team works, or waits for nobody
+	Follow  Step = iota // nothing: the team works, and no item waits for the user
 	Answer              // answer the first item that waits for the user
 	Pull                // fetch it: another machine continues it
 	Observe             // continue to observe it

@@ -20,7 +20,7 @@ import (
 // Filter selects events. The zero Filter selects all of them.
 type Filter struct {
 	Since   team.Time // leave out earlier events; 0 for none
-	Members []string  // events that concern one of these members; nil for everybody's
+	Members []string  // events that concern one of these members; nil for all
 	Kinds   []string  // kinds of events, or the first words of their names, such as "task"; nil for all
 	Last    int       // only the last selected records; 0 for all
 
@@ -28,7 +28,7 @@ type Filter struct {
 }
 
 // Track has the filter remember from record to record who has which task. Without it a release
-// concerns nobody but the one who caused it. Select does that by itself.
+// concerns only the member that caused it. Select does that by itself.
 func (f *Filter) Track() { f.owners = map[string]string{} }
 
 // Check refuses a kind that no event has, and lists the first words of the kinds.
@@ -134,8 +134,8 @@ func (f Filter) Part(r *team.Record) *team.Record {
 	return &part
 }
 
-// track notes who has which task after the record. It returns, by the index of the event, who had the
-// task that was released or deleted.
+// track notes who has which task after the record. It returns, by the index of the event, who had
+// the task that was released or deleted.
 func (f Filter) track(r *team.Record) (had map[int]string) {
 	if f.owners == nil {
 		return nil

@@ -24,7 +24,7 @@ type Summary struct {
 	Joined    []string      // members that were added
 	Ended     []MemberEnd   // members that stopped or failed, and did not return
 	Waiting   []Waiting     // what began to wait for a person, and still waits
-	Answered  int           // requests and plans that somebody answered meanwhile, or that timed out
+	Answered  int           // requests and plans that were answered meanwhile, or that timed out
 	Messages  int64         // to the reader, without questions of members
 	Mail      []team.Message
 	Commits   []string // commits of the team's work
@@ -57,8 +57,8 @@ type Waiting struct {
 // mostMail is how many messages a summary keeps: the last ones.
 const mostMail = 20
 
-// Sum adds the records of the source, and counts the places where it lost some. It returns any other
-// error.
+// Sum adds the records of the source, and counts the places where it lost some. It returns any
+// other error.
 func (s *Summary) Sum(source iter.Seq2[*team.Record, error], lost func(error) bool) error {
 	for r, err := range source {
 		switch {
@@ -115,7 +115,7 @@ func (s *Summary) task(e team.Event) bool {
 	return true
 }
 
-// forget drops what was known of the task.
+// forget drops the state of the task.
 func (s *Summary) forget(task string) {
 	s.Completed = slices.DeleteFunc(s.Completed, func(id string) bool { return id == task })
 	s.Failed = slices.DeleteFunc(s.Failed, func(f TaskFailure) bool { return f.Task == task })
@@ -226,7 +226,7 @@ func (s *Summary) read(member string, got func(seq int64) bool) {
 
 func (s *Summary) drop(gone func(Waiting) bool) { s.Waiting = slices.DeleteFunc(s.Waiting, gone) }
 
-// Lines says what happened, the most urgent first, one sentence a line. It is empty if nothing of it
+// Lines says what happened, the most urgent first, one sentence a line. It is empty if no event
 // matters to a person. called returns what a task is called. The texts quote what agents wrote.
 func (s *Summary) Lines(called func(task string) string) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

@@ -10,7 +10,7 @@
 //
 //   - A result of valid UTF-8 is valid UTF-8, even if the cut falls within a character.
 //   - A text that fits is returned unchanged.
-//   - A shortened text ends with the caller's mark, so that nobody takes it for the whole.
+//   - A shortened text ends with the caller's mark, so that readers see that it is shortened.
 package excerpt
 
 import (

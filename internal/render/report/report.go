@@ -287,7 +287,7 @@ func (p *page) notDone() {
 		case t.Outcome == Unfinished:
 			line += " was started and had not ended"
 		default:
-			line += ": nobody took it"
+			line += ": no member took it"
 		}
 		lines = append(lines, line)
 	}
@@ -322,7 +322,7 @@ func (p *page) table() {
 func (p *page) results() {
 	for _, t := range p.shown() {
 		p.block("## " + plain(t.Subject, 200))
-		p.block(cmp.Or(demote(t.Result, 2), "It is done, and has nothing to report."))
+		p.block(cmp.Or(demote(t.Result, 2), "It is done, and reported no result."))
 	}
 }
 

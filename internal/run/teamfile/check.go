@@ -25,7 +25,7 @@ func (p *parser) checkNames(lead string) {
 	}
 }
 
-// checkTasks checks that ids are unique, that blockers exist, and that somebody can do each task.
+// checkTasks checks that ids are unique, that blockers exist, and that a member can do each task.
 func (p *parser) checkTasks() {
 	lines := make(map[string]int, len(p.tasks))
 	ids := make([]string, 0, len(p.tasks))
@@ -194,7 +194,7 @@ func (p *parser) checkTaker(t taskNode, c memberIndex) {
 	switch {
 	case t.Owner != "" && t.Role != "":
 		p.fail(t.at("role"), "task %q has an owner and a role; keep the owner for one member, or the role for "+
-			"anybody with it", shorten(t.ID))
+			"any member with it", shorten(t.ID))
 		return
 	case t.Owner != "":
 		wanted = "owner " + t.Owner

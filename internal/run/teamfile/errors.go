@@ -136,7 +136,7 @@ func (s *source) problems() Errors {
 }
 
 // didYouMean suggests the known word nearest to the given one, as a clause to append to a message.
-// If no word is near, it lists the known words. It says nothing after too many comparisons: for
+// If no word is near, it lists the known words. It returns "" after too many comparisons: for
 // 10,000 wrong words among 10,000 ids it would take minutes.
 func (s *source) didYouMean(word string, known []string) string {
 	const enough = 100_000

@@ -25,8 +25,8 @@ var (
 )
 
 // parser turns the nodes of one file into a File. It continues after an error, so that one run
-// finds all errors. Nobody sees what it makes of a broken part, because a file with errors is not
-// returned.
+// finds all errors. A file with errors is not returned, so the values of broken parts do not
+// matter.
 type parser struct {
 	*source
 	agents []Agent
@@ -547,7 +547,7 @@ func (p *parser) report(root *mapping) Report {
 		return Report{}
 	}
 	r := Report{File: m.line("file"), Title: m.line("title")}
-	// Anybody may have written the team file. Its report stays in the directory that its user
+	// The team file may come from another author. Its report stays in the directory that its user
 	// chose.
 	if r.File != "" && !filepath.IsLocal(r.File) {
 		p.fail(m.at("file"), "the report's file %q is outside of the team's directory; use a path below it, or "+

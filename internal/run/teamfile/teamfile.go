@@ -47,7 +47,7 @@
 //	    in: merged                # where that runs: in the merged worktree, with the work of all branches; left out: where its member works
 //	    blockedBy: [other]        # ids of the tasks that it depends on
 //	    owner: scout-1            # a member, or
-//	    role: reader              # anybody with this role; neither: anybody
+//	    role: reader              # any member with this role; neither: any member
 //	    priority: high
 //	    timeout: 1m30s
 //	    retries: 2
@@ -79,7 +79,7 @@
 //	  undelivered: 5m             # how long a message waits before the lead is notified
 //	  stale: 30m                  # silence after which another session may take the lead
 //	  checkpoint: 30s             # between two checkpoints while the team changes, and of the work of one without a lead
-//	facts:                        # files that everybody relies on; cadre resume says when they changed
+//	facts:                        # files that all members rely on; cadre resume says when they changed
 //	  - go.mod
 //	  - {name: schema, path: db/schema.sql}
 //	report:

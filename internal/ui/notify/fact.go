@@ -99,7 +99,7 @@ func Facts(teams []attention.Found, do func(team.Hint) string) (facts []Fact) {
 	return facts
 }
 
-// quiet reports whether nobody is told of the item: its cause is something that the person did.
+// quiet reports whether the item causes no notification, because the person caused it.
 func quiet(i team.Item, paused bool) bool {
 	switch i.Kind {
 	case team.ItemHeld: // the person interrupted the member

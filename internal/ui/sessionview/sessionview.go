@@ -25,7 +25,7 @@ type Line struct {
 	Text string
 }
 
-// Most lines of a text that somebody else gave: a prompt, or the output of a tool. The rest is
+// Most lines of a text that the agent did not write: a prompt, or the output of a tool. The rest is
 // counted.
 const (
 	mostOfAPrompt = 12

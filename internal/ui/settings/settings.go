@@ -56,7 +56,7 @@ const (
 	OffMouse Mouse = "off" // the terminal selects text
 )
 
-// Notify says how a person is notified. The zero Notify notifies nobody.
+// Notify says how a person is notified. The zero Notify sends no notification.
 type Notify struct {
 	Bell    bool     `json:"bell"`    // ring the bell of the terminal in which cadre runs
 	Desktop Desktop  `json:"desktop"` // ask that terminal for a notification of the desktop

@@ -16,8 +16,8 @@ type View struct {
 	// record.
 	To      team.Time
 	Members []string // whose lanes, in this order; nil for all
-	// Whole shows the times in which nobody works as long as they were. Otherwise a time of more
-	// than [Long] in which nobody works takes one column, or less where there are many.
+	// Whole shows idle times in full length. Otherwise an idle time of more than [Long], in which
+	// no member works, takes one column, or less if there are many.
 	Whole bool
 }
 
@@ -264,8 +264,8 @@ func (r Row) Text(plain bool) string {
 	return b.String()
 }
 
-// Axis returns a line with the times of the columns, as label writes them, with room between them. A
-// label must have one column a byte.
+// Axis returns a line with the times of the columns, as label writes them, with room between them.
+// A label must have one column a byte.
 func (f *Frame) Axis(label func(team.Time) string) string {
 	line := []byte(strings.Repeat(" ", len(f.Quiet)))
 	for i := 0; i < len(line); {

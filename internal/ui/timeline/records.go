@@ -11,7 +11,7 @@ import (
 type task struct {
 	status   team.TaskStatus
 	owner    string
-	assigned bool // somebody else named the owner, who keeps the task when it fails
+	assigned bool // another actor named the owner, who keeps the task when it fails
 	role     string
 	retries  int64
 	failures int64

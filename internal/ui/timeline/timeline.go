@@ -1,8 +1,8 @@
-// Package timeline shows what the members of a team did over time: one lane of spans for each member,
-// from the records of its history.
+// Package timeline shows what the members of a team did over time: one lane of spans for each
+// member, from the records of its history.
 //
-// It has no authority: the records say what happened. It knows no terminal and no clock. A front end
-// adds each record once, in order, and asks for a frame of as many columns as it has.
+// It has no authority: the records say what happened. It knows no terminal and no clock. A front
+// end adds each record once, in order, and asks for a frame of as many columns as it has.
 //
 // # Lanes
 //
@@ -13,8 +13,8 @@
 //	                     └──────────── idle, dependency, person, limit ──▶ ended
 //
 // A member waits for a person while a request or plan of it is open, for a limit while its agent or
-// its host tries again later, and for a dependency while it is idle and all tasks that it could take
-// are blocked. Tools are known only from session logs; see [Timeline.Tool].
+// its host tries again later, and for a dependency while it is idle and all tasks that it could
+// take are blocked. Tools are known only from session logs; see [Timeline.Tool].
 //
 // # Guarantees
 //
@@ -80,7 +80,7 @@ type Mark struct {
 	Kind MarkKind
 }
 
-// Long is how long nobody may work before the time is compressed.
+// Long is the length of an idle time from which it is compressed.
 const Long = 120_000 // milliseconds
 
 // Timeline is the lanes of a team. The zero value begins a history. It belongs to one goroutine.
@@ -89,7 +89,7 @@ type Timeline struct {
 	named   map[string]*lane
 	lead    string
 	tasks   map[string]*task
-	pools   map[string]*load // tasks that are meant for nobody by name, by their roles
+	pools   map[string]*load // tasks without an owner, by their roles
 	asked   map[string]asked // open permission requests
 	through int64
 
@@ -102,7 +102,7 @@ type Timeline struct {
 	touched     []*lane
 }
 
-// stretch is a time in which nobody worked.
+// stretch is a time in which no member worked.
 type stretch struct {
 	from, to team.Time
 	before   int64 // milliseconds in earlier stretches
@@ -187,8 +187,8 @@ func (t *Timeline) touch(l *lane) {
 	}
 }
 
-// settle gives the lanes that the record changed their new spans. If the queue of tasks changed from
-// or to empty, that may be any lane.
+// settle gives the lanes that the record changed their new spans. If the queue of tasks changed
+// from or to empty, that may be any lane.
 func (t *Timeline) settle() {
 	if t.turned {
 		t.turned = false

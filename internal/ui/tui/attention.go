@@ -21,7 +21,8 @@ func (m *Model) openAttention() tea.Cmd {
 	return m.chooseItem(0)
 }
 
-// chooseItem selects an item, and reads the team that it is of: the whole plan or question is there.
+// chooseItem selects an item, and reads the team that it belongs to, which has the whole plan or
+// question.
 func (m *Model) chooseItem(index int) tea.Cmd {
 	if len(m.items) == 0 {
 		return nil
@@ -36,8 +37,8 @@ func (m *Model) chooseItem(index int) tea.Cmd {
 	return m.open(one.ref)
 }
 
-// itemIndex returns the index of the selected item; -1 if it is gone. Another one is not selected by
-// itself: a key that was meant for the one must not answer the other.
+// itemIndex returns the index of the selected item; -1 if it is gone. Another one is not selected
+// by itself: a key that was meant for the one must not answer the other.
 func (m *Model) itemIndex() int {
 	return slices.IndexFunc(m.items, func(i itemRow) bool { return i.id() == m.chosen.item })
 }
@@ -103,7 +104,7 @@ func (m *Model) itemText(width int) (out []string) {
 	return out
 }
 
-// settled asks who settled the selected item, where somebody else did.
+// settled asks who settled the selected item, if another actor did.
 func (m *Model) settled(before itemRow, was bool) tea.Cmd {
 	if _, is := m.item(); is || !was || before.Request == "" || m.place != atAttention || before.Request == m.mine {
 		return nil

@@ -29,8 +29,8 @@ const (
 	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask
 )
 
-// key is what a key does. It is the only place where that is said: handling, the bottom line and the
-// help follow from it.
+// key is what a key does. It is the only place where that is said: handling, the bottom line and
+// the help follow from it.
 type key struct {
 	names []string // as the terminal library names them; the first one is shown
 	in    scope

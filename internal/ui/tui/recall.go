@@ -96,8 +96,8 @@ func (s *source) recall(ctx context.Context, ref string, t *engine.Team, after i
 	return after, nil
 }
 
-// reads makes the team the one whose moments can be read. The function that it returns ends that, and
-// waits for the reading that is under way.
+// reads makes the team the one whose moments can be read. The function that it returns ends that,
+// and waits for the reading that is under way.
 func (s *source) reads(ctx context.Context, ref string, t *engine.Team) func() {
 	one := &opened{ref: ref, team: t}
 	ctx, stop := context.WithCancel(ctx)
@@ -236,7 +236,7 @@ func (m *Model) present() tea.Cmd {
 	return m.readTask()
 }
 
-// arrives takes a moment. One that was overtaken by another wish is dropped.
+// arrives takes a moment. It drops one if another moment was asked for since.
 func (m *Model) arrives(msg momentMsg) {
 	if msg.ref != m.ref || msg.seq != m.travel.wanted {
 		return

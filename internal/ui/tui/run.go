@@ -24,8 +24,8 @@ type Options struct {
 	Env     []string
 	// Self is the program that the palette runs, and TeamVariable names the team to it.
 	Self, TeamVariable string
-	// Asks returns the question that a command wants to have confirmed, from what it printed and its exit
-	// status; "" for none. With --yes the command does it.
+	// Asks returns the question that a command wants to have confirmed, from what it printed and
+	// its exit status; "" for none. With --yes the command does it.
 	Asks func(output string, status int) string
 	// Sync is false for a terminal that garbles synchronized output, as some versions of tmux do.
 	Sync bool
@@ -35,7 +35,8 @@ type Options struct {
 	Presence *presence.Viewer
 }
 
-// framesASecond is enough for text that people read. Each frame costs something even if nothing changes.
+// framesASecond is enough for text that people read. Each frame costs something even if nothing
+// changes.
 const framesASecond = 20
 
 // Run shows the screen until the person quits or ctx ends. Teams continue.
@@ -148,8 +149,8 @@ type program struct {
 	sizes    int // counts them
 }
 
-// answerTime is how long a terminal may take to answer what the library asks it at the start. Answers
-// that come after the end of the program would stand on the prompt of the shell.
+// answerTime is how long a terminal may take to answer what the library asks it at the start.
+// Answers that come after the end of the program would stand on the prompt of the shell.
 const answerTime = 300 * time.Millisecond
 
 type settledMsg struct{}
