@@ -83,10 +83,11 @@ func (a *app) panesCommand() *cobra.Command {
 		}
 		switch {
 		case choice.Mode == pane.InProcess && a.panes == string(pane.InProcess):
-			return usage{errors.New("in-process means no panes. To watch a member, type: cadre attach " + d.Name + " NAME")}
+			return withWays(usage{errors.New("in-process means no panes")},
+				way{"watch a member", line("attach", d.Name, "NAME").line})
 		case choice.Mode == pane.InProcess:
-			return usage{fmt.Errorf("this terminal has no panes that cadre can open. Start one that has, then try again: "+
-				"tmux new-session. To watch a member here, type: cadre attach %s NAME", d.Name)}
+			return withWays(usage{errors.New("this terminal has no panes that cadre can open. Start tmux, then try again")},
+				way{"start tmux", "tmux new-session"}, way{"watch a member here", line("attach", d.Name, "NAME").line})
 		case how.close:
 			return a.closePanes(c.Context(), d, choice.Mode)
 		case of.Ended():
