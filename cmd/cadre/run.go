@@ -75,8 +75,8 @@ With --json every record is printed as it happens, one a line, and the result la
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
 			if r.app.leave && (r.json || r.dry) {
-				return usage{errors.New("--detach starts a team and prints no result; leave --json and --dry-run out. To " +
-					"read a team as JSON: cadre status TEAM --json")}
+				return withWays(usage{errors.New("--detach starts a team and prints no result; leave --json and --dry-run out")},
+					way{"read a team as JSON", "cadre status TEAM --json"})
 			}
 			if !r.dry {
 				if stands, err := r.inFront(); stands {
