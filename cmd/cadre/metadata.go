@@ -11,8 +11,8 @@ import (
 
 // metadataFlag adds --metadata, which may be repeated.
 func metadataFlag(c *cobra.Command, words *[]string, what string) {
-	c.Flags().StringArrayVar(words, "metadata", nil, what+", as KEY=VALUE or as a JSON object; a VALUE that is JSON is "+
-		"kept as it is, and any other as text; may be repeated")
+	c.Flags().StringArrayVar(words, "metadata", nil, what+", as KEY=VALUE or a JSON object; a VALUE is JSON, "+
+		"or else text; may be repeated")
 }
 
 // metadataOf parses the values of --metadata. Of two values for a key the later one counts.

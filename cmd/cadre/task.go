@@ -362,7 +362,7 @@ func (a *app) taskUpdate() *cobra.Command {
 	f.StringVar(&owner, "owner", "", "new owner")
 	f.StringVar(&priority, "priority", "", strings.Join(team.Priorities, ", "))
 	f.StringVar(&run, "run", "", "new command; it starts with all its retries")
-	metadataFlag(c, &meta, "what to keep with the task; null deletes a key")
+	metadataFlag(c, &meta, "what to keep with the task (null deletes a key)")
 	f.StringVar(&addBlockedBy, "add-blocked-by", "", "tasks that it depends on from now on")
 	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "tasks that it no longer depends on")
 	f.StringVar(&addBlocks, "add-blocks", "", "tasks that depend on it from now on")
