@@ -24,7 +24,7 @@ func TestChanges(t *testing.T) {
 		l.do(of, team.Host("host-1"), &team.ReportStarted{Member: name, Session: name})
 		l.do(of, name, &team.ClaimTask{Task: []string{"1", "2"}[i]})
 	}
-	if _, err := of.Changes(within(t), "lexer"); err == nil || !strings.Contains(err.Error(), "nothing of task lexer") {
+	if _, err := of.Changes(within(t), "lexer"); err == nil || !strings.Contains(err.Error(), "no work on task lexer") {
 		t.Errorf("without a worktree: %v", err)
 	}
 	work := filepath.Join(of.Dir, "worktrees", "ann")
