@@ -16,6 +16,9 @@ import (
 // TestRepositoriesThatRunPrograms checks that each of these repositories makes the real git run a
 // program, and is refused.
 func TestRepositoriesThatRunPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	for _, c := range []struct {
 		name, command string
 		// of the repository; RUN stands for a program that leaves a file, and prints its arguments
