@@ -22,7 +22,7 @@ import (
 
 func (a *app) consolidateCommand() *cobra.Command {
 	var o consolidate.Options
-	var rollBack, push, complete bool
+	var rollBack, push, complete, dryRun bool
 	var to transfer.PushOptions
 	c := a.onTeam(0, &cobra.Command{
 		Use: "consolidate [TEAM]", Short: "Check and commit what a team did",
@@ -51,6 +51,9 @@ With --no-commit only the checks run, and the team does not change. They run in 
 committed, with the work of members in worktrees but without ignored files (node_modules, for example). If you have
 committed the team's work yourself, complete the team with: --no-commit --complete
 
+With --dry-run nothing runs and nothing changes: the command shows each path that would be committed with the members
+it is from, the paths that conflict, and those that are left out, with the reason.
+
 If a check fails, nothing is committed: HEAD, the work tree and the branches are unchanged, the team continues, and
 its lead gets the output of the check. After a kill, the same command continues where it stopped. --rollback abandons
 an unfinished consolidation. It also lets a team continue that winds down (cadre shutdown --graceful).
@@ -62,6 +65,12 @@ work.`,
 		for _, flag := range []string{"message", "include", "only", "no-commit", "clean",
 			"with-check-changes", "without", "complete"} {
 			o.Restart = o.Restart || c.Flags().Changed(flag)
+		}
+		if dryRun && (rollBack || push || complete) {
+			return usage{fmt.Errorf("--dry-run only shows what would be committed; leave out --rollback, --push and --complete")}
+		}
+		if dryRun {
+			return a.planConsolidation(c.Context(), name, o)
 		}
 		if rollBack {
 			if o.Restart {
@@ -89,6 +98,7 @@ work.`,
 	c.Flags().StringVar(&to.Remote, "remote", "", "with --push, name of the remote; the one that git pushes to "+
 		"by default")
 	c.Flags().BoolVar(&to.Yes, "yes", false, "with --push, agree to the first push to this remote")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be committed, path by path, and change nothing")
 	c.Flags().StringArrayVar(&o.Without, "without", nil, "task whose work is missing since the team was restored: "+
 		"the team is completed without it; may be repeated")
 	c.Flags().StringVarP(&o.Message, "message", "m", "", "first lines of the commit's message; by default made from "+
@@ -129,7 +139,7 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 		o.Checking = func(check string) { a.out.Printf("▸ check %s\n", check) }
 		o.Saw = func(r *team.Record) {
 			for _, e := range r.Events {
-				if line := gateLine(e); line != "" {
+				if line := render.Step(e); line != "" {
 					a.out.Printf("%s\n", line)
 				}
 			}
@@ -193,6 +203,41 @@ func (a *app) tryChecks(ctx context.Context, name string, o consolidate.Options)
 	})
 }
 
+// planConsolidation shows what a consolidation would do.
+func (a *app) planConsolidation(ctx context.Context, name string, o consolidate.Options) error {
+	var p *consolidate.Plan
+	if err := a.consolidating(ctx, name, o, func(of *engine.Team, o consolidate.Options) (err error) {
+		p, err = of.PlanConsolidation(ctx, o)
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := a.print(p, func(w *sanitize.Writer) error { return writeStaging(w, p) }); err != nil {
+		return err
+	}
+	return p.Refused
+}
+
+// writeStaging writes each path with what becomes of it.
+func writeStaging(w *sanitize.Writer, p *consolidate.Plan) error {
+	if len(p.Paths) > 0 {
+		t := render.Table{Texts: []string{"PATH", "WHY"}, Spare: []string{"FROM"}}
+		t.Row("FATE", "CHANGE", "PATH", "FROM", "WHY")
+		for _, one := range p.Paths {
+			t.Row(one.Fate.String(), one.Changes(), one.Path, one.Origin(), one.Why)
+		}
+		t.Compact()
+		if err := t.Write(w); err != nil {
+			return err
+		}
+	}
+	checks := ""
+	if len(p.Checks) > 0 {
+		checks = " (" + strings.Join(p.Checks, ", ") + ")"
+	}
+	return w.Printf("team %s: %s%s; nothing was changed\n", p.Team, p, checks)
+}
+
 // writeTried writes which checks passed.
 func writeTried(w *sanitize.Writer, t *consolidate.Trial) error {
 	var passed []string
@@ -242,24 +287,6 @@ func (a *app) rollBack(ctx context.Context, name string, o consolidate.Options) 
 		}
 		return a.print(of.Team(), said("team %s %s; nothing was committed", name, then))
 	})
-}
-
-// gateLine describes an event for a person who waits for a consolidation; "" for events that do not
-// matter.
-func gateLine(e team.Event) string {
-	switch e := e.(type) {
-	case *team.ConsolidationBegan:
-		return fmt.Sprintf("consolidation %d begins", e.Attempt)
-	case *team.CheckPassed:
-		return fmt.Sprintf("✓ check %s (%s)", e.Check, team.Span(e.Took))
-	case *team.CheckFailed:
-		return fmt.Sprintf("✗ check %s (%s)", e.Check, team.Span(e.Took))
-	case *team.WorktreesMerged, *team.WorkStaged, *team.CommitMade:
-		if lines := render.Lines(&team.Record{Events: []team.Event{e}}, nil); len(lines) > 0 {
-			return "· " + lines[0]
-		}
-	}
-	return ""
 }
 
 // writeSealed writes the record of a team that was consolidated.

@@ -78,6 +78,7 @@ func TestStatusText(t *testing.T) {
 	n.Checks = []catalog.Checked{{Name: "vet", Result: "passed"}, {Name: "test"}}
 	n.Underway = []team.Task{{ID: "1", Subject: "look", Status: team.InProgress, Owner: "ann"}}
 	n.Rules = team.Permissions{Policy: "deny", Allow: []string{"Edit", "Read"}}
+	n.Added = []team.Rule{{Rule: "Bash(make)"}}
 	n.Attention = []team.Item{{Text: "The lead is lost.", WaitsFor: team.ForUser,
 		Hint: team.Hint{Action: team.ActResume}}}
 	n.step = catalog.Answer
@@ -85,7 +86,7 @@ func TestStatusText(t *testing.T) {
 	for _, want := range []string{
 		"demo is active: 1 of 16 tasks done, 12 in progress, 7 failed, 1 ready, 1 blocked\n",
 		"goal: to look\n", "in /there, last change", "checks: vet passed, test not run\n",
-		"permission policy deny, 2 permission rules\n", "ann has a terminal; to attach: cadre attach demo ann\n",
+		"permission policy deny, 3 permission rules\n", "ann has a terminal; to attach: cadre attach demo ann\n",
 		"40%", "2     failed              mend\n", "and 11 in progress, 6 failed, 1 ready, 1 blocked, 1 completed: cadre task list demo\n",
 		"1 thing waits:\n! The lead is lost.\n    cadre resume demo\n", "\nnext: cadre resume demo\n"} {
 		if !strings.Contains(got, want) {

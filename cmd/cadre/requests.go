@@ -18,8 +18,9 @@ import (
 
 // requestAnswer is a request for permission or a plan, with its answer.
 type requestAnswer struct {
-	Request string `json:"request"` // id of the request or plan
-	Outcome string `json:"outcome"` // allowed or denied; for a plan approved or rejected
+	Request string `json:"request"`        // id of the request or plan
+	Outcome string `json:"outcome"`        // allowed or denied; for a plan approved or rejected
+	Rule    string `json:"rule,omitempty"` // the rule that was added, with --always
 }
 
 // submitted is a plan that waits for its answer.
@@ -36,27 +37,60 @@ type agreed struct {
 }
 
 func (a *app) permitCommand() *cobra.Command {
-	var deny bool
+	var deny, always bool
 	var reason string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "permit [TEAM] REQUEST", Short: "Answer a request for permission",
 		Long: "Allow a tool that a member asks to use, or with --deny refuse it. The requests that wait are in cadre " +
-			"status. One without an answer\nin time is denied.",
+			"status. One without an answer\nin time is denied.\n\nWith --always the member may do the same again without " +
+			"asking: cadre adds the narrowest permission rule that covers the request, and prints it. cadre permission " +
+			"lists and removes rules.",
+		Example: "  cadre permit demo permission-1@ann\n  cadre permit demo permission-1@ann --deny --reason 'not now'",
 	}, func(c *cobra.Command, name string, args []string) error {
+		switch {
+		case always && (deny || reason != ""):
+			return usage{fmt.Errorf("--always allows the request by a rule; leave out --deny and --reason")}
+		case always:
+			return a.permitAlways(c, name, args[0])
+		}
 		word := "allowed"
 		if deny {
 			word = "denied"
 		}
 		return a.act(c, name, &team.AnswerPermission{Request: args[0], Allow: !deny, Reason: reason},
 			func(*engine.Team, *team.Record) error {
-				return a.print(requestAnswer{args[0], word}, said("%s is %s", args[0], word))
+				return a.print(requestAnswer{Request: args[0], Outcome: word}, said("%s is %s", args[0], word))
 			})
 	})
+	c.Flags().BoolVar(&always, "always", false, "allow the member the same always, by a rule")
 	c.Flags().BoolVar(&deny, "deny", false, "refuse it")
 	c.Flags().StringVar(&reason, "reason", "", "why, for the member")
 	actsAs(c)
 	c.AddCommand(a.permitList())
 	return c
+}
+
+// permitAlways adds the narrowest rule that covers the request, for the member that asks.
+func (a *app) permitAlways(c *cobra.Command, name, request string) error {
+	var rule team.Rule
+	return a.addRule(c, name, func(s *team.State) (*team.AddRule, error) {
+		p, err := s.Pending(request)
+		if err != nil {
+			return nil, err
+		}
+		rule.Member = p.Member
+		rule.Rule, err = s.RuleFor(p)
+		return &team.AddRule{Rule: rule.Rule, Member: p.Member}, err
+	}, func(settled []string) error {
+		one := permissionRuleOf(rule)
+		one.Allowed = settled
+		return a.print(requestAnswer{request, "allowed", rule.Rule}, func(w *sanitize.Writer) error {
+			if err := writeAdded(w, one); err != nil {
+				return err
+			}
+			return w.Printf("by the rule: %s\n", sanitize.Line(one.Rule))
+		})
+	})
 }
 
 func (a *app) permitList() *cobra.Command {
@@ -111,7 +145,7 @@ func (a *app) planCommand() *cobra.Command {
 		}
 		return a.act(c, name, &team.AnswerPlan{Request: args[0], Approved: approve, Feedback: feedback},
 			func(*engine.Team, *team.Record) error {
-				return a.print(requestAnswer{args[0], word}, said("%s is %s", args[0], word))
+				return a.print(requestAnswer{Request: args[0], Outcome: word}, said("%s is %s", args[0], word))
 			})
 	})
 	c.Flags().BoolVar(&approve, "approve", false, "approve the plan")

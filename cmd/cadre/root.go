@@ -91,7 +91,8 @@ var commands = []entry{
 	{"checkpoint", "team", (*app).checkpointCommand}, {"push", "team", (*app).pushCommand},
 	{"pull", "team", (*app).pullCommand},
 
-	{"permit", "lead", (*app).permitCommand}, {"plan", "lead", (*app).planCommand},
+	{"permit", "lead", (*app).permitCommand}, {"permission", "lead", (*app).permissionCommand},
+	{"plan", "lead", (*app).planCommand},
 	{"mode", "lead", (*app).modeCommand}, {"attach", "lead", (*app).attachCommand},
 	{"panes", "lead", (*app).panesCommand},
 	{"delegate", "lead", (*app).delegateCommand}, {"handover", "lead", (*app).handoverCommand},

@@ -403,7 +403,7 @@ func (n *standing) modes() string {
 	if n.Rules.Policy != "" {
 		parts = append(parts, "permission policy "+n.Rules.Policy)
 	}
-	if rules := len(n.Rules.Allow); rules > 0 {
+	if rules := len(n.Rules.Allow) + len(n.Added); rules > 0 {
 		parts = append(parts, plural(rules, "permission rule"))
 	}
 	return strings.Join(parts, ", ")

@@ -24,6 +24,9 @@ var (
 		"mode":               "it says what a member may do without asking",
 		"delegate":           "it says what the lead may do",
 		"permit":             "it says what a member may do",
+		"permit --always":    "it says what a member may do without asking",
+		"permission add":     "it says what a member may do without asking",
+		"permission rm":      may, // it only takes rights away
 		"budget --tokens":    "it says what may be spent",
 		"budget --usd":       "it says what may be spent",
 		"budget --time":      "it says what may be spent",
@@ -88,6 +91,8 @@ var (
 		"Team.HandOver":          "it starts a session",
 		"Team.Interrupt":         may,
 		"Team.SetMode":           "it says what a member may do without asking",
+		"Team.AddRule":           "it says what a member may do without asking",
+		"Team.RemoveRule":        may, // it only takes rights away
 		"Team.DisableHook":       "hooks judge what members do",
 		"Team.TryHook":           "hooks run with the user's rights, and the check would choose what they read",
 		"Team.EnterDelegateMode": "it says what the lead may do",

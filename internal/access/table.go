@@ -68,7 +68,11 @@ var commands = []Row{
 		{"env", User, "the environment of an agent says which programs it runs"}}},
 	{Name: "shutdown", Rule: Acts, Flags: []Flag{
 		{"graceful", User, "it ends the team"}}},
-	{Name: "permit", Rule: Acts},
+	{Name: "permit", Rule: Acts, Flags: []Flag{
+		{"always", User, "it says what a member may do without asking"}}},
+	{Name: "permission", Rule: Reads},
+	{Name: "permission add", Rule: User, Because: "it says what a member may do without asking"},
+	{Name: "permission rm", Rule: User, Because: "it says what a member may do without asking"},
 	{Name: "permit list", Rule: Reads},
 	{Name: "leave", Rule: Acts},
 	{Name: "resend", Rule: Acts},

@@ -61,7 +61,7 @@
 //	absent.go           files that could not be restored in the work tree
 //	place.go            HEAD and the index follow, the team ends; message.go and seal.go write what remains of it
 //	trial.go            runs the checks alone, and commits nothing
-//	pending.go          what a consolidation would do
+//	pending.go, plan.go what a consolidation would do, in short and path by path
 //	mergedworktree.go   the combined work, for tasks that need it before the end
 //	rollback.go         takes out the work of one task; putback.go puts work back
 package consolidate

@@ -238,6 +238,8 @@ type selection struct {
 	ours      []string // the team's
 	both      []string // uncommitted when the team was created, and changed since
 	strangers []string // changed after the team finished, or another team's, or the user's team file
+	yours     []string // uncommitted when the team was created, and unchanged since
+	unnamed   []string // not among the paths of Only
 }
 
 // sort sorts the files that differ from HEAD.
@@ -273,6 +275,7 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		case e.submodule && !e.moved: // uncommitted changes inside a submodule cannot be committed here
 			continue
 		case len(c.Only) > 0 && !meant:
+			s.unnamed = append(s.unnamed, e.path)
 			continue
 		case !included && !meant && !known && r.stranger(e, end):
 			s.strangers = append(s.strangers, e.path)
@@ -286,6 +289,7 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 			return s, err
 		}
 		if now == was {
+			s.yours = append(s.yours, e.path)
 			continue
 		}
 		committed, err := r.committed(ctx, e.path)

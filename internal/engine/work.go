@@ -172,6 +172,19 @@ func (t *Team) TryChecks(ctx context.Context, o consolidate.Options) (*consolida
 	return consolidate.Try(ctx, o)
 }
 
+// PlanConsolidation returns what [Team.Consolidate] would do now, and changes nothing. It fills in the
+// options as Consolidate does.
+func (t *Team) PlanConsolidation(ctx context.Context, o consolidate.Options) (*consolidate.Plan, error) {
+	o, err := t.consolidating(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if t.View(func(s *team.State) { o.Without, err = s.TaskIDs(o.Without) }); err != nil {
+		return nil, err
+	}
+	return consolidate.Preview(ctx, o)
+}
+
 // RollBack abandons a consolidation that is under way, or the mark for one. It fills in the options
 // and refuses as [Team.Consolidate] does.
 func (t *Team) RollBack(ctx context.Context, o consolidate.Options, reason string) error {

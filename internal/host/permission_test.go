@@ -55,6 +55,7 @@ func TestPermissionOfASession(t *testing.T) {
 	}{
 		{"allowed", &team.AnswerPermission{Request: "permission-1@ann", Allow: true}, "allowed"},
 		{"denied", &team.AnswerPermission{Request: "permission-1@ann", Reason: "not now"}, "denied: not now"},
+		{"allowed by a rule", &team.AddRule{Rule: "Bash(make)", Member: "ann"}, "allowed"},
 		{"the host ends", nil, "denied: the session is ending"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

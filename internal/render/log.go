@@ -27,6 +27,24 @@ func Lines(r *team.Record, called func(id string) string) []string {
 	return lines
 }
 
+// Step describes an event for a person who waits for a consolidation; "" for events that do not
+// matter.
+func Step(e team.Event) string {
+	switch e := e.(type) {
+	case *team.ConsolidationBegan:
+		return fmt.Sprintf("consolidation %d begins", e.Attempt)
+	case *team.CheckPassed:
+		return fmt.Sprintf("✓ check %s (%s)", e.Check, team.Span(e.Took))
+	case *team.CheckFailed:
+		return fmt.Sprintf("✗ check %s (%s)", e.Check, team.Span(e.Took))
+	case *team.WorktreesMerged, *team.WorkStaged, *team.CommitMade:
+		if lines := Lines(&team.Record{Events: []team.Event{e}}, nil); len(lines) > 0 {
+			return "· " + lines[0]
+		}
+	}
+	return ""
+}
+
 // event says what happened; "" if it matters to no person.
 func event(e team.Event, r *team.Record, called func(id string) string) string {
 	switch e := e.(type) {
@@ -213,6 +231,11 @@ func ofMember(e team.Event) (line string, is bool) {
 		return e.Member + " FAILED" + tail(e.Reason), true
 	case *team.MemberReturned:
 		return e.Member.Name + " is back", true
+	case *team.RuleAdded:
+		return fmt.Sprintf("%s may use without asking: %s (rule %s)", cmp.Or(e.Member, "every member"),
+			team.RuleMeaning(e.Rule), e.Rule), true
+	case *team.RuleRemoved:
+		return fmt.Sprintf("the rule %s for %s is removed", e.Rule, cmp.Or(e.Member, "all members")), true
 	case *team.ModeChanged:
 		return fmt.Sprintf("%s is in permission mode %s", e.Member, e.Mode), true
 	case *team.MemberOffline:

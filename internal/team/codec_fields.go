@@ -79,6 +79,7 @@ func (t *Team) fields(c *coder) {
 	objects(c, "missing", &t.Missing)
 	c.sub("released", t.Released == Released{}, &t.Released)
 	objects(c, "hooksOff", &t.HooksOff)
+	objects(c, "rules", &t.Rules)
 	c.int("endingAt", (*int64)(&t.EndingAt))
 	c.raws("metadata", &t.Metadata)
 }

@@ -14,6 +14,9 @@ type SendMessage struct {
 	Priority string // normal, urgent, or "" for normal
 	Body     string
 	Metadata map[string]json.RawMessage
+	// the number of a message from To that waits in the lead's inbox, which this one answers; 0 for none.
+	// It counts as delivered then.
+	Answers int64
 }
 
 // Broadcast sends one message to all members but the sender. Where the user leads, a broadcast of the
@@ -63,8 +66,28 @@ func (b *SendMessage) decide(d *decision) error {
 	if err != nil {
 		return err
 	}
+	if err := d.answers(b); err != nil {
+		return err
+	}
 	d.post(Message{From: d.Actor, To: b.To, Type: TypeMessage, Intent: b.Intent, Priority: orNormal(b.Priority),
 		Body: b.Body, Metadata: merged(nil, meta)})
+	return nil
+}
+
+// answers delivers the message that b answers. Only the first answer counts.
+func (d *decision) answers(b *SendMessage) error {
+	if b.Answers == 0 {
+		return nil
+	}
+	if err := d.leads("answer messages to the lead"); err != nil {
+		return err
+	}
+	question := d.messages[b.Answers]
+	if _, waits := slices.BinarySearch(d.lead().Inbox, b.Answers); !waits || question == nil || question.From != b.To {
+		return refuse(Conflict, "message #%d of %s waits for no answer: somebody read or answered it already", b.Answers,
+			b.To)
+	}
+	d.emit(&MessagesDelivered{Member: d.team.Lead, Seqs: []int64{b.Answers}})
 	return nil
 }
 

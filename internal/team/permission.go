@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
@@ -62,7 +63,7 @@ func (d *decision) ruling(m *Member, tool, input string, reads bool) (outcome, r
 	if err := d.Gate(m.Name, tool, reads); err != nil {
 		return "denied", err.Error()
 	}
-	p := &d.team.Permissions
+	p, added := &d.team.Permissions, d.addedRule(m.Name, tool, input)
 	switch {
 	case slices.Contains(TeamTools, tool): // an agent that plans asks about these too
 		return "allowed", "it is the team's own"
@@ -72,6 +73,8 @@ func (d *decision) ruling(m *Member, tool, input string, reads bool) (outcome, r
 		return "allowed", "edits are accepted"
 	case slices.ContainsFunc(p.Allow, func(rule string) bool { return ruleAllows(rule, tool, input, d.team.Dir) }):
 		return "allowed", "a rule of the team allows it"
+	case added != "":
+		return "allowed", ruleReason(added)
 	case reads:
 		return "allowed", "it only reads"
 	case m.PermissionMode == "dontAsk":
@@ -149,27 +152,39 @@ func ruleAllows(rule, tool, input, dir string) bool {
 	if !patterned || pattern == "*" {
 		return true
 	}
-	var given struct {
-		Command  string `json:"command"`
-		FilePath string `json:"file_path"`
-		Path     string `json:"path"`
-		URL      string `json:"url"`
-	}
-	if json.Unmarshal([]byte(input), &given) != nil {
+	given, err := inputOf(input)
+	if err != nil {
 		return false
 	}
 	if tool == "Bash" {
-		return commandMatches(pattern, given.Command)
+		return !given.asksMore() && commandMatches(pattern, given.Command)
 	}
 	if host, ok := strings.CutPrefix(pattern, "domain:"); ok {
 		return tool == "WebFetch" && hostOf(given.URL) == host
 	}
-	file := given.FilePath
-	if file == "" {
-		file = given.Path
-	}
+	file := given.file()
 	return file != "" && pathMatches(pattern, file, dir)
 }
+
+// toolInput is what the rules look at in the input of a tool.
+type toolInput struct {
+	Command  string          `json:"command"`
+	FilePath string          `json:"file_path"`
+	Notebook string          `json:"notebook_path"`
+	Path     string          `json:"path"`
+	URL      string          `json:"url"`
+	More     json.RawMessage `json:"additionalPermissions"` // rights beyond a sandbox
+	Kind     string          `json:"kind"`                  // of a command that is input for a running program
+}
+
+func inputOf(input string) (in toolInput, err error) {
+	return in, json.Unmarshal([]byte(input), &in)
+}
+
+func (in *toolInput) file() string { return cmp.Or(in.FilePath, in.Notebook, in.Path) }
+
+// asksMore reports whether the request asks for more than that the command runs.
+func (in *toolInput) asksMore() bool { return len(in.More) > 0 || in.Kind != "" }
 
 // commandMatches reports whether the pattern allows a shell command. prefix:* allows the words of
 // prefix and any words after them. Any other pattern is the command itself, where * stands for

@@ -107,6 +107,12 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "SwitchHook":
 		return &SwitchHook{ID: word.Draw(t, "id"), Event: rapid.SampledFrom(hookEvents).Draw(t, "hook"),
 			Off: some.Draw(t, "off")}
+	case "AddRule":
+		return &AddRule{Rule: rapid.SampledFrom([]string{"Edit(a)", "Bash(make:*)", "Bash", "Bash("}).Draw(t, "rule"),
+			Member: rapid.OneOf(rapid.Just(""), name).Draw(t, "member"), Unbounded: some.Draw(t, "unbounded")}
+	case "RemoveRule":
+		return &RemoveRule{Rule: rapid.SampledFrom([]string{"Edit(a)", "Bash(make:*)", "Bash"}).Draw(t, "rule"),
+			Member: rapid.OneOf(rapid.Just(""), name).Draw(t, "member")}
 	case "SpawnMember":
 		return &SpawnMember{Name: name.Draw(t, "name"),
 			Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"),
@@ -189,7 +195,8 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "DeleteTask":
 		return &DeleteTask{Task: task.Draw(t, "task")}
 	case "SendMessage":
-		return &SendMessage{To: name.Draw(t, "to"), Body: word.Draw(t, "text")}
+		return &SendMessage{To: name.Draw(t, "to"), Body: word.Draw(t, "text"),
+			Answers: rapid.SampledFrom([]int64{0, 0, s.messageSeq}).Draw(t, "answers")}
 	case "Broadcast":
 		return &Broadcast{Body: word.Draw(t, "text")}
 	case "ReceiveMessages":

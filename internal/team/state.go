@@ -164,6 +164,7 @@ type Team struct {
 	Missing       []Missing // see [State.Missing]
 	Released      Released
 	HooksOff      []HookOff
+	Rules         []Rule                     // permission rules that were added while the team worked
 	Metadata      map[string]json.RawMessage // what its creator keeps with it
 	// since when it winds down or is complete; 0 while it is active, or if unknown
 	EndingAt Time

@@ -18,7 +18,7 @@ var bodies = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, b := range []Body{
 		&CreateTeam{}, &RestoreTeam{}, &SetStatus{}, &CleanUp{}, &SetDelegate{}, &SetBudget{}, &ReportUsage{},
-		&CheckBudget{}, &RejectByHook{}, &SwitchHook{},
+		&CheckBudget{}, &RejectByHook{}, &SwitchHook{}, &AddRule{}, &RemoveRule{},
 		&SpawnMember{}, &AttachMember{}, &DetachMember{}, &ReportStarted{}, &ReportStatus{}, &ReportStopped{},
 		&ReportFailed{}, &SetMode{},
 		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{},

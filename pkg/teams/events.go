@@ -92,6 +92,10 @@ func memberFact(e team.Event, r *team.Record) Fact {
 		return MemberFailed(*e)
 	case *team.ModeChanged:
 		return ModeChanged{e.Member, PermissionMode(e.Mode)}
+	case *team.RuleAdded:
+		return RuleAdded(*e)
+	case *team.RuleRemoved:
+		return RuleRemoved(*e)
 	case *team.ShutdownRequested:
 		return ShutdownRequested{e.Member, e.Request, e.Reason, clock(e.Deadline)}
 	case *team.ShutdownAnswered:

@@ -118,6 +118,12 @@ type MemberFailed struct{ Member, Reason string }
 // MemberReturned reports that a member of an observed team that had ended is back.
 type MemberReturned struct{ Member Member }
 
+// RuleAdded reports that the user added a permission rule: for the member, or for all without one.
+type RuleAdded struct{ Rule, Member string }
+
+// RuleRemoved reports that the user removed a permission rule that was added.
+type RuleRemoved struct{ Rule, Member string }
+
 // ModeChanged reports what the member may do without asking from now on.
 type ModeChanged struct {
 	Member string
@@ -312,6 +318,8 @@ func (MemberStatusChanged) fact()   {}
 func (MemberDetached) fact()        {}
 func (MemberStopped) fact()         {}
 func (MemberFailed) fact()          {}
+func (RuleAdded) fact()             {}
+func (RuleRemoved) fact()           {}
 func (ModeChanged) fact()           {}
 func (ShutdownRequested) fact()     {}
 func (ShutdownAnswered) fact()      {}

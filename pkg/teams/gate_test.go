@@ -197,6 +197,12 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			}
 			return nil
 		},
+		"Team.AddRule": func(ctx context.Context) error {
+			return team.AddRule(ctx, teams.PermissionRule{Rule: "Bash(make)"})
+		},
+		"Team.RemoveRule": func(ctx context.Context) error {
+			return team.RemoveRule(ctx, teams.PermissionRule{Rule: "Bash(make)"})
+		},
 		"Team.SetMode":     func(ctx context.Context) error { return team.SetMode(ctx, "bob", teams.ModeBypass) },
 		"Team.DisableHook": func(ctx context.Context) error { return team.DisableHook(ctx, "TaskCreated") },
 		"Team.EnableHook":  func(ctx context.Context) error { return team.EnableHook(ctx, "TaskCreated") },

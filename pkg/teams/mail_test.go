@@ -206,3 +206,45 @@ func TestPlanApproval(t *testing.T) {
 	want(t, err, teams.ErrInvalid)
 	want(t, team.ApprovePlan(ctx, "none", ""), teams.ErrNotFound)
 }
+
+// TestPermissionRules adds a rule for the request of a member, and removes it: only what the rule covers
+// is allowed without asking, and only as long as it is there.
+func TestPermissionRules(t *testing.T) {
+	ctx := limited(t)
+	m := manage(t, teams.Options{})
+	team := found(t, m, teams.TeamConfig{Name: "core", Permissions: teams.PermissionRules{Allow: []string{"Edit"},
+		Policy: teams.PolicyUser}})
+	_, err := m.Team().Spawn(ctx, teams.MemberConfig{Name: "ann", Agent: teams.External})
+	ok(t, err)
+	ann := as(t, team, "ann")
+	answered := make(chan teams.PermissionAnswer, 1)
+	go func() {
+		a, err := ann.AskPermission(ctx, "Bash", `{"command":"git status"}`, time.Minute)
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- a
+	}()
+	first(t, team, func(e teams.PermissionRequested) bool { return true })
+	open, err := team.Permissions(ctx)
+	ok(t, err)
+	rule, err := team.RuleFor(ctx, open[0].Request)
+	ok(t, err)
+	equal(t, "narrowest", rule, teams.PermissionRule{Rule: "Bash(git status)", Member: "ann"})
+	want(t, team.AddRule(ctx, teams.PermissionRule{Rule: "Bash"}), teams.ErrDenied)
+	want(t, team.AddRule(ctx, teams.PermissionRule{Rule: "Bash("}), teams.ErrInvalid)
+	ok(t, team.AddRule(ctx, rule))
+	a := <-answered
+	equal(t, "answer", fmt.Sprint(a.Allowed, " ", a.By), "true "+teams.User)
+	_, err = team.RuleFor(ctx, open[0].Request)
+	want(t, err, teams.ErrConflict)
+	equal(t, "fact", first(t, team, func(e teams.RuleAdded) bool { return true }), teams.RuleAdded{Rule: rule.Rule,
+		Member: "ann"})
+	rules, err := team.Rules(ctx)
+	ok(t, err)
+	equal(t, "rules", fmt.Sprint(len(rules), rules[0].Rule, rules[1].Rule, rules[1].Member, rules[1].By),
+		"2EditBash(git status)ann@user")
+	want(t, team.RemoveRule(ctx, rules[0]), teams.ErrConflict)
+	ok(t, team.RemoveRule(ctx, rules[1]))
+	want(t, team.RemoveRule(ctx, rules[1]), teams.ErrNotFound)
+}

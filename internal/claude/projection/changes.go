@@ -95,7 +95,7 @@ func (c *changes) add(s *team.State, e team.Event) {
 		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.InterruptRequested,
 		*team.ShutdownRequested,
 		*team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
-		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
+		*team.PermissionRequested, *team.PermissionAnswered, *team.RuleAdded, *team.RuleRemoved, *team.UsageReported, *team.HookRejected,
 		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.BudgetAlerted,
 		*team.MemberBudgetChanged, *team.MemberBudgetExhausted, *team.HookSwitched, *team.ReportAsked, *team.ReportGiven,
 		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved, *team.WorkRecorded,

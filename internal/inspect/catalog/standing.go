@@ -40,6 +40,7 @@ type Standing struct {
 
 	Used  []team.Task      `json:"-"` // the last completed tasks that used something
 	Rules team.Permissions `json:"-"`
+	Added []team.Rule      `json:"-"` // permission rules that were added
 	// Sealed says that the team was consolidated.
 	Sealed bool `json:"-"`
 }
@@ -55,7 +56,7 @@ type Checked struct {
 func Stand(home layout.Home, s *team.State, outside *team.Outside) Standing {
 	t := s.Team()
 	n := Standing{Overview: Summarize(home, s, outside), Members: s.Roster(), Standings: map[string]team.Phase{},
-		Permissions: append([]team.Permission{}, s.Permissions()...), Rules: t.Permissions,
+		Permissions: append([]team.Permission{}, s.Permissions()...), Rules: t.Permissions, Added: t.Rules,
 		Budget: append([]team.Spent{}, s.Spending(replica.Now())...), Uncounted: s.Uncounted(), Checks: Checks(&t),
 		Blocked: s.Blocked(), Underway: []team.Task{}, Next: []team.Task{}, Sealed: t.Consolidation.Step == team.Done}
 	for _, m := range n.Members {

@@ -68,6 +68,7 @@ type books struct {
 	mail     map[letterKey]*letterBook
 	lastSeq  int64
 	open     map[string]string // open permission requests and plans by id: the member
+	tools    map[string]string // the tools of open permission requests
 	lost     map[string]bool   // members that ended
 	members  []sitting         // the members in the order of the list
 	roll     []team.Member     // the list itself, after the last record
@@ -122,7 +123,7 @@ func newJudge(w *world) *judge {
 func newBooks() books {
 	return books{truth: &team.State{}, happened: map[int]int64{}, ids: map[string]bool{}, tasks: map[string]*taskBook{},
 		mail: map[letterKey]*letterBook{},
-		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}, told: map[string]bool{},
+		open: map[string]string{}, tools: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}, told: map[string]bool{},
 		cut:  map[string]bool{},
 		lead: leadBook{late: map[letterKey]bool{}}}
 }
@@ -324,12 +325,18 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		j.letter(r, e)
 	case *team.PermissionRequested:
 		j.open[e.Permission.Request] = e.Permission.Member
+		j.tools[e.Permission.Request] = e.Permission.Tool
 	case *team.PermissionAnswered:
 		if j.open[e.Request] == "" {
 			j.fail(asked, "the request %s was answered, but it was not open", e.Request)
 		}
+		tool := j.tools[e.Request]
 		delete(j.open, e.Request)
-		if e.Outcome == "allowed" && (e.By == e.Member || e.By != team.User && e.By != j.truth.Team().Lead) {
+		delete(j.tools, e.Request)
+		ruled := e.By == "" && slices.ContainsFunc(j.truth.Team().Rules, func(r team.Rule) bool {
+			return r.Rule == tool && (r.Member == "" || r.Member == e.Member)
+		})
+		if e.Outcome == "allowed" && !ruled && (e.By == e.Member || e.By != team.User && e.By != j.truth.Team().Lead) {
 			j.fail(asked, "%q allowed the request of %s", e.By, e.Member)
 		}
 	case *team.PlanSubmitted:

@@ -151,6 +151,22 @@ var ofTeams = []Mutant{
 			}
 			return d, err
 		}},
+	{Name: "rule-of-another", What: "a permission rule for one member allows another one",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			if d.Record == nil || len(s.Team().Rules) == 0 {
+				return d, err
+			}
+			asks, is := d.Record.Events[0].(*team.PermissionRequested)
+			answered := slices.ContainsFunc(d.Record.Events, func(e team.Event) bool {
+				return e.Kind() == new(team.PermissionAnswered).Kind()
+			})
+			if is && !answered {
+				d.Record.Events = append(d.Record.Events, &team.PermissionAnswered{Request: asks.Permission.Request,
+					Member: asks.Permission.Member, Outcome: "allowed", Reason: "the rule allows it"})
+			}
+			return d, err
+		}},
 	{Name: "lead-ended", What: "a shutdown of the lead is accepted", decide: func(s *team.State, c team.Command) (
 		team.Decision, error) {
 		if b, ok := c.Body.(*team.ReportStopped); ok && b.Member == s.Team().Lead {

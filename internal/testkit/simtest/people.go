@@ -108,10 +108,19 @@ func (p *person) answers(t *thread) {
 		t.sleep(time.Duration(300+t.rng.IntN(2500)) * time.Millisecond)
 		if t.rng.IntN(3) > 0 {
 			p.ask(func(s *team.State) team.Body {
-				if open := s.Permissions(); len(open) > 0 {
-					return &team.AnswerPermission{Request: open[0].Request, Allow: t.rng.IntN(3) > 0}
+				open, rules := s.Permissions(), s.Team().Rules
+				if len(open) == 0 {
+					return nil
 				}
-				return nil
+				allow := t.rng.IntN(3) > 0
+				switch p := open[0]; {
+				case len(rules) > 0 && p.AskedAt%3 == 0:
+					return &team.RemoveRule{Rule: rules[0].Rule, Member: rules[0].Member}
+				case p.AskedAt%3 == 1:
+					return &team.AddRule{Rule: p.Tool, Member: p.Member, Unbounded: true}
+				default:
+					return &team.AnswerPermission{Request: p.Request, Allow: allow}
+				}
 			})
 		}
 	}

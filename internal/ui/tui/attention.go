@@ -192,7 +192,19 @@ func (m *Model) writeToItem() tea.Cmd {
 			m.notice = notice{"Nothing was sent: the message is empty.", waits}
 			return nil
 		}
-		return m.act(one.ref, &team.SendMessage{To: one.Member, Body: text}, "Sent to "+one.Member+".")
+		send, out := &team.SendMessage{To: one.Member, Body: text, Answers: one.answers()}, m.out
+		if send.Answers == 0 {
+			return m.act(one.ref, send, "Sent to "+one.Member+".")
+		}
+		return func() tea.Msg {
+			msg := out.Act(one.ref, send, one.Member+" has your answer.")
+			if acted, is := msg.(actedMsg); is && acted.err != "" {
+				acted.err += " Your text is in the line to " + one.Member + "."
+				acted.draft = &unsent{one.ref + "/" + one.Member, text}
+				return acted
+			}
+			return msg
+		}
 	})
 	return nil
 }
@@ -242,6 +254,10 @@ func attentionKeys() []key {
 		{[]string{"y"}, inAttention, "yes", "allow the tool once, or approve the plan", requests, (*Model).sayYes},
 		{[]string{"n"}, inAttention, "no", "deny the tool with a reason, or reject the plan with what it lacks", requests,
 			(*Model).sayNo},
+		{[]string{"a"}, inAttention, "always", "allow the member the same always, by a rule", noRule,
+			func(m *Model) tea.Cmd { return m.always(false) }},
+		{[]string{"A"}, inAttention, "", "allow all members the same always, by a rule", noRule,
+			func(m *Model) tea.Cmd { return m.always(true) }},
 		{[]string{"m", "w"}, inAttention, "write", "send a message to the member: the answer to its question", noPerson,
 			(*Model).writeToItem},
 		{[]string{"r"}, inAttention, "retry", "return the failed task to the queue", only("Only a failed task is tried again.",

@@ -28,6 +28,16 @@ func feedOf(r *team.Record, s *team.State) (lines []feedLine) {
 	return lines
 }
 
+// stepsOf returns what the record says of a consolidation, as lines.
+func stepsOf(r *team.Record) (lines []string) {
+	for _, e := range r.Events {
+		if text := render.Step(e); text != "" {
+			lines = append(lines, render.Clean(text))
+		}
+	}
+	return lines
+}
+
 // oneLine makes a text from outside harmless, for one line.
 func oneLine(text string) string { return sanitize.Line(strings.TrimSpace(text)) }
 

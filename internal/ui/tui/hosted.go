@@ -62,7 +62,7 @@ func (m *Model) interrupts(name string) bool {
 // busy reports whether the person is in the middle of something that the end of the screen would lose.
 func (m *Model) busy() bool {
 	f := m.typed()
-	return m.ask != nil || m.overlay != nil || m.input != nil || f != nil && !f.empty()
+	return m.ask != nil || m.overlay != nil || m.menu != nil || m.input != nil || f != nil && !f.empty()
 }
 
 // noteMsg is what the process tells the person.

@@ -12,6 +12,8 @@ type prompting struct {
 	look  style
 	field field
 	done  func(m *Model, text string, urgent bool) tea.Cmd
+	// says describes what was typed, in the line above; nil for nothing
+	says func(text string) (string, style)
 	// complete returns what could stand in place of text[from:cursor]; nil without completion
 	complete func(text string, cursor int) (from int, terms []string)
 }
@@ -44,7 +46,7 @@ func (m *Model) typed() *field {
 		return nil
 	case m.input != nil:
 		return &m.input.field
-	case m.place == atMember && m.typing:
+	case m.place == atMember && m.typing && m.menu == nil:
 		return m.draft()
 	}
 	return nil
@@ -57,7 +59,7 @@ func (m *Model) inputLine() (text string, cursor int) {
 	switch {
 	case m.input != nil:
 		label, look, f = m.input.label, m.input.look, &m.input.field
-	case m.place == atMember && m.member != "":
+	case m.place == atMember && m.member != "" && m.menu == nil:
 		look, f = style{color: m.opened().color, bold: true}, m.draft()
 	default:
 		return "", -1

@@ -26,7 +26,8 @@ const (
 	inPager
 	inPrompt
 	inTask
-	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask
+	inMenu
+	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask | inMenu
 )
 
 // key is what a key does. It is the only place where that is said: handling, the bottom line and
@@ -49,7 +50,7 @@ var (
 func keymap() []key {
 	keysOnce.Do(func() {
 		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), taskKeys(), attentionKeys(), inputKeys(),
-			paletteKeys(), mouseKeys(), commonKeys(), pastKeys(), narrowKeys())
+			menuKeys(), stagingKeys(), paletteKeys(), mouseKeys(), commonKeys(), pastKeys(), narrowKeys())
 	})
 	return allKeys
 }
@@ -107,7 +108,7 @@ func teamKeys() []key {
 
 func commonKeys() []key {
 	return []key{
-		{[]string{"esc", "left", "h", "backspace"}, inTeam | inMember | inAttention | inPager | inTask, "back", "go back", nil,
+		{[]string{"esc", "left", "h", "backspace"}, inTeam | inMember | inAttention | inPager | inTask | inMenu, "back", "go back", nil,
 			(*Model).backOut},
 		{[]string{"?", "f1"}, everywhere, "help", "show all keys", nil, (*Model).help},
 		{[]string{"ctrl+l"}, everywhere | inLine, "", "draw the screen again", nil,
@@ -132,6 +133,8 @@ func (m *Model) scope() scope {
 		return inPager
 	case m.input != nil:
 		return inPrompt
+	case m.menu != nil:
+		return inMenu
 	case m.place == atMember && m.typing:
 		return inLine
 	case m.place == atTeam:
@@ -216,6 +219,8 @@ func (m *Model) move(by int) tea.Cmd {
 	switch {
 	case m.overlay != nil:
 		m.overlay.top += by
+	case m.menu != nil:
+		m.menu.selected = max(0, moved(m.menu.selected, by, len(m.menu.choices)))
 	case m.place == atTeams && len(m.teams) > 0:
 		m.chosen.team = m.teams[moved(m.teamIndex(), by, len(m.teams))].ref
 	case m.place == atMember:
@@ -273,6 +278,10 @@ func (m *Model) openSelected() tea.Cmd {
 func (m *Model) backOut() tea.Cmd {
 	if m.overlay != nil {
 		m.overlay = nil
+		return nil
+	}
+	if m.menu != nil {
+		m.menu = m.menu.under
 		return nil
 	}
 	if m.away() {
@@ -394,14 +403,22 @@ func (m *Model) keyLine() string {
 		return m.ask.keyLine(m.width)
 	}
 	var cells []cell
-	used := 1
-	for _, k := range m.applying() {
-		name := shown(k.names[0])
-		needs := len([]rune(name)) + 1 + len(k.label) + gap
-		if used+needs > m.width {
-			continue
+	needs := func(k key) int { return len([]rune(shown(k.names[0]))) + 1 + len(k.label) + gap }
+	const help = "?"
+	used, all := 1, m.applying()
+	for _, k := range all {
+		if k.names[0] == help { // it shows those for which there is no room
+			used += needs(k)
 		}
-		used += needs
+	}
+	for _, k := range all {
+		name := shown(k.names[0])
+		if name != help {
+			if used+needs(k) > m.width {
+				continue
+			}
+			used += needs(k)
+		}
 		cells = append(cells, cell{name, strong}, cell{" " + k.label + "  ", faint})
 	}
 	text, _ := joined(append([]cell{{" ", plain}}, cells...), m.width)

@@ -115,6 +115,8 @@ type screen struct {
 	prints outputMsg // what the next command prints
 	diffs  diffMsg   // the next diff
 	story  *story
+	staged stagingMsg
+	holds  bool // the next command does not end yet
 }
 
 // newScreen shows a screen of that size with the team of the story, and two others.
@@ -153,7 +155,7 @@ func (x *screen) run(cmd tea.Cmd) {
 		for _, one := range msg {
 			x.run(one)
 		}
-	case actedMsg, outputMsg:
+	case actedMsg, outputMsg, stagingMsg:
 		x.send(msg)
 	case momentMsg, taskMsg, diffMsg:
 		x.send(msg)
@@ -215,6 +217,10 @@ func (x *screen) Answered(ref, request string) tea.Msg {
 // Command implements [outside].
 func (x *screen) Command(ref string, args []string) tea.Msg {
 	x.asked = append(x.asked, fmt.Sprintf("command %s %q", ref, args))
+	if x.holds {
+		x.holds = false
+		return nil
+	}
 	return x.prints
 }
 

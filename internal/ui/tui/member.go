@@ -119,8 +119,10 @@ func (m *Model) memberTitle(add func(string, style)) {
 }
 
 // draft returns what was typed to the open member.
-func (m *Model) draft() *field {
-	key := m.ref + "/" + m.member
+func (m *Model) draft() *field { return m.draftTo(m.ref + "/" + m.member) }
+
+// draftTo returns what was typed to a member, by its team and name.
+func (m *Model) draftTo(key string) *field {
 	if m.drafts == nil {
 		m.drafts = map[string]*field{}
 	}
@@ -178,7 +180,7 @@ func (m *Model) escape() tea.Cmd {
 		m.typing = false
 		m.notice = notice{"Your text is kept. Tab goes back to it.", faint}
 		return nil
-	case m.opened().turn && m.session.trouble == "":
+	case noInterrupt(m) == "" && m.session.trouble == "":
 		return m.interrupt()
 	}
 	return m.leave()
@@ -186,7 +188,11 @@ func (m *Model) escape() tea.Cmd {
 
 // interrupt asks whether to interrupt the turn of the open member.
 func (m *Model) interrupt() tea.Cmd {
-	member, ref := m.member, m.ref
+	return m.asksInterrupt(m.ref, m.member)
+}
+
+// asksInterrupt asks whether to interrupt the turn of a member.
+func (m *Model) asksInterrupt(ref, member string) tea.Cmd {
 	m.ask = &question{text: "Interrupt the turn of " + member + "? Esc again or y interrupts it.",
 		options: []option{{[]string{"esc", "y", "Y"}, "yes", func(m *Model) tea.Cmd {
 			return m.act(ref, &team.Interrupt{Member: member}, "The turn of "+member+" is interrupted. It waits for a message.")
@@ -199,9 +205,15 @@ func (m *Model) diff() tea.Cmd {
 	return m.openDiff(m.opened().task)
 }
 
-func noTurn(m *Model) string {
-	if !m.opened().turn {
-		return m.member + " is in no turn."
+func noInterrupt(m *Model) string { return cannotInterrupt(m.opened()) }
+
+// cannotInterrupt says why the turn of a member cannot be interrupted; "" if it can.
+func cannotInterrupt(one memberRow) string {
+	switch {
+	case one.agent == team.External:
+		return one.name + " runs its own session: its turns cannot be interrupted from here."
+	case !one.turn:
+		return one.name + " is in no turn."
 	}
 	return ""
 }
@@ -267,7 +279,7 @@ func memberKeys() []key {
 			func(m *Model) tea.Cmd { return m.again(false) }},
 		{[]string{"N"}, inMember, "", "go to the next place, towards the end", nil,
 			func(m *Model) tea.Cmd { return m.again(true) }},
-		{[]string{"x"}, inMember, "interrupt", "interrupt the turn", noTurn, (*Model).interrupt},
+		{[]string{"x"}, inMember, "interrupt", "interrupt the turn", noInterrupt, (*Model).interrupt},
 		{[]string{"esc"}, inLine, "leave", "with an empty line: ask whether to interrupt the turn, or go back; else leave the " +
 			"line", nil, (*Model).escape},
 		{[]string{"up"}, inLine, "", "scroll up", nil, scroll(func(*Model) int { return -1 })},

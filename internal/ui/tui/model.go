@@ -41,6 +41,8 @@ type outside interface {
 	Task(ref, id string, seq int64) tea.Msg
 	// Diff returns what was changed for a task, as a [diffMsg].
 	Diff(ref, task string) tea.Msg
+	// Staging returns what a consolidation of the team would do, as a [stagingMsg].
+	Staging(ref string) tea.Msg
 	// Act sends a command as the user. said is shown when it is done.
 	Act(ref string, body team.Body, said string) tea.Msg
 }
@@ -92,6 +94,7 @@ type Model struct {
 	ask     *question
 	input   *prompting
 	overlay *pager
+	menu    *menu
 
 	clickable []spot // of the last frame
 	mouseOff  bool   // the terminal has the mouse
@@ -144,6 +147,7 @@ type (
 		view  *teamView
 		feed  []feedLine // new lines
 		fresh bool       // feed has everything, from the beginning
+		steps []string   // what a consolidation did
 		err   error
 	}
 	actedMsg struct {
@@ -229,6 +233,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if msg.ref == m.ref && msg.member == m.member {
 			m.session.add(msg)
 		}
+	case stagingMsg:
+		m.stages(msg)
 	case outputMsg:
 		m.printed(msg)
 	case tea.PasteMsg:
@@ -265,6 +271,7 @@ func (m *Model) see(msg teamMsg) {
 		m.trouble = oneLine(msg.err.Error())
 		return
 	}
+	m.steps(msg)
 	view, feed := &m.team, &m.feed
 	if m.away() {
 		view, feed = &m.travel.live, &m.travel.liveLog
@@ -288,8 +295,10 @@ func (m *Model) acted(msg actedMsg) {
 	if msg.err != "" {
 		m.notice = notice{msg.err, alarm}
 	}
-	if back := msg.draft; back != nil && m.drafts[back.key] != nil && m.drafts[back.key].empty() {
-		m.drafts[back.key].set(back.text)
+	if back := msg.draft; back != nil {
+		if line := m.draftTo(back.key); line.empty() {
+			line.set(back.text)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (m *Model) spotsOfTab(t *table, of tab, y, from, to int) {
 
 // click selects what is at that place. A click on what is selected opens it.
 func (m *Model) click(msg tea.MouseClickMsg) tea.Cmd {
-	if msg.Button != tea.MouseLeft || m.ask != nil || m.input != nil || m.overlay != nil {
+	if msg.Button != tea.MouseLeft || m.ask != nil || m.input != nil || m.overlay != nil || m.menu != nil {
 		return nil
 	}
 	for _, s := range m.clickable {

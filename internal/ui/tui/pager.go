@@ -12,6 +12,10 @@ type pager struct {
 	text  []string // may be painted; not wider than the screen was
 	top   int      // the first line that is shown
 	diff  *diffing // what it shows again and again; nil for a text that stays
+	// confirm does what the text describes; nil for a text that is only read
+	confirm func(*Model) tea.Cmd
+	why     string // why it cannot be done now; "" if it can
+	follows string // the team whose consolidation the text follows; "" for none
 }
 
 // lines returns the part of the text that is shown.

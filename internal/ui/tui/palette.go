@@ -143,7 +143,7 @@ func split(text string) (words []string, err error) {
 func paletteKeys() []key {
 	return []key{{[]string{":", "ctrl+p"}, everywhere, "command", "type any command of cadre", nil,
 		func(m *Model) tea.Cmd {
-			m.overlay = nil
+			m.overlay, m.menu = nil, nil
 			m.palette("")
 			return nil
 		}}}

@@ -85,23 +85,24 @@ func itemsOf(e attention.Found) (rows []itemRow) {
 
 // memberRow is a member of the open team. Its texts are harmless.
 type memberRow struct {
-	name    string
-	lead    bool
-	agent   string
-	role    string
-	model   string
-	mode    string
-	state   string // its status, or what follows from what was found outside
-	since   team.Time
-	works   string
-	usage   team.Usage
-	context int64 // percent
-	mail    int
-	running bool
-	turn    bool   // it is in a turn
-	holds   bool   // it has a task in progress
-	color   int    // of its name: an SGR code
-	task    string // by which commands name the task that it holds, or did last; "" for none
+	name     string
+	lead     bool
+	agent    string
+	role     string
+	model    string
+	mode     string
+	state    string // its status, or what follows from what was found outside
+	since    team.Time
+	works    string
+	usage    team.Usage
+	context  int64 // percent
+	mail     int
+	running  bool
+	turn     bool   // it is in a turn
+	holds    bool   // it has a task in progress
+	color    int    // of its name: an SGR code
+	task     string // by which commands name the task that it holds, or did last; "" for none
+	spending spending
 }
 
 // taskRow is a task of the open team. Its texts are harmless.
@@ -133,6 +134,11 @@ type teamView struct {
 	moreTasks              int       // completed tasks that are not in tasks
 	graph                  graph.Picked
 	requests               map[string]string
+	asked                  map[string]asked // requests for permission that wait
+	dir                    string
+	id                     string // names the team from everywhere
+	spending               spending
+	rules                  []team.Rule
 }
 
 // mostTasks bounds the completed tasks and, separately, the open tasks of a view.
@@ -143,7 +149,9 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 	t := s.Team()
 	v := &teamView{ref: ref, name: sanitize.Line(t.Name), goal: render.Clean(t.Goal), state: stateOf(s, outside),
 		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate,
-		ended: t.Ended() || t.CleanedUp, done: s.Count(team.Completed), usage: t.Usage, requests: map[string]string{}}
+		ended: t.Ended() || t.CleanedUp, done: s.Count(team.Completed), usage: t.Usage, requests: map[string]string{},
+		asked: askedOf(s), dir: t.Dir, id: t.ID, rules: s.Rules(),
+		spending: spending{t.Budget, t.Usage, t.CreatedAt, t.Exhausted}}
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
 	works, taskOf, holds := render.WorksOn(s), lastTasks(s), map[string]bool{}
 	for t := range s.Underway() {
@@ -154,7 +162,8 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 			role: sanitize.Line(m.Role), model: sanitize.Line(m.Model), mode: m.PermissionMode,
 			state: string(s.Standing(m.Name, outside)), since: m.Since, works: render.Clean(works[m.Name]),
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
-			turn: m.Status == team.Active, holds: holds[m.Name], color: colorOf(m.Color, i), task: taskOf[m.Name]})
+			turn: m.Status == team.Active, holds: holds[m.Name], color: colorOf(m.Color, i), task: taskOf[m.Name],
+			spending: spending{m.Budget, m.Charged(), m.BudgetSince(), m.Exhausted}})
 		if v.ended && m.Status.Running() { // only the lead is left, and has nothing to do
 			v.members[i].state, v.members[i].works, v.members[i].running = string(t.Status), "", false
 		}

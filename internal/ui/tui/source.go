@@ -137,6 +137,7 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 				return err
 			}
 			t.View(func(st *team.State) { msg.feed = append(msg.feed, feedOf(r, st)...) })
+			msg.steps = append(msg.steps, stepsOf(r)...)
 			after = r.Seq
 		}
 		t.View(func(st *team.State) { msg.view, seq = viewOf(ref, st, outside), st.Seq() })

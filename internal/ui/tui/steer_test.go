@@ -47,12 +47,12 @@ func TestMessages(t *testing.T) {
 	x.wants("session demo ann")
 	x.says("to ann ▸ ")
 	x.keys("mind q and ?", "enter")
-	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority: Body:mind q and ? Metadata:map[]}`)
+	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority: Body:mind q and ? Metadata:map[] Answers:0}`)
 	x.says("It gets the message at the next tool boundary.")
 	x.keys("stop", "ctrl+s")
-	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority:urgent Body:stop Metadata:map[]}`)
+	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority:urgent Body:stop Metadata:map[] Answers:0}`)
 	x.keys("!now", "enter")
-	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority:urgent Body:now Metadata:map[]}`)
+	x.wants(`demo *team.SendMessage &{To:ann Intent: Priority:urgent Body:now Metadata:map[] Answers:0}`)
 	x.keys("for ann", "shift+down")
 	x.says("to bob ▸ ")
 	if x.draft().String() != "" {
@@ -116,7 +116,7 @@ func TestAnswers(t *testing.T) {
 	x.keys("n", "Name the rules", "enter")
 	x.wants("demo *team.AnswerPlan &{Request:plan-1@bob Approved:false Feedback:Name the rules}")
 	x.keys("m", "Which?", "enter")
-	x.wants("demo *team.SendMessage &{To:bob Intent: Priority: Body:Which? Metadata:map[]}")
+	x.wants("demo *team.SendMessage &{To:bob Intent: Priority: Body:Which? Metadata:map[] Answers:0}")
 	x.keys("up")
 
 	x.mine = "" // somebody else answers now

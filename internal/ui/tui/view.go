@@ -45,19 +45,23 @@ func (m *Model) frame() []string {
 func (m *Model) bottom() []string {
 	input, _ := m.inputLine()
 	prompt := m.prompt()
-	if input == "" || m.ask != nil {
-		return []string{prompt, m.keyLine()}
+	switch {
+	case input == "" || m.ask != nil:
+		if prompt == nil {
+			prompt = []string{""}
+		}
+		return append(prompt, m.keyLine())
+	default:
+		return append(prompt, input, m.keyLine())
 	}
-	if prompt == "" {
-		return []string{input, m.keyLine()}
-	}
-	return []string{prompt, input, m.keyLine()}
 }
 
 func (m *Model) body(height int) []string {
 	switch {
 	case m.overlay != nil:
 		return m.overlay.lines(m.width, height)
+	case m.menu != nil:
+		return m.menu.lines(m.width, height)
 	case m.place == atTeams:
 		return m.teamsBody(m.width, height)
 	case m.place == atTeam:
@@ -125,19 +129,38 @@ func plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// prompt is the line above the keys: a question, or a notice.
-func (m *Model) prompt() string {
+// prompt is what stands above the keys: a question, or a notice.
+func (m *Model) prompt() []string {
 	switch {
 	case m.ask != nil:
-		return line(m.width, []cell{{" " + m.ask.text, style{color: waits.color, bold: true}}}, nil)
+		return m.noted(m.ask.text, style{color: waits.color, bold: true})
 	case m.notice.text != "":
-		return line(m.width, []cell{{" " + m.notice.text, m.notice.look}}, nil)
+		return m.noted(m.notice.text, m.notice.look)
+	case m.input != nil && m.input.says != nil:
+		return m.noted(m.input.says(m.input.field.String()))
 	case m.away():
-		return m.slider()
+		return []string{m.slider()}
 	case (m.place == atTeams || m.place == atTeam) && m.narrowed() != "":
-		return line(m.width, []cell{{" " + m.narrowed(), waits}}, nil)
+		return []string{line(m.width, []cell{{" " + m.narrowed(), waits}}, nil)}
 	case m.trouble != "" && m.team != nil:
-		return line(m.width, []cell{{" " + m.trouble, alarm}}, nil)
+		return m.noted(m.trouble, alarm)
 	}
-	return ""
+	return nil
+}
+
+// noted lays a notice out on as many lines as it needs, up to a quarter of the screen. Of a longer one the
+// end is shown with the beginning: the command that helps stands there.
+func (m *Model) noted(text string, look style) (lines []string) {
+	parts := wrap(text, m.width-2)
+	if most := max(1, m.height/4); len(parts) > most {
+		last := parts[len(parts)-most+1:]
+		if most == 1 {
+			last = nil
+		}
+		parts = append([]string{render.Cut(parts[0], m.width-4) + " …"}, last...)
+	}
+	for _, part := range parts {
+		lines = append(lines, line(m.width, []cell{{" " + part, look}}, nil))
+	}
+	return lines
 }

@@ -53,6 +53,15 @@ var views = []struct {
 		x.open(s)
 		x.keys(":", "ls", "enter")
 	}},
+	{"rule", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("a") }},
+	{"actions", func(x *screen, s *story) { x.open(s); x.keys("shift+down", ".") }},
+	{"budget", func(x *screen, s *story) { x.open(s); x.keys("."); x.picks("budget") }},
+	{"staging", func(x *screen, s *story) {
+		x.staged = stagingOf(nil)
+		x.open(s)
+		x.keys(".")
+		x.picks("consolidate")
+	}},
 	{"asks", func(x *screen, s *story) { x.open(s); x.keys("shift+tab") }},
 	{"hosted", func(x *screen, s *story) {
 		x.open(s)

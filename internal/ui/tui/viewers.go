@@ -150,8 +150,9 @@ func (s *source) Answered(ref, request string) tea.Msg {
 
 // How long a command of the palette may take, and how much of its output is kept.
 const (
-	commandTime = 10 * time.Minute
-	mostOutput  = 1 << 20
+	commandTime     = 10 * time.Minute
+	consolidateTime = 4 * time.Hour // its checks have limits of their own
+	mostOutput      = 1 << 20
 )
 
 // staying are the commands that run sessions. They must not end with the screen.
@@ -204,7 +205,11 @@ func (s *source) Command(ref string, args []string) tea.Msg {
 		return fail(err)
 	}
 	defer procs.Close(context.WithoutCancel(s.ctx))
-	ctx, cancel := context.WithTimeout(s.ctx, commandTime)
+	most := commandTime
+	if args[0] == "consolidate" {
+		most = consolidateTime
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, most)
 	defer cancel()
 	output := &proc.Capture{Head: mostOutput, Tail: mostOutput}
 	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{s.self}, args...), Env: env, Stdout: output, Stderr: output,

@@ -1,0 +1,253 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/team"
+)
+
+// menu is a list of which one entry is chosen. It stands in place of the view.
+type menu struct {
+	title    string
+	text     []string // what is said above the entries; harmless
+	choices  []choice
+	selected int
+	under    *menu // the menu from which this one was opened; nil for none
+}
+
+// choice is one entry of a menu.
+type choice struct {
+	name  string // in the words of the command line
+	about string // what it does, or how it stands now
+	why   string // why it cannot be chosen now; "" if it can
+	do    func(*Model) tea.Cmd
+}
+
+// opens shows a menu. One that is open already is below it.
+func (m *Model) opens(title string, text []string, choices []choice) {
+	m.menu = &menu{title: title, text: text, choices: choices, under: m.menu}
+}
+
+// choose does what the selected entry of the menu says. An entry that opens no other menu closes all.
+func (m *Model) choose() tea.Cmd {
+	open := m.menu
+	if len(open.choices) == 0 {
+		return nil
+	}
+	one := open.choices[open.selected]
+	if one.why != "" {
+		m.notice = notice{one.why, waits}
+		return nil
+	}
+	cmd := one.do(m)
+	if m.menu == open {
+		m.menu = nil
+	}
+	return cmd
+}
+
+// lines shows the menu, and below the entries the whole of what is known of the selected one.
+func (n *menu) lines(width, height int) []string {
+	out := []string{" " + strong.on(n.title), ""}
+	for _, l := range n.text {
+		for _, part := range wrap(l, width-3) {
+			out = append(out, "  "+part)
+		}
+	}
+	if len(n.text) > 0 {
+		out = append(out, "")
+	}
+	if len(n.choices) == 0 {
+		return out
+	}
+	t := table{columns: []column{{head: "DO"}, {head: "ABOUT", flex: true}}, selected: n.selected, headless: true}
+	for _, c := range n.choices {
+		look := plain
+		if c.why != "" {
+			look = faint
+		}
+		t.rows = append(t.rows, []cell{{c.name, look}, {c.about, faint}})
+	}
+	one := n.choices[n.selected]
+	below := append([]string{""}, wrapAll(one.about, width, plain)...)
+	if one.why != "" {
+		below = append([]string{""}, wrapAll("Not now: "+one.why, width, waits)...)
+	}
+	room := max(1, height-len(out)-len(below))
+	out = append(out, t.lines(width, min(len(t.rows), room))...)
+	return append(out, below...)
+}
+
+// menuKeys are the keys of a menu.
+func menuKeys() []key {
+	return []key{
+		{[]string{"enter", "right", "l"}, inMenu, "choose", "do what is selected", nil, (*Model).choose},
+		{[]string{".", "f2"}, inTeam | inTask | inMember | inAttention, "actions", "what can be done to the team, the member or the task " +
+			"that is selected", noActions, (*Model).actions},
+		{[]string{"f2"}, inLine, "", "what can be done to the team and the member", noActions, (*Model).actions},
+	}
+}
+
+// noActions says why there are no actions now.
+func noActions(m *Model) string {
+	if m.away() {
+		return "Nothing can be done in the past. 0 returns to the present."
+	}
+	if one, is := m.item(); m.place == atAttention && (!is || m.team == nil || m.team.ref != one.ref) {
+		return "Select an item first."
+	}
+	return closedTeam(m)
+}
+
+// asksFirst returns what asks before it runs a command of cadre on the team.
+func asksFirst(text string, args ...string) func(*Model) tea.Cmd {
+	return func(m *Model) tea.Cmd {
+		m.ask = yesOrNo(text+" [y/N]", func(m *Model) tea.Cmd { return m.runCommand(args) })
+		return nil
+	}
+}
+
+// subject returns the member and the task that actions are for; nil for none.
+func (m *Model) subject() (one *memberRow, task *taskRow) {
+	name, id := "", ""
+	switch {
+	case m.place == atMember:
+		name = m.member
+	case m.place == atTask:
+		id = m.shown.id
+	case m.place == atAttention:
+		item, _ := m.item()
+		name, id = item.Member, item.Task
+	case m.tab == tabTasks:
+		if len(m.team.tasks) > 0 {
+			task = &m.team.tasks[m.taskIndex()]
+		}
+	case m.tab == tabMembers || m.tab == tabTimeline:
+		if len(m.team.members) > 0 {
+			name = m.team.members[m.memberIndex()].name
+		}
+	}
+	for i := range m.team.members {
+		if m.team.members[i].name == name && name != "" {
+			one = &m.team.members[i]
+		}
+	}
+	for i := range m.team.everyTask {
+		if m.team.everyTask[i].id == id && id != "" {
+			task = &m.team.everyTask[i]
+		}
+	}
+	return one, task
+}
+
+// actions shows what can be done to what is selected, and to its team, in the words of the command line.
+func (m *Model) actions() tea.Cmd {
+	one, task := m.subject()
+	var choices []choice
+	title := "team " + m.team.name
+	if task != nil {
+		title = "task " + task.called + ", team " + m.team.name
+		choices = append(choices, m.taskActions(*task)...)
+	}
+	if one != nil {
+		if title = one.name + ", team " + m.team.name; task != nil {
+			title = one.name + ", task " + task.called + ", team " + m.team.name
+		}
+		choices = append(choices, m.memberActions(*one)...)
+	}
+	m.menu = nil
+	m.opens(title, nil, append(choices, m.teamActions()...))
+	return nil
+}
+
+// memberActions are the commands about a member.
+func (m *Model) memberActions(one memberRow) []choice {
+	ref, id := m.ref, m.team.id
+	ended, leads := "", ""
+	if !one.running {
+		ended = one.name + " has ended."
+	}
+	if one.lead {
+		leads = one.name + " leads. End the team instead, with abort or shutdown --graceful."
+	}
+	budget := ""
+	if one.lead {
+		budget = one.name + " leads, and without it the team stops. Set the budget of the team."
+	}
+	session := ended
+	if one.agent == team.External {
+		session = one.name + " runs its own session, and cadre cannot replace it."
+	}
+	return []choice{
+		{"mode " + one.name, "What it may do without asking: " + one.mode + " now.", ended,
+			func(m *Model) tea.Cmd { return m.modes(one) }},
+		{"budget " + one.name, "What it may spend.", budget, func(m *Model) tea.Cmd { return m.budgets(one.name) }},
+		{"interrupt " + one.name, "End its turn. It keeps its task, and waits for a message.", cannotInterrupt(one),
+			func(m *Model) tea.Cmd { return m.asksInterrupt(ref, one.name) }},
+		{"handover " + one.name, "Replace its session by a fresh one, with a note.", session,
+			asksFirst("Replace the session of "+one.name+" by a fresh one?", "handover", id, one.name)},
+		{"shutdown " + one.name, "Ask it to finish and end. Its tasks return to the queue.", firstOf(leads, ended),
+			asksFirst("Shut down "+one.name+"? Its tasks return to the queue.", "shutdown", id, one.name)},
+	}
+}
+
+// taskActions are the commands about a task.
+func (m *Model) taskActions(t taskRow) []choice {
+	ref, id, done := m.ref, m.team.id, ""
+	if t.status == team.Completed {
+		done = "Task " + t.called + " is completed."
+	}
+	open := done
+	if open == "" && t.owner == "" && !t.outOfRetries {
+		open = "Task " + t.called + " is in the queue."
+	}
+	return []choice{
+		{"reassign " + t.called, "Give the task to another member.", done, func(m *Model) tea.Cmd {
+			m.asks(" who gets task "+t.called+" ▸ ", plain, "", func(m *Model, text string, _ bool) tea.Cmd {
+				out := m.out
+				return func() tea.Msg { return out.Reassign(ref, "#"+t.id, strings.TrimSpace(text)) }
+			})
+			return nil
+		}},
+		{"task release " + t.called, "Return the task to the queue, with its failures forgotten.", open,
+			asksFirst("Return task "+t.called+" to the queue?", "task", "release", id, "#"+t.id)},
+		{"task rm " + t.called, "Delete the task. Tasks that wait for it wait no more.", done,
+			asksFirst("Delete task "+t.called+"?", "task", "rm", id, "#"+t.id)},
+	}
+}
+
+// teamActions are the commands about the open team.
+func (m *Model) teamActions() []choice {
+	v, ended := m.team, ""
+	if v.ended {
+		ended = "The team has ended."
+	}
+	delegate := "Delegate mode is off: the lead may use all of its tools."
+	if v.delegate {
+		delegate = "Delegate mode is on: the lead only coordinates."
+	}
+	return []choice{
+		{"budget", "What the team may spend, and what is spent.", ended, func(m *Model) tea.Cmd { return m.budgets("") }},
+		{"permission", plural(len(v.rules), "permission rule") + ".", ended, (*Model).ruleList},
+		{"delegate", delegate, ended, (*Model).delegate},
+		{"checkpoint", "Save the team and its work on the branch cadre/" + v.name + ".", "", func(m *Model) tea.Cmd {
+			return m.runCommand([]string{"checkpoint", v.id})
+		}},
+		{"consolidate", "Show what would be committed, check it, and make it one commit.", "", (*Model).plansConsolidation},
+		{"shutdown --graceful", "Let the team wind down: members finish their tasks and start no new ones.", ended,
+			asksFirst("Let the team "+v.name+" wind down? No new work starts.", "shutdown", v.id, "--graceful")},
+		{"abort", "End every session at once, and the team with them. Its record is kept.", ended,
+			asksFirst("End every session of the team "+v.name+" at once? Its record is kept.", "abort", v.id, "--yes")},
+	}
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

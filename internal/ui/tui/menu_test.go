@@ -1,0 +1,163 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"cadre/internal/team"
+)
+
+// picks selects the entry of the open menu with that name, and chooses it.
+func (x *screen) picks(name string) {
+	x.t.Helper()
+	if x.menu == nil {
+		x.t.Fatalf("no menu is open to pick %s:\n%s", name, stripped(strings.Join(x.frame(), "\n")))
+	}
+	for i, c := range x.menu.choices {
+		if c.name == name {
+			for x.menu.selected < i {
+				x.keys("down")
+			}
+			for x.menu.selected > i {
+				x.keys("up")
+			}
+			x.keys("enter")
+			return
+		}
+	}
+	x.t.Fatalf("the menu has no %s:\n%s", name, stripped(strings.Join(x.frame(), "\n")))
+}
+
+// TestActions does to a team and to a member what the command line can do, and asks before what is hard to
+// undo.
+func TestActions(t *testing.T) {
+	s := newStory(t)
+	s.do(team.User, &team.SetBudget{Budget: team.Budget{Tokens: 100_000}})
+	s.do(team.User, &team.SpawnMember{Name: "eve", Agent: team.External})
+	s.do(team.User, &team.AddRule{Rule: "Bash(make)", Member: "ann"})
+	x := newScreen(s, 100, 30)
+	x.open(s)
+	x.keys("shift+down", ".")
+	x.says("ann, team demo")
+	x.picks("mode ann")
+	x.says("It asks before it changes something. It is in this mode now.")
+	x.picks("mode ann acceptEdits")
+	x.wants("demo *team.SetMode &{Member:ann Mode:acceptEdits}")
+	x.keys(".")
+	x.picks("mode ann")
+	asked := len(x.asked)
+	x.picks("mode ann bypassPermissions")
+	x.says("Let ann do everything without asking? [y/N]")
+	x.keys("n")
+	if len(x.asked) != asked {
+		t.Errorf("the screen asked for %s without a yes", x.last())
+	}
+
+	x.keys(".")
+	x.picks("budget")
+	x.says("53200 of 100000 tokens, 53 %.")
+	x.picks("budget --tokens")
+	x.says("tokens of the team demo ▸ 100000")
+	x.keys("0", "enter")
+	x.wants(`command demo ["budget" "demo-1" "--tokens" "1000000"]`)
+	x.keys(".")
+	x.picks("budget ann")
+	x.says("No limit; $0.4120 used.")
+	x.picks("budget --usd")
+	x.says("0 or nothing removes the limit.")
+	x.keys("2.50", "enter")
+	x.wants(`command demo ["budget" "demo-1" "--member" "ann" "--usd" "2.50"]`)
+
+	for _, one := range []struct{ name, question, command string }{
+		{"interrupt ann", "Interrupt the turn of ann?", "demo *team.Interrupt &{Member:ann}"},
+		{"handover ann", "Replace the session of ann", `command demo ["handover" "demo-1" "ann"]`},
+		{"shutdown ann", "Shut down ann?", `command demo ["shutdown" "demo-1" "ann"]`},
+		{"shutdown --graceful", "wind down?", `command demo ["shutdown" "demo-1" "--graceful"]`},
+		{"abort", "End every session of the team demo at once?", `command demo ["abort" "demo-1" "--yes"]`},
+		{"checkpoint", "", `command demo ["checkpoint" "demo-1"]`},
+	} {
+		x.keys(".")
+		x.picks(one.name)
+		if one.question != "" {
+			x.says(one.question)
+			x.keys("y")
+		}
+		x.wants(one.command)
+		if x.menu != nil {
+			t.Errorf("%s leaves the menu open", one.name)
+		}
+	}
+
+	x.keys(".")
+	x.picks("permission")
+	x.says("For ann: exactly the command make.")
+	x.picks("Bash(make)")
+	x.says("Remove the rule Bash(make)?")
+	x.keys("y")
+	x.wants("demo *team.RemoveRule &{Rule:Bash(make) Member:ann}")
+	x.keys(".")
+	x.picks("permission")
+	x.picks("permission add")
+	x.keys("Edit")
+	x.says("No bounds: it allows changes to any file of this machine.")
+	x.keys("(docs/**)")
+	x.says("Allows changes to docs/** in the team's directory.")
+	x.keys("enter")
+	x.wants("demo *team.AddRule &{Rule:Edit(docs/**) Member: Unbounded:false}")
+}
+
+// TestActionsThatDoNotApply: an entry that does not apply says why, and leaves the menu open.
+func TestActionsThatDoNotApply(t *testing.T) {
+	s := newStory(t)
+	s.do(team.User, &team.SpawnMember{Name: "eve", Agent: team.External})
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.view("eve")
+	x.keys("tab", ".")
+	asked := len(x.asked)
+	for name, why := range map[string]string{"interrupt eve": "eve runs its own session: its turns cannot be interrupted",
+		"handover eve": "eve runs its own session, and cadre cannot replace it."} {
+		x.picks(name)
+		x.says(why)
+	}
+	x.keys("esc")
+	if x.menu != nil || x.place != atMember {
+		t.Error("Escape does not lead from the menu to the member")
+	}
+	x.keys("esc")
+	for one, _ := x.selectedMember(); one.name != "lead"; one, _ = x.selectedMember() {
+		x.keys("shift+up")
+	}
+	x.keys(".")
+	x.picks("shutdown lead")
+	x.says("lead leads. End the team instead")
+	x.picks("budget lead")
+	x.says("Set the budget of the team.")
+	x.keys("esc", "[")
+	x.keys(".")
+	x.says("Nothing can be done in the past.")
+	x.keys("0")
+	if len(x.asked) != asked+1 && !strings.HasPrefix(x.last(), "moment") {
+		t.Errorf("an entry that does not apply asked for %s", x.last())
+	}
+}
+
+// TestActionsOfTasks reassigns, releases and deletes the selected task.
+func TestActionsOfTasks(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.keys("t", ".")
+	x.says("task lexer, team demo")
+	x.picks("reassign lexer")
+	x.keys("bob", "enter")
+	x.wants("reassign demo #1 bob")
+	x.keys(".")
+	x.picks("task release lexer")
+	x.keys("y")
+	x.wants(`command demo ["task" "release" "demo-1" "#1"]`)
+	x.keys(".")
+	x.picks("task rm lexer")
+	x.keys("y")
+	x.wants(`command demo ["task" "rm" "demo-1" "#1"]`)
+}
