@@ -160,7 +160,7 @@ func TestRollBackSharedFiles(t *testing.T) {
 	l.end("ann", "2")
 	l.end("bob", "3")
 	for task, other := range map[string]string{"2": "bob worked on task 3", "3": "ann worked on task 2"} {
-		l.notRolledBack(task, team.Conflict, other+" in the same directory at the same time, so nobody can tell whose "+
+		l.notRolledBack(task, team.Conflict, other+" in the same directory at the same time, so cadre cannot tell whose "+
 			"these files are: hers.txt, his.txt", `{"action":"rollback_task","team":"demo","task":"`+task+
 			`","paths":["hers.txt"]}`)
 	}
