@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/git/project"
 	"cadre/internal/inspect"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
@@ -50,7 +51,7 @@ func (e *Engine) Checkpoints(ctx context.Context, dir string) ([]catalog.Checkpo
 // names are not in here: of the named team, or for "" of any. It skips what cannot be read. Outside
 // a repository it costs nothing.
 func (e *Engine) OnlyInGit(ctx context.Context, dir, name string, here []string) []checkpoint.Listed {
-	if !inRepository(dir) {
+	if _, ok := project.Top(dir); !ok {
 		return nil
 	}
 	found, err := catalog.Checkpoints(ctx, dir)
@@ -58,21 +59,6 @@ func (e *Engine) OnlyInGit(ctx context.Context, dir, name string, here []string)
 		return nil
 	}
 	return catalog.OnlyInGit(found, name, here)
-}
-
-// inRepository reports whether the directory looks like one in a git repository, without asking
-// git.
-func inRepository(dir string) bool {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return true
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			return false
-		}
-		dir = above
-	}
 }
 
 // Attention follows what waits for a person in all teams of the home, or in the named one. The
@@ -161,19 +147,17 @@ func (e *Engine) Meant(ctx context.Context, dir string, guess bool) (string, err
 // directory above it in the same repository. It leaves out observed teams, which work under their
 // own agent.
 func inProject(dir string, teams []team.Team) (here []team.Team) {
-	repository := inRepository(dir)
+	top, repository := project.Top(dir)
 	for {
 		for _, of := range teams {
 			if of.Observed == "" && of.Dir != "" && sameDirectory(of.Dir, dir) {
 				here = append(here, of)
 			}
 		}
-		_, err := os.Lstat(filepath.Join(dir, ".git"))
-		above := filepath.Dir(dir)
-		if len(here) > 0 || !repository || err == nil || above == dir {
+		if len(here) > 0 || !repository || dir == top {
 			return here
 		}
-		dir = above
+		dir = filepath.Dir(dir)
 	}
 }
 

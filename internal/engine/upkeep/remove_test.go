@@ -32,7 +32,11 @@ func TestRemoveWaitsForProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return upkeep.Team{Replica: rep, Dir: dir, Actor: team.User, Log: func(what string) { t.Log(what) }}
+		return upkeep.Team{
+			Replica: rep, Dir: dir, Actor: team.User,
+			Log:  func(what string) { t.Log(what) },
+			Warn: func(err error) { t.Log(err) },
+		}
 	}
 	of := opened()
 	procs, err := host.Enroll(filepath.Join(of.Dir, "hosts"), "h1")

@@ -22,19 +22,48 @@ func Of(dir string) (path string, repository bool) {
 	if _, err := os.Stat(dir); err != nil {
 		return dir, false
 	}
+	if _, shared := nearest(dir); shared != "" {
+		return real(shared), true
+	}
+	return dir, false
+}
+
+// Top returns the top of the work tree or repository that the directory is in. Symbolic links are
+// not followed. Outside any repository ok is false.
+func Top(dir string) (top string, ok bool) {
+	top, shared := nearest(dir)
+	return top, shared != ""
+}
+
+// nearest returns the first directory, from dir upward, that belongs to git, and the folder that
+// the work trees of its repository share. Both are "" outside any repository.
+func nearest(dir string) (top, shared string) {
 	for at := dir; ; at = filepath.Dir(at) {
 		git := filepath.Join(at, ".git")
 		if info, err := os.Stat(git); err == nil && info.IsDir() {
-			return real(git), true
+			if holds(git) {
+				return at, git
+			}
 		} else if err == nil {
 			if own := Pointer(git, "gitdir: "); own != "" {
-				return real(common(own)), true
+				return at, common(own)
 			}
 		}
 		if at == filepath.Dir(at) {
-			return dir, false
+			return "", ""
 		}
 	}
+}
+
+// holds reports whether a folder holds a repository. It asks what git asks before it takes a folder
+// named .git for one; git passes over any other, such as an empty one, and looks further up.
+func holds(git string) bool {
+	for _, part := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(git, part)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Named returns the path of the directory's project for people. That is the work tree of its

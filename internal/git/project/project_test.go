@@ -27,7 +27,9 @@ func TestOf(t *testing.T) {
 	run("-C", at("one"), "worktree", "add", "-q", at("tree"))
 	run("clone", "-q", at("one"), at("two"))
 	run("-C", at("one"), "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", at("two"), "sub")
-	for _, dir := range []string{at("one", "deep"), at("plain", "deep")} {
+	for _, dir := range []string{
+		at("one", "deep"), at("plain", "deep"), at("hollow", ".git"), at("one", "deep", "hollow", ".git"),
+	} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -51,6 +53,8 @@ func TestOf(t *testing.T) {
 		{at("plain", "deep"), at("plain"), false, false},
 		{at("plain"), at("one"), false, false},
 		{at("one", "gone"), at("one"), false, false},
+		{at("hollow"), at("plain"), false, false},
+		{at("one", "deep", "hollow"), at("one"), true, true},
 	} {
 		if same := project.Same(c.a, c.b); same != c.same {
 			t.Errorf("%s and %s: same %v", c.a, c.b, same)
