@@ -89,6 +89,9 @@ git commit -q -m "Begin"`,
 			"tmux": {
 			notRun: "it needs a terminal and a Claude Code; the tests of claudeteam_agents_test.go in e2e have both"},
 	}},
+	"docs/panes.md": {steps: map[string]needs{
+		"cadre panes TEAM": {notRun: "it needs a terminal in tmux; TestPanesOfABackgroundTeam in e2e has one"},
+	}},
 	"docs/team-files.md": {},
 	"docs/consolidation.md": {
 		setup: demo,

@@ -56,8 +56,8 @@ tasks:
 				return strings.Fields(string(text))
 			}
 			shown := pressCtrlC(t, root, env, one.awaits, func() bool { return len(pids()) == 3 }, "run", "team.yaml")
-			for _, want := range []string{first, one.says, "paused: interrupt signal received; continue with the " +
-				"same command, or with: cadre resume demo"} {
+			for _, want := range []string{first, one.says, "paused: interrupt signal received; the same " +
+				"command continues where this one stopped. To resume the team: cadre resume demo"} {
 				if !strings.Contains(strings.Join(strings.Fields(shown), " "), want) {
 					t.Errorf("the output lacks %q:\n%s", want, shown)
 				}
