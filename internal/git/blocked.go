@@ -158,21 +158,19 @@ func (r Runner) places() (top string, gitDirs []string) {
 			return "", []string{dir}
 		}
 	}
-	for dir, err := filepath.Abs(r.Dir); err == nil; {
-		at := filepath.Join(dir, ".git")
-		if info, err := os.Lstat(at); err == nil {
-			if info.IsDir() {
-				return dir, []string{at}
-			}
-			return dir, linked(at)
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			break
-		}
-		dir = up
+	dir, err := filepath.Abs(r.Dir)
+	if err != nil {
+		return "", nil
 	}
-	return "", nil
+	top, ok := project.Top(dir)
+	if !ok {
+		return "", nil
+	}
+	at := filepath.Join(top, ".git")
+	if info, err := os.Lstat(at); err == nil && info.IsDir() {
+		return top, []string{at}
+	}
+	return top, linked(at)
 }
 
 // linked returns the folders to which the file .git of a linked worktree points: its own, and the

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"cadre/internal/git/project"
 	"cadre/internal/git/worktree"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/replica"
@@ -247,7 +248,8 @@ func (t *tracer) records(dir string) bool {
 	if t.project != nil {
 		return t.project.Records(dir)
 	}
-	return worktree.Inside(dir)
+	_, ok := project.Top(dir)
+	return ok
 }
 
 // record makes the wanted record of the task, or records why it cannot be made.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cadre/internal/git"
+	"cadre/internal/git/project"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 )
@@ -55,7 +56,7 @@ type Snapshot struct {
 // OpenSnapshots prepares snapshots of the work tree of dir. Our own index is put into the folder
 // scratch.
 func OpenSnapshots(ctx context.Context, procs *proc.Register, dir, scratch string) (*Snapshots, error) {
-	if !Inside(dir) {
+	if _, ok := project.Top(dir); !ok {
 		return nil, ErrNoRepository
 	}
 	out, err := in(procs, dir).Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel",
@@ -69,21 +70,6 @@ func OpenSnapshots(ctx context.Context, procs *proc.Register, dir, scratch strin
 	}
 	ours := filepath.Join(scratch, "snapshot-index")
 	return &Snapshots{folder: folder{in(procs, top).With("GIT_INDEX_FILE=" + ours)}, theirs: index, ours: ours}, nil
-}
-
-// Inside reports whether git may find a repository for dir. It starts no process, because most
-// tasks outside repositories are short.
-func Inside(dir string) bool {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return true
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return false
-		}
-		dir = up
-	}
 }
 
 // Take takes a snapshot on top of the parent, or of the checked-out commit if parent is "". If
@@ -405,7 +391,7 @@ func (f folder) reference(ctx context.Context, ref string) (string, error) {
 
 // DropCommits removes the reference.
 func DropCommits(ctx context.Context, procs *proc.Register, dir, ref string) error {
-	if !Inside(dir) {
+	if _, ok := project.Top(dir); !ok {
 		return nil
 	}
 	_, err := in(procs, dir).Run(ctx, nil, "update-ref", "-d", ref)
