@@ -331,7 +331,7 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("exit status %d, and %s is alive:\n%s%s", r.code, first, r.out, r.err)
 		}
 		order(t, r.out+r.err, "! session "+first+" led it and has ended; another process is taking the lead",
-			"Another process is taking the lead of team demo. To watch the team run: cadre log demo --follow")
+			"Another process is taking the lead of team demo. To follow it: cadre log demo --follow")
 		if err := leader.Attach(t.Context(), leader.Options{Replica: w.replica("demo"), Dir: w.teamDir()}); err != nil {
 			t.Fatal(err)
 		}
@@ -420,7 +420,7 @@ func TestTakeOver(t *testing.T) {
 			order(t, r.out+r.err, words...)
 		}
 		elsewhere(time.Now().Add(-59 * time.Minute))
-		refused("leads it on the machine elsewhere", "59 min ago", "expires after 60 min")
+		refused("leads it on the machine elsewhere", "59 min ago", "expires after 1 h")
 		elsewhere(time.Now().Add(time.Hour)) // a wrong clock does not make the lead look silent
 		refused("clock skew", "its age is ignored", "was seen 0 s ago")
 		elsewhere(time.Now().Add(-61 * time.Minute))

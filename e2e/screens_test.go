@@ -178,7 +178,7 @@ func steady(text string) string {
 		{`\d\d:\d\d:\d\d`, "HH:MM:SS"},
 		{`(demo|release|audit)-[a-z2-7]{26}`, "$1-IDENTIFIER-WITH-26-LETTERS"},
 		{`(just now|\d\d s ago)`, "just now"},
-		{`\d+ ms\b|\d+\.\d s\b`, "TIME"},
+		{`\d+ ms\b|\d+(\.\d)? s\b`, "TIME"},
 		{`\b(run|mcp)-[a-z2-7]{26}`, "$1-IDENTIFIER-WITH-26-LETTERS"},
 		{`(host|session) [a-z0-9]{8}\b`, "$1 IDENTITY"},
 		{`(?m) +$`, ""},
