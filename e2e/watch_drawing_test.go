@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,11 +23,14 @@ func (p *terminal) settles(what string) {
 	p.wait(what+": another screen after Ctrl-L, and not\n"+drawn, func() bool { return p.visible() == drawn })
 }
 
-// visible returns what the terminal shows now, without the clock.
+// passed is a duration on the screen, which grows while nobody touches anything.
+var passed = regexp.MustCompile(` +\d+[smh]\b`)
+
+// visible returns what the terminal shows now, without the clock and durations.
 func (p *terminal) visible() string {
 	first, rest, _ := strings.Cut(p.do("capture-pane", "-p"), "\n")
 	first, _, _ = strings.Cut(first, ":")
-	return first + "\n" + rest
+	return first + "\n" + passed.ReplaceAllString(rest, " T")
 }
 
 // TestWatchDrawing: the screen is as it would be drawn from nothing: with characters that a terminal
