@@ -96,7 +96,7 @@ func (a *app) noteLeft(made checkpoint.Checkpoint) {
 			return l.Path
 		}))
 	case made.More > 0:
-		a.note(fmt.Sprintf("not carried: %s more", plural(made.More, "path")))
+		a.note(fmt.Sprintf("not carried: %s more", team.Count(made.More, "path")))
 	}
 }
 
@@ -115,7 +115,7 @@ func listed(all []checkpoint.Left, more int, name func(checkpoint.Left) string) 
 	case more > 0 && len(names) > 0:
 		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
 	case more > 0:
-		return plural(more, "path")
+		return team.Count(more, "path")
 	}
 	return strings.Join(names, ", ")
 }

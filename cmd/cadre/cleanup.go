@@ -123,11 +123,11 @@ func (a *app) measure(ctx context.Context, name string) (what string, open error
 			running++
 		}
 	}
-	teammates := plural(running, "running teammate")
+	teammates := team.Count(running, "running teammate")
 	if paused > 0 {
 		teammates += fmt.Sprintf(", %d without a session", paused)
 	}
-	what = fmt.Sprintf("team %s (%s, %s; %s)", name, plural(tasks, "task"), teammates, n.Dir)
+	what = fmt.Sprintf("team %s (%s, %s; %s)", name, team.Count(tasks, "task"), teammates, n.Dir)
 	if running+paused == 0 {
 		return what, nil
 	}

@@ -293,7 +293,7 @@ func (a *app) rollBack(ctx context.Context, name string, o consolidate.Options) 
 func writeSealed(w *sanitize.Writer, r *consolidate.Record) error {
 	what := "nothing was committed"
 	if r.Commit != "" {
-		what = fmt.Sprintf("commit %.12s, %s", r.Commit, plural(int(r.Files), "file"))
+		what = fmt.Sprintf("commit %.12s, %s", r.Commit, team.Count(r.Files, "file"))
 	}
 	var checks []string
 	for _, c := range r.Checks {
@@ -309,9 +309,9 @@ func writeSealed(w *sanitize.Writer, r *consolidate.Record) error {
 	}
 	by := ""
 	if delete(who, ""); len(who) > 0 {
-		by = " by " + plural(len(who), "member")
+		by = " by " + team.Count(len(who), "member")
 	}
-	return w.Printf("team %s is complete: %s; %s%s%s\n", r.Name, what, plural(len(r.Tasks), "task"), by, passed)
+	return w.Printf("team %s is complete: %s; %s%s%s\n", r.Name, what, team.Count(len(r.Tasks), "task"), by, passed)
 }
 
 // reached describes the state of an unfinished consolidation.
@@ -328,7 +328,7 @@ func reached(t team.Team) []string {
 	}
 	staged := "nothing to commit"
 	if c.Tree != "" {
-		staged = fmt.Sprintf("staged: %s, on %s", plural(int(c.Files), "file"), render.Parent(c.Parent))
+		staged = fmt.Sprintf("staged: %s, on %s", team.Count(c.Files, "file"), render.Parent(c.Parent))
 		if len(c.Branches) > 0 {
 			staged += ", with " + render.Branches(c.Branches)
 		}

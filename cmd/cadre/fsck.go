@@ -81,10 +81,10 @@ func (v verdict) write(w *sanitize.Writer) error {
 		if v.Snapshot > 0 {
 			snapshot = fmt.Sprintf("the snapshot at record %d", v.Snapshot)
 		}
-		w.Printf("%s is intact: %s, %s\n", v.Team, plural(int(v.Last), "record"), snapshot)
+		w.Printf("%s is intact: %s, %s\n", v.Team, team.Count(v.Last, "record"), snapshot)
 		if v.Rebuilt > 0 {
 			w.Printf("%s in Claude Code's folders did not match the team, and were written again\n",
-				plural(v.Rebuilt, "file"))
+				team.Count(v.Rebuilt, "file"))
 		}
 	case v.Better():
 		w.Printf("the history is intact up to record %d, and a checkpoint in git has all up to record %d; to restore it: "+

@@ -92,7 +92,7 @@ func (a *app) announce(ctx context.Context, note func(string), running func() in
 	}
 	members := func() string {
 		if n := running(); n > 0 {
-			return plural(n, "member")
+			return team.Count(n, "member")
 		}
 		return "remaining processes"
 	}

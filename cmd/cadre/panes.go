@@ -127,7 +127,7 @@ func (a *app) closePanes(ctx context.Context, of *engine.Team, mode pane.Mode) e
 	if err != nil {
 		return err
 	}
-	return a.says(fmt.Sprintf("%s closed; the members of team %s continue", plural(n, "pane"), of.Name))
+	return a.says(fmt.Sprintf("%s closed; the members of team %s continue", team.Count(n, "pane"), of.Name))
 }
 
 // says prints what was done with panes. The command has no JSON: it shows something to a person.

@@ -227,7 +227,6 @@ func TestLists(t *testing.T) {
 // TestSmallWords checks the words for numbers; zero has no word.
 func TestSmallWords(t *testing.T) {
 	for got, want := range map[string]string{
-		plural(1, "task"): "1 task", plural(2, "task"): "2 tasks", plural(0, "file"): "0 files",
 		counted(0, "a", 2, "b", 1, "c"): "2 b, 1 c", counted(0, "a"): "",
 		cost(team.Usage{CostMicroUSD: 12_345}): "$0.0123", tokens(team.Usage{InputTokens: 2, OutputTokens: 3}): "5",
 		percent(40): "40%", waiting(1): "1 thing waits", waiting(2): "2 things wait",

@@ -294,7 +294,7 @@ func (p *progress) reveal(log string) {
 	defer p.mu.Unlock()
 	p.hidden = false
 	if p.unkept > 0 {
-		p.app.out.Printf("%s\n", render.Faint.On(fmt.Sprintf("… %s before: %s", plural(p.unkept, "line"), log)))
+		p.app.out.Printf("%s\n", render.Faint.On(fmt.Sprintf("… %s before: %s", team.Count(p.unkept, "line"), log)))
 	}
 	for _, line := range p.kept {
 		line.print()

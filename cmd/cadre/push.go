@@ -96,10 +96,10 @@ func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 	value := pushed{p.Team, p.Seq, p.Commit, p.Remote.Name, p.Remote.URL, p.New, p.Released, leftOf(p.Checkpoint)}
 	return errors.Join(err, a.print(value, func(w *sanitize.Writer) error {
 		what := fmt.Sprintf("team %s is on %s (%s): %s, commit %.12s", o.Team, p.Remote.Name, p.Remote.URL,
-			plural(int(p.Seq), "record"), p.Commit)
+			team.Count(p.Seq, "record"), p.Commit)
 		if !p.New {
 			what = fmt.Sprintf("%s (%s) has everything of team %s already: %s, commit %.12s", p.Remote.Name,
-				p.Remote.URL, o.Team, plural(int(p.Seq), "record"), p.Commit)
+				p.Remote.URL, o.Team, team.Count(p.Seq, "record"), p.Commit)
 		}
 		if p.Released {
 			what += ". This machine has released it"
@@ -167,7 +167,7 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 						p.Remote.URL)(w)
 				}
 				return said("team %s is here, from %s (%s): %s, made %s; it works in %s. Resume with: cadre resume %s",
-					o.Team, p.Remote.Name, p.Remote.URL, plural(int(p.Arrived.Seq), "record"),
+					o.Team, p.Remote.Name, p.Remote.URL, team.Count(p.Arrived.Seq, "record"),
 					render.Ago(now(), p.Arrived.At), p.Arrived.Dir, o.Team)(w)
 			})
 		},

@@ -87,7 +87,7 @@ func (a *app) resendCommand() *cobra.Command {
 					e = &team.MessagesResent{Member: args[1]}
 				}
 				return a.print(resent{e.Member, append([]int64{}, e.Seqs...)},
-					said("%s sent to %s again", plural(len(e.Seqs), "message"), e.Member))
+					said("%s sent to %s again", team.Count(len(e.Seqs), "message"), e.Member))
 			})
 		},
 	}

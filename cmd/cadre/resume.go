@@ -210,7 +210,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 		}
 		w.Printf("%s %s\n", mark, fmt.Sprintf(format, args...))
 	}
-	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, plural(int(e.Seq), "record"), t.Dir)
+	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, team.Count(e.Seq, "record"), t.Dir)
 	switch t.Status {
 	case team.TeamConsolidating:
 		if !t.Consolidation.Open() {
@@ -282,7 +282,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 	} else if len(e.Facts) > 0 && !over {
 		line(true, "facts: %d, unchanged", len(e.Facts))
 	}
-	line(e.Late == 0, "mailbox: %s, %d undelivered%s%s", plural(int(e.Messages), "message"), e.Unread,
+	line(e.Late == 0, "mailbox: %s, %d undelivered%s%s", team.Count(e.Messages, "message"), e.Unread,
 		some(e.Held, ", %d held until there is a lead"), some(e.Late, ", %d late: cadre resend"))
 	for _, m := range e.Mail {
 		from, to := m.From, m.To
@@ -299,7 +299,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 	if e.Left() > 0 {
 		left = ", about " + team.Span(e.Left()) + " left"
 	}
-	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], plural(all, "task"), e.Percent,
+	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], team.Count(all, "task"), e.Percent,
 		e.Tasks["in_progress"], left)
 	for _, task := range e.InProgress {
 		w.Printf("    %s %s: %s\n", task.Called(), task.Owner, task.Subject)
@@ -316,13 +316,6 @@ func lives(e *inspect.Examination) string {
 		}
 	}
 	return "members: " + strings.Join(parts, ", ")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func some(n int, format string) string {

@@ -416,11 +416,11 @@ const mostFailures, mostOutput = 5, 8
 func writeFailures(w *sanitize.Writer, failed []team.Task) error {
 	for i, t := range failed {
 		if i == mostFailures {
-			return w.Printf("… and %s more\n", plural(len(failed)-i, "failed task"))
+			return w.Printf("… and %s more\n", team.Count(len(failed)-i, "failed task"))
 		}
 		last, left := excerpt.LastLines(t.Result, mostOutput)
 		if left > 0 {
-			last = fmt.Sprintf("… %s before\n", plural(left, "line")) + last
+			last = fmt.Sprintf("… %s before\n", team.Count(left, "line")) + last
 		}
 		if err := w.Printf("✗ task %s failed: %s\n", t.Called(), t.Failure); err != nil {
 			return err
@@ -472,7 +472,7 @@ func next(r run.Result, name string) string {
 		waits = append(waits, "work on "+render.Branches(r.Pending.Branches))
 	}
 	if n := len(r.Pending.Files); n > 0 {
-		waits = append(waits, plural(n, "file")+" ("+someFiles(r.Pending.Files)+")")
+		waits = append(waits, team.Count(n, "file")+" ("+someFiles(r.Pending.Files)+")")
 	}
 	command := "cadre consolidate " + name
 	switch {

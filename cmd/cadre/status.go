@@ -404,7 +404,7 @@ func (n *standing) modes() string {
 		parts = append(parts, "permission policy "+n.Rules.Policy)
 	}
 	if rules := len(n.Rules.Allow) + len(n.Added); rules > 0 {
-		parts = append(parts, plural(rules, "permission rule"))
+		parts = append(parts, team.Count(rules, "permission rule"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -156,7 +156,7 @@ func (a *app) addTasks(c *cobra.Command, name, file string) error {
 			for _, t := range added {
 				w.Printf("task %s\n", titled(t))
 			}
-			return w.Printf("%s added\n", plural(len(added), "task"))
+			return w.Printf("%s added\n", team.Count(len(added), "task"))
 		})
 	})
 }

@@ -173,7 +173,7 @@ task's files with --only: these are restored, and the others stay.
 				of.View(func(s *team.State) { called = s.Called(u.Task) })
 				return a.print(u, func(w *sanitize.Writer) error {
 					w.Printf("task %s is back in the queue; its changes to %s are undone", called,
-						plural(len(u.Files), "file"))
+						team.Count(len(u.Files), "file"))
 					if u.Branch != "" {
 						w.Printf(" on %s (%.12s)", u.Branch, u.Commit)
 					}

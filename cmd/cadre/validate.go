@@ -68,8 +68,8 @@ func writeValidated(w *sanitize.Writer, all []validated) error {
 		if !one.Valid {
 			continue // the error has the reason
 		}
-		if err := w.Printf("%s is valid: team %s, %s, %s\n", one.File, one.Team, plural(one.Members, "member"),
-			plural(one.Tasks, "task")); err != nil {
+		if err := w.Printf("%s is valid: team %s, %s, %s\n", one.File, one.Team, team.Count(one.Members, "member"),
+			team.Count(one.Tasks, "task")); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 			}
 		}
 		others := some(p.Completed-completed, ", and %d that the file does not have")
-		w.Printf("team %s continues in %s: %d of %s done%s\n", p.Team, p.Dir, completed, plural(len(p.Tasks), "task"), others)
+		w.Printf("team %s continues in %s: %d of %s done%s\n", p.Team, p.Dir, completed, team.Count(len(p.Tasks), "task"), others)
 		if len(p.Changes) > 0 {
 			w.Printf("\nchanges of the team file:\n")
 			if err := writeChanges(w, p.Changes); err != nil {

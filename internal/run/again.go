@@ -40,7 +40,7 @@ func (a *attempt) agree(ctx context.Context) error {
 		or(strings.Join(t.Permissions.Allow, ", "), "nothing"))
 	differs(f.Permissions.Policy != "" && f.Permissions.Policy != t.Permissions.Policy, "--policy",
 		or(t.Permissions.Policy, "the default"))
-	differs(len(f.Checks) > 0 && !slices.Equal(checks(f.Checks), t.Checks), "--check", count(len(t.Checks), "check"))
+	differs(len(f.Checks) > 0 && !slices.Equal(checks(f.Checks), t.Checks), "--check", team.Count(len(t.Checks), "check"))
 	differs(f.Handover != 0 && int64(f.Handover) != t.HandoverAt, "--handover",
 		or(fmt.Sprint(t.HandoverAt), "the default"))
 	differs(f.MaxTeammates != 0 && int64(f.MaxTeammates) != t.MaxTeammates, "--max-teammates",

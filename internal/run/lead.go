@@ -431,10 +431,3 @@ func write(path, text string) error {
 	return atomicfile.Replace(path, []byte(text), atomicfile.Passing{Mode: 0o644,
 		Name: filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text())})
 }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

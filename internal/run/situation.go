@@ -121,7 +121,7 @@ func waiting(s *team.State) (words []string, help []team.Hint) {
 func (at situation) undoneWords() string {
 	words := at.yours
 	if n := at.undone - len(at.yours); n > 0 {
-		words = append([]string{count(n, "task") + " could not be done"}, words...)
+		words = append([]string{team.Count(n, "task") + " could not be done"}, words...)
 	}
 	if len(words) > 0 {
 		const most = 3

@@ -542,19 +542,7 @@ func (s *State) untaken() (yours, others []*Task) {
 	return yours, others
 }
 
-func word(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-func isAre(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " is"
-	}
-	return fmt.Sprintf("%d %ss are", n, what)
-}
+func isAre(n int, what string) string { return Count(n, what) + word(n, " is", " are") }
 
 // andMore lists names in a sentence. Of many it lists the first ones.
 func andMore(names []string) string {

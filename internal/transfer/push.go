@@ -48,8 +48,8 @@ type UnconfirmedError struct{ checkpoint.Outgoing }
 
 func (e *UnconfirmedError) Error() string {
 	o := e.Outgoing
-	parts := []string{count(int(o.Records), "record"), count(int(o.Messages), "message"), count(o.Tasks, "task"),
-		count(o.Commits, "commit") + " with " + count(o.Files, "file")}
+	parts := []string{team.Count(o.Records, "record"), team.Count(o.Messages, "message"), team.Count(o.Tasks, "task"),
+		team.Count(o.Commits, "commit") + " with " + team.Count(o.Files, "file")}
 	branches := "no branches of members"
 	if len(o.Branches) > 0 {
 		branches = "the branches " + strings.Join(o.Branches, ", ")
@@ -76,13 +76,6 @@ func (e *SuspectError) Error() string {
 		names = append(names, s.String())
 	}
 	return fmt.Sprintf("commits of the team that are not yet on %s contain %s", e.Remote, strings.Join(names, ", "))
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // releaseTime bounds how long the sessions of a released team may take to end.
@@ -303,7 +296,7 @@ func (o *PushOptions) agree(ctx context.Context, store *checkpoint.Store, remote
 		return &SuspectError{Remote: remote.Name, Suspects: out.Suspects, Unseen: out.Unseen}
 	}
 	if out.Unseen > 0 {
-		o.log("%s in the commits were not searched for secrets, because there are too many", count(out.Unseen, "file"))
+		o.log("%s in the commits were not searched for secrets, because there are too many", team.Count(out.Unseen, "file"))
 	}
 	if has {
 		return nil

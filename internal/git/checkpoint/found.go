@@ -127,7 +127,7 @@ func (s Side) String() string {
 	if what == "" {
 		what = "here"
 	}
-	said := fmt.Sprintf("%s: %s since then, the last of %s", what, counted(int(s.Records), "record"), Date(s.At))
+	said := fmt.Sprintf("%s: %s since then, the last of %s", what, team.Count(s.Records, "record"), Date(s.At))
 	if s.Machine != "" {
 		said += " on " + s.Machine
 	}
@@ -155,7 +155,7 @@ func (e *ForkError) Error() string {
 	}
 	since := "nothing in common"
 	if e.Since > 0 {
-		since = counted(int(e.Since), "record") + " in common"
+		since = team.Count(e.Since, "record") + " in common"
 	}
 	return fmt.Sprintf("team %s has two histories, with %s. %s", e.Team, since, strings.Join(sides, "; "))
 }

@@ -82,10 +82,10 @@ func (n *news) subject(doc document) string {
 		}
 	}
 	if n.added > 0 {
-		say("%s added", counted(n.added, "task"))
+		say("%s added", team.Count(n.added, "task"))
 	}
 	if n.messages > 0 {
-		say("%s", counted(n.messages, "message"))
+		say("%s", team.Count(n.messages, "message"))
 	}
 	if n.merged {
 		say("committed")
@@ -119,12 +119,5 @@ func numbered(what string, ids []string) string {
 	case len(ids) <= mostNamed:
 		return what + "s " + strings.Join(ids, ", ")
 	}
-	return counted(len(ids), what)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return team.Count(len(ids), what)
 }

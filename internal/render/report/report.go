@@ -177,7 +177,7 @@ func (p *page) count(o Outcome) (n int) {
 // glance writes the summary: how it went, and the first line of each result.
 func (p *page) glance() {
 	p.block("## At a glance")
-	verdict := fmt.Sprintf("%d of %s done", p.count(Done), number(len(p.Tasks), "task"))
+	verdict := fmt.Sprintf("%d of %s done", p.count(Done), team.Count(len(p.Tasks), "task"))
 	for _, o := range []Outcome{Failed, Unfinished, NotRun} {
 		if n := p.count(o); n > 0 {
 			verdict += fmt.Sprintf(", %d %s", n, o)
@@ -351,7 +351,7 @@ func (p *page) foot() {
 		members = append(members, name)
 	}
 	if len(members) > 0 {
-		facts = append(facts, number(len(members), "member")+": "+strings.Join(members, ", "))
+		facts = append(facts, team.Count(len(members), "member")+": "+strings.Join(members, ", "))
 	}
 	var used []string
 	if p.Usage.Tokens > 0 {

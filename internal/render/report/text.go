@@ -222,13 +222,6 @@ func firstLine(markdown string) string {
 	return showHTML(strings.TrimSpace(line))
 }
 
-func number(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
-}
-
 // thousands writes 1234567 as 1,234,567.
 func thousands(n int64) string {
 	s := fmt.Sprint(n)

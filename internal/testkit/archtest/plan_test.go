@@ -60,7 +60,7 @@ var rooms = []room{
 		"any package that shows or records texts may need to cut them, whatever their content"},
 	{"render/report", []string{"render/sanitize", "sys/lazyregexp", "team"},
 		"a report is text made from values, and any caller that has them can write one; from the core it takes only " +
-			"the form of durations"},
+			"the form of durations and counts"},
 	{"render/sanitize", nil,
 		"one place decides what a person may be shown; any package that writes for people may use it"},
 	{"git/redact", []string{"sys/lazyregexp"},

@@ -84,7 +84,7 @@ func (m *Model) memberBody(width, height int) []string {
 	}
 	out = append(out, shown...)
 	if hidden := m.session.pos.back; hidden > 0 {
-		out = append(out, " "+faint.on("↓ "+plural(hidden, "line")+" below; End shows the latest"))
+		out = append(out, " "+faint.on("↓ "+team.Count(hidden, "line")+" below; End shows the latest"))
 	}
 	return out
 }

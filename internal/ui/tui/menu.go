@@ -230,7 +230,7 @@ func (m *Model) teamActions() []choice {
 	}
 	return []choice{
 		{"budget", "What the team may spend, and what is spent.", ended, func(m *Model) tea.Cmd { return m.budgets("") }},
-		{"permission", plural(len(v.rules), "permission rule") + ".", ended, (*Model).ruleList},
+		{"permission", team.Count(len(v.rules), "permission rule") + ".", ended, (*Model).ruleList},
 		{"delegate", delegate, ended, (*Model).delegate},
 		{"checkpoint", "Save the team and its work on the branch cadre/" + v.name + ".", "", func(m *Model) tea.Cmd {
 			return m.runCommand([]string{"checkpoint", v.id})

@@ -196,7 +196,7 @@ func (m *Model) recalls(msg recordsMsg) {
 	}
 	if p.since != nil && !p.whole {
 		if n := len(p.since.Lines(m.called)); n > 0 {
-			m.notice = notice{fmt.Sprintf("%s since you last looked at %s; s shows what.", plural(n, "change"), m.name()), waits}
+			m.notice = notice{fmt.Sprintf("%s since you last looked at %s; s shows what.", team.Count(n, "change"), m.name()), waits}
 		}
 	}
 	p.whole = true

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cadre/internal/render"
+	"cadre/internal/team"
 )
 
 // View draws the screen: a title, the body, a line for notices and input, and the keys that apply.
@@ -88,7 +89,7 @@ func (m *Model) title() string {
 	switch {
 	case m.place == atTeams:
 		add("cadre", strong)
-		add(plural(len(m.teams), "team"), plain)
+		add(team.Count(len(m.teams), "team"), plain)
 	case m.place == atAttention:
 		add("what waits for you", strong)
 	case m.team == nil:
@@ -120,13 +121,6 @@ func (m *Model) title() string {
 	}
 	right = append(right, cell{clock + " ", faint})
 	return line(m.width, left, right)
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // prompt is what stands above the keys: a question, or a notice.

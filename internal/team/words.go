@@ -1,0 +1,19 @@
+package team
+
+import "fmt"
+
+// Count returns a number with what it counts, such as "1 task" or "3 tasks". All texts of the program
+// use it.
+func Count[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func word(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
