@@ -39,7 +39,7 @@ func text(c *cobra.Command, arg string) (string, error) {
 
 func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
 	return func(of *engine.Team, r *team.Record) error {
-		e, _ := find[*team.MessageSent](r)
+		e, _ := team.EventIn[*team.MessageSent](r)
 		e.Message.SentAt = r.At
 		held, resting := waits(of, e.Message)
 		switch name := of.Team().Name; {
@@ -148,7 +148,7 @@ func (a *app) broadcastCommand() *cobra.Command {
 
 func (a *app) broadcast(c *cobra.Command, name string, body *team.Broadcast) error {
 	return a.act(c, name, body, func(of *engine.Team, r *team.Record) error {
-		e, _ := find[*team.MessageSent](r)
+		e, _ := team.EventIn[*team.MessageSent](r)
 		return a.sent(strings.Join(e.Message.Recipients, ", "))(of, r)
 	})
 }

@@ -82,7 +82,7 @@ func (a *app) resendCommand() *cobra.Command {
 				body.Seqs = append(body.Seqs, seq)
 			}
 			return a.act(c, args[0], body, func(_ *engine.Team, r *team.Record) error {
-				e, _ := find[*team.MessagesResent](r)
+				e, _ := team.EventIn[*team.MessagesResent](r)
 				if e == nil {
 					e = &team.MessagesResent{Member: args[1]}
 				}

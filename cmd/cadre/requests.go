@@ -171,7 +171,7 @@ func (a *app) planSubmit() *cobra.Command {
 			return err
 		}
 		return a.act(c, name, &team.SubmitPlan{Plan: plan}, func(_ *engine.Team, r *team.Record) error {
-			e, _ := find[*team.PlanSubmitted](r)
+			e, _ := team.EventIn[*team.PlanSubmitted](r)
 			return a.print(submitted{e.Member, e.Request},
 				said("the plan of %s is submitted as %s", e.Member, e.Request))
 		})

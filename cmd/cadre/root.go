@@ -251,18 +251,6 @@ func said(format string, args ...any) func(*sanitize.Writer) error {
 	return func(w *sanitize.Writer) error { return w.Printf(format+"\n", args...) }
 }
 
-// find returns the first event of its kind in the record.
-func find[E team.Event](r *team.Record) (e E, ok bool) {
-	if r != nil {
-		for _, one := range r.Events {
-			if e, ok = one.(E); ok {
-				return e, true
-			}
-		}
-	}
-	return e, false
-}
-
 // findHome returns the user's home. Names there are those of the working directory's project.
 func findHome() (layout.Home, error) {
 	home, err := layout.Find()

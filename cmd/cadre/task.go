@@ -83,7 +83,7 @@ func (a *app) taskAdd() *cobra.Command {
 		}
 		return a.act(c, name, &body, func(of *engine.Team, r *team.Record) error {
 			a.winding(of.Team())
-			e, _ := find[*team.TaskCreated](r)
+			e, _ := team.EventIn[*team.TaskCreated](r)
 			of.View(func(s *team.State) {
 				if e.Task.Owner == "" && s.NeedsWorktree(e.Task.ID) {
 					a.note(fmt.Sprintf("task %s builds on work on a branch: members with a worktree take it, and are "+
@@ -422,7 +422,7 @@ func (a *app) claim(c *cobra.Command, name string, args []string, wait waitFlags
 	}
 	defer cancel()
 	return wait.end(ctx, act(ctx, name, a.actor, &body, func(of *engine.Team, r *team.Record) error {
-		e, _ := find[*team.TaskClaimed](r)
+		e, _ := team.EventIn[*team.TaskClaimed](r)
 		return a.printTask(of, "#"+e.Task, func(t team.Task) string {
 			return fmt.Sprintf("%s is claimed by %s (fence %d): %s", t.Called(), e.Member, e.Fence, t.Subject)
 		})
@@ -442,7 +442,7 @@ func (a *app) taskDone() *cobra.Command {
 		}
 		return a.act(c, name, &team.CompleteTask{Task: args[0], Fence: fence, Result: result},
 			func(of *engine.Team, r *team.Record) error {
-				e, _ := find[*team.TaskCompleted](r)
+				e, _ := team.EventIn[*team.TaskCompleted](r)
 				freed := ""
 				if len(e.Unblocked) > 0 {
 					of.View(func(s *team.State) {
@@ -497,7 +497,7 @@ func (a *app) taskRemove() *cobra.Command {
 		Use: "rm [TEAM] ID", Short: "Delete a task",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.DeleteTask{Task: args[0]}, func(of *engine.Team, r *team.Record) error {
-			e, _ := find[*team.TaskDeleted](r)
+			e, _ := team.EventIn[*team.TaskDeleted](r)
 			return a.printTask(of, "#"+e.Task, is("is deleted"))
 		})
 	})

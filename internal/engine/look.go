@@ -272,10 +272,8 @@ func (e *Engine) AnswerShutdown(ctx context.Context, name, member string, approv
 	if err != nil {
 		return err
 	}
-	for _, e := range receipt.Record.Events {
-		if e, is := e.(*team.ShutdownAnswered); is {
-			return see(t, e)
-		}
+	if e, ok := team.EventIn[*team.ShutdownAnswered](receipt.Record); ok {
+		return see(t, e)
 	}
 	return nil
 }

@@ -43,17 +43,9 @@ func (m *Memory) create(name string, commands []team.Command) error {
 	if m.teams[name] != nil {
 		return team.Refuse(team.Taken, "a team named %s exists already; choose another name, or clean that one up", name)
 	}
-	state := &team.State{}
-	var records [][]byte
-	for _, c := range commands {
-		decision, err := team.Decide(state, c)
-		if err != nil {
-			return err
-		}
-		if decision.Record != nil {
-			records = append(records, team.AppendRecord(nil, decision.Record))
-			state.Apply(decision.Record)
-		}
+	_, records, err := team.Begin(commands)
+	if err != nil {
+		return err
 	}
 	if m.teams == nil {
 		m.teams = map[string]*kept{}

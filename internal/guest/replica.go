@@ -376,10 +376,8 @@ func (d *replica) ruling(tool, input string, reads bool) (allow bool, reason str
 			allow, reason, ruled = false, err.Error(), true
 			return
 		}
-		for _, e := range decision.Record.Events {
-			if e, ok := e.(*team.PermissionAnswered); ok {
-				allow, reason, ruled = e.Outcome == "allowed", e.Reason, true
-			}
+		if e, ok := team.EventIn[*team.PermissionAnswered](decision.Record); ok {
+			allow, reason, ruled = e.Outcome == "allowed", e.Reason, true
 		}
 	})
 	return allow, reason, ruled

@@ -59,10 +59,8 @@ func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 		case why == "" || err != nil || receipt.Record == nil:
 			return receipt, err
 		}
-		for _, e := range receipt.Record.Events {
-			if claimed, ok := e.(*team.TaskClaimed); ok {
-				_, err = send(&team.FailTask{Task: task.ID, Member: named.Member, Fence: claimed.Fence, Reason: why})
-			}
+		if claimed, ok := team.EventIn[*team.TaskClaimed](receipt.Record); ok {
+			_, err = send(&team.FailTask{Task: task.ID, Member: named.Member, Fence: claimed.Fence, Reason: why})
 		}
 		if c.Task != "" || err != nil {
 			return replica.Receipt{}, errors.Join(err, &team.Error{Code: team.NotReady, Text: why})

@@ -505,10 +505,8 @@ func (s *slot) ask(ctx context.Context, u agent.PermissionAsked) {
 		return
 	}
 	request := ""
-	for _, e := range receipt.Record.Events {
-		if e, ok := e.(*team.PermissionRequested); ok {
-			request = e.Permission.Request
-		}
+	if e, ok := team.EventIn[*team.PermissionRequested](receipt.Record); ok {
+		request = e.Permission.Request
 	}
 	for r, err := range s.host.Replica.Watch(ctx, receipt.Record.Seq-1) {
 		if err != nil {
@@ -545,10 +543,8 @@ func (s *slot) propose(ctx context.Context, u agent.PlanProposed) {
 		return
 	}
 	request := ""
-	for _, e := range receipt.Record.Events {
-		if e, ok := e.(*team.PlanSubmitted); ok {
-			request = e.Request
-		}
+	if e, ok := team.EventIn[*team.PlanSubmitted](receipt.Record); ok {
+		request = e.Request
 	}
 	s.update(func(t *turn) { t.proposal = request })
 	for r, err := range s.host.Replica.Watch(ctx, receipt.Record.Seq) {

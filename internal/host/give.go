@@ -349,13 +349,12 @@ func (s *slot) claim(ctx context.Context) (task string, fence int64) {
 		return "", 0
 	}
 	s.host.tracer.follow(ctx, receipt.Record.Events)
-	for _, e := range receipt.Record.Events {
-		if claimed, ok := e.(*team.TaskClaimed); ok {
-			s.works()
-			return claimed.Task, claimed.Fence
-		}
+	claimed, ok := team.EventIn[*team.TaskClaimed](receipt.Record)
+	if !ok {
+		return "", 0
 	}
-	return "", 0
+	s.works()
+	return claimed.Task, claimed.Fence
 }
 
 // deliverMail gives the session the mail that is not on its way already.

@@ -148,20 +148,11 @@ func (h Home) Create(name string, commands []team.Command) error {
 	if err := team.CheckName("team", name); err != nil {
 		return err
 	}
-	state := &team.State{}
-	var records [][]byte
-	for _, c := range commands {
-		decision, err := team.Decide(state, c)
-		if err != nil {
-			return err
-		}
-		if decision.Record == nil {
-			continue
-		}
-		records = append(records, team.AppendRecord(nil, decision.Record))
-		state.Apply(decision.Record)
+	state, records, err := team.Begin(commands)
+	if err != nil {
+		return err
 	}
-	_, err := h.found(state.Team(), records)
+	_, err = h.found(state.Team(), records)
 	return err
 }
 

@@ -114,10 +114,8 @@ func (rep *Replica) ask(ctx context.Context, c team.Command, t team.Team, q ques
 		return fmt.Errorf("the rejection by a hook could not be recorded: %w", err)
 	}
 	rejected := &Rejected{refusal: &team.Error{Code: team.Rejected, Text: verdict.Feedback}}
-	for _, e := range receipt.Record.Events {
-		if r, ok := e.(*team.HookRejected); ok {
-			rejected.count = r.Count
-		}
+	if r, ok := team.EventIn[*team.HookRejected](receipt.Record); ok {
+		rejected.count = r.Count
 	}
 	if rejected.Final() && about.Hook == hook.TeammateIdle {
 		return nil // it may go idle; the lead knows

@@ -22,6 +22,37 @@ type Record struct {
 	Events []Event // what changed, in order
 }
 
+// EventIn returns the first event of its kind in the record; false if there is none. A nil record has
+// no events.
+func EventIn[E Event](r *Record) (e E, ok bool) {
+	if r != nil {
+		for _, one := range r.Events {
+			if e, ok = one.(E); ok {
+				return e, true
+			}
+		}
+	}
+	return e, false
+}
+
+// Begin returns the records, encoded, that the commands make of an empty state, and the state after
+// them. It returns the refusal of the first command that is refused.
+func Begin(commands []Command) (*State, [][]byte, error) {
+	s := &State{}
+	var records [][]byte
+	for _, c := range commands {
+		d, err := Decide(s, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if d.Record != nil {
+			records = append(records, AppendRecord(nil, d.Record))
+			s.Apply(d.Record)
+		}
+	}
+	return s, records, nil
+}
+
 // AppendRecord appends the record's encoding, one JSON object without a line break, to buf.
 func AppendRecord(buf []byte, r *Record) []byte { return encode(r, false, buf) }
 

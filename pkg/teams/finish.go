@@ -259,7 +259,7 @@ func (t *Team) Resend(ctx context.Context, member string, seqs ...int64) ([]int6
 	if err != nil {
 		return nil, err
 	}
-	e, _ := found[*team.MessagesResent](record)
+	e, _ := team.EventIn[*team.MessagesResent](record)
 	if e == nil {
 		return nil, nil
 	}

@@ -33,7 +33,7 @@ func (b *Mailbox) sent(r *team.Record, err error) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	e, _ := found[*team.MessageSent](r)
+	e, _ := team.EventIn[*team.MessageSent](r)
 	m := messageOf(e.Message)
 	m.SentAt = clock(r.At)
 	return m, nil

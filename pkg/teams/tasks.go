@@ -60,7 +60,7 @@ func (l *TaskList) Create(ctx context.Context, n TaskConfig) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	e, _ := found[*team.TaskCreated](r)
+	e, _ := team.EventIn[*team.TaskCreated](r)
 	return l.seen(e.Task.ID), nil
 }
 
@@ -204,7 +204,7 @@ func (l *TaskList) claim(ctx context.Context, id string) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
-	e, _ := found[*team.TaskClaimed](r)
+	e, _ := team.EventIn[*team.TaskClaimed](r)
 	return Claim{ID: e.Task, Fence: e.Fence, Task: l.seen(e.Task)}, nil
 }
 
@@ -231,7 +231,7 @@ func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unbloc
 	if err != nil {
 		return nil, err
 	}
-	e, ok := found[*team.TaskCompleted](r)
+	e, ok := team.EventIn[*team.TaskCompleted](r)
 	if !ok {
 		return nil, nil
 	}

@@ -43,18 +43,6 @@ func (a actor) do(ctx context.Context, body team.Body) (*team.Record, error) {
 // look calls [View.look].
 func (a actor) look(ctx context.Context, see func(*team.State)) error { return a.team.look(ctx, see) }
 
-// found returns the first event of its kind in the record.
-func found[E team.Event](r *team.Record) (e E, ok bool) {
-	if r != nil {
-		for _, one := range r.Events {
-			if e, ok = one.(E); ok {
-				return e, true
-			}
-		}
-	}
-	return e, false
-}
-
 // user returns the user as an actor.
 func (t *Team) user() actor { return actor{team: t, name: team.User} }
 
@@ -214,7 +202,7 @@ func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, 
 	if err != nil {
 		return "", err
 	}
-	e, _ := found[*team.ShutdownRequested](record)
+	e, _ := team.EventIn[*team.ShutdownRequested](record)
 	return e.Request, nil
 }
 

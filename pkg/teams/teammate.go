@@ -81,7 +81,7 @@ func (m *Teammate) SubmitPlan(ctx context.Context, plan string) (request string,
 	if err != nil {
 		return "", err
 	}
-	e, _ := found[*team.PlanSubmitted](r)
+	e, _ := team.EventIn[*team.PlanSubmitted](r)
 	return e.Request, nil
 }
 
@@ -141,7 +141,7 @@ func (m *Teammate) AskPermission(ctx context.Context, tool, input string,
 	if err != nil {
 		return PermissionAnswer{}, err
 	}
-	asked, _ := found[*team.PermissionRequested](r)
+	asked, _ := team.EventIn[*team.PermissionRequested](r)
 	request := asked.Permission.Request
 	waiting, cancel := context.WithDeadline(ctx, deadline.Add(time.Millisecond))
 	defer cancel()

@@ -266,16 +266,15 @@ func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range r.Events {
-		if claimed, ok := e.(*team.TaskClaimed); ok {
-			var task team.Task
-			s.team.View(func(st *team.State) { task, _ = st.Task(claimed.Task) })
-			task.Fence = claimed.Fence
-			s.tried[task.ID] = task.Fence
-			return &task, nil
-		}
+	claimed, ok := team.EventIn[*team.TaskClaimed](r)
+	if !ok {
+		return nil, nil
 	}
-	return nil, nil
+	var task team.Task
+	s.team.View(func(st *team.State) { task, _ = st.Task(claimed.Task) })
+	task.Fence = claimed.Fence
+	s.tried[task.ID] = task.Fence
+	return &task, nil
 }
 
 // attempt runs the task's command and reports its outcome. An error ends the session. A hook that

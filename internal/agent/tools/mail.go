@@ -32,7 +32,7 @@ func (c *call) sendMessage(in *sendMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e, _ := found[*team.MessageSent](r)
+	e, _ := team.EventIn[*team.MessageSent](r)
 	return fmt.Sprintf("Message #%d sent to %s.%s", e.Message.Seq, to, c.waitsForLead(e.Message.Seq)), nil
 }
 
@@ -49,7 +49,7 @@ func (c *call) broadcast(in *broadcast) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e, _ := found[*team.MessageSent](r)
+	e, _ := team.EventIn[*team.MessageSent](r)
 	return fmt.Sprintf("Message #%d sent to %s.%s", e.Message.Seq, strings.Join(e.Message.Recipients, ", "),
 		c.waitsForLead(e.Message.Seq)), nil
 }
@@ -77,7 +77,7 @@ func (c *call) resendMessages(in *resend) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e, _ := found[*team.MessagesResent](r)
+	e, _ := team.EventIn[*team.MessagesResent](r)
 	return fmt.Sprintf("Sent to %s again: %s. You get a message if delivery takes long.", e.Member,
 		messages(e.Seqs)), nil
 }
@@ -151,7 +151,7 @@ func (c *call) readMessages(*nothing) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		e, _ := found[*team.MessagesDelivered](r)
+		e, _ := team.EventIn[*team.MessagesDelivered](r)
 		mail = slices.DeleteFunc(mail, func(m team.Message) bool { return e == nil || !slices.Contains(e.Seqs, m.Seq) })
 		return envelope.Batch(id, c.me, mail), nil
 	}

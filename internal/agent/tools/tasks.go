@@ -23,7 +23,7 @@ func (c *call) taskCreate(in *taskCreate) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e, _ := found[*team.TaskCreated](r)
+	e, _ := team.EventIn[*team.TaskCreated](r)
 	t, ok := c.task(e.Task.ID)
 	if !ok {
 		t = e.Task
@@ -180,7 +180,7 @@ func (c *call) claim(id, member string) (string, error) {
 		}
 		return "", err
 	}
-	e, _ := found[*team.TaskClaimed](r)
+	e, _ := team.EventIn[*team.TaskClaimed](r)
 	if e.Member != c.me {
 		return fmt.Sprintf("Task %s is in progress by %s now.", c.ref(e.Task), e.Member), nil
 	}

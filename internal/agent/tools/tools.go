@@ -263,18 +263,6 @@ func (c *call) name(written string) string {
 	return written
 }
 
-// found returns the first event of a kind in a record; a nil record has none.
-func found[E team.Event](r *team.Record) (e E, ok bool) {
-	if r != nil {
-		for _, one := range r.Events {
-			if e, ok := one.(E); ok {
-				return e, true
-			}
-		}
-	}
-	return e, false
-}
-
 // blunder reports a call that makes no sense. Its text is ours and complete.
 type blunder struct{ text string }
 

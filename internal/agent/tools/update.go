@@ -187,10 +187,10 @@ func (c *call) settled(body team.Body, id string, wanted team.TaskStatus, member
 	}
 	switch wanted {
 	case team.Completed:
-		e, _ := found[*team.TaskCompleted](r)
+		e, _ := team.EventIn[*team.TaskCompleted](r)
 		return fmt.Sprintf("Task %s completed%s.%s", c.ref(id), c.frees(e.Unblocked), c.more()), nil
 	case team.Deleted:
-		e, _ := found[*team.TaskDeleted](r)
+		e, _ := team.EventIn[*team.TaskDeleted](r)
 		return fmt.Sprintf("Task %s deleted%s.", c.ref(id), c.frees(e.Unblocked)), nil
 	}
 	return fmt.Sprintf("Task %s is in the queue again.", c.ref(id)), nil
