@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,7 +163,7 @@ func Move(ctx context.Context, rep *replica.Replica, dir, to string) (*team.Move
 		for _, commit := range lacking {
 			tasks = append(tasks, commits[commit]...)
 		}
-		slices.SortFunc(tasks, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+		slices.SortFunc(tasks, team.CompareIDs)
 		err = team.Refuse(team.Invalid, "%s is not the repository that team %s has worked in, but a copy of it: it "+
 			"lacks the work of task %s. Name the directory that was moved", t.Base.Top, t.Name,
 			strings.Join(tasks, ", ")).With(team.Hint{Action: team.ActContinueCopy, Team: t.Name})

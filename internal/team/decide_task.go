@@ -262,28 +262,32 @@ func (d *decision) nothingFor(m *Member) error {
 // mostBlockers bounds how many blocking tasks a refusal names.
 const mostBlockers = 3
 
-// held returns the task. The acting member must hold it, under that fence if it is not 0.
-func (d *decision) held(id string, member *Member, fence int64) (*Task, error) {
+// held returns the task and the [decision.worker] that acts on it. The worker must hold the task,
+// under that fence if it is not 0.
+func (d *decision) held(id, worker string, fence int64) (*Task, *Member, error) {
+	m, err := d.worker(worker)
+	if err != nil {
+		return nil, nil, err
+	}
 	t, err := d.live(id)
 	switch {
 	case err != nil:
-		return nil, err
 	case t.Status == Completed:
-		return nil, refuse(Conflict, "%s was completed by %s", t.label(), t.CompletedBy)
-	case t.Status == Pending && member.BudgetSpent(d.At) != "":
-		return nil, d.affords(member)
+		err = refuse(Conflict, "%s was completed by %s", t.label(), t.CompletedBy)
+	case t.Status == Pending && m.BudgetSpent(d.At) != "":
+		err = d.affords(m)
 	case t.Status == Pending && fence != 0:
-		return nil, refuse(Conflict, "%s lost its claim on %s: the task is in the queue again", member.Name, t.label())
+		err = refuse(Conflict, "%s lost its claim on %s: the task is in the queue again", m.Name, t.label())
 	case t.Status == Pending:
-		return nil, Refuse(NotReady, "%s is not in progress", t.label()).
-			With(Hint{Action: ActClaimTask, Team: d.team.Name, Task: t.ID, TaskName: t.Name, Member: member.Name})
-	case t.Owner != member.Name:
-		return nil, refuse(Conflict, "%s lost its claim on %s: %s holds it now", member.Name, t.label(), t.Owner)
+		err = Refuse(NotReady, "%s is not in progress", t.label()).
+			With(Hint{Action: ActClaimTask, Team: d.team.Name, Task: t.ID, TaskName: t.Name, Member: m.Name})
+	case t.Owner != m.Name:
+		err = refuse(Conflict, "%s lost its claim on %s: %s holds it now", m.Name, t.label(), t.Owner)
 	case fence != 0 && fence != t.Fence:
-		return nil, refuse(Conflict, "%s has claimed %s again since: this claim (%d) is void, the present one is %d",
-			member.Name, t.label(), fence, t.Fence)
+		err = refuse(Conflict, "%s has claimed %s again since: this claim (%d) is void, the present one is %d", m.Name,
+			t.label(), fence, t.Fence)
 	}
-	return t, nil
+	return t, m, err
 }
 
 // CompleteTask ends a task with its result. Its owner completes it, once its plan is approved where
@@ -315,11 +319,7 @@ func (b *CompleteTask) decide(d *decision) error {
 		}
 		return d.complete(t, by, b.Result)
 	}
-	m, err := d.worker(b.Member)
-	if err != nil {
-		return err
-	}
-	t, err := d.held(b.Task, m, b.Fence)
+	t, m, err := d.held(b.Task, b.Member, b.Fence)
 	if err != nil {
 		return err
 	}
@@ -431,11 +431,7 @@ func (b *FailTask) decide(d *decision) error {
 	if err := limit(text{"result", b.Result, MaxText}, text{"reason", b.Reason, MaxText}); err != nil {
 		return err
 	}
-	m, err := d.worker(b.Member)
-	if err != nil {
-		return err
-	}
-	t, err := d.held(b.Task, m, b.Fence)
+	t, m, err := d.held(b.Task, b.Member, b.Fence)
 	if err != nil {
 		return err
 	}
@@ -488,14 +484,8 @@ func (b *ReleaseTask) decide(d *decision) error {
 			d.tell(t.Owner, t.ID, "Task %s was taken from you by %s; stop working on it.",
 				t.titled(), d.Actor)
 		}
-	} else {
-		m, err := d.worker(b.Member)
-		if err != nil {
-			return err
-		}
-		if t, err = d.held(b.Task, m, b.Fence); err != nil {
-			return err
-		}
+	} else if t, _, err = d.held(b.Task, b.Member, b.Fence); err != nil {
+		return err
 	}
 	d.release(t, b.Reason)
 	d.retried(t)

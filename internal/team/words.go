@@ -1,6 +1,9 @@
 package team
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Count returns a number with what it counts, such as "1 task" or "3 tasks". All texts of the program
 // use it.
@@ -10,6 +13,9 @@ func Count[N int | int64](n N, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// CompareIDs compares the ids of tasks, which are numbers.
+func CompareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 func word(n int, one, many string) string {
 	if n == 1 {

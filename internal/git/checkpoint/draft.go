@@ -257,7 +257,7 @@ func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 		}
 	}
 	slices.SortFunc(completed, func(a, b team.Task) int {
-		return cmp.Or(cmp.Compare(a.CompletedAt, b.CompletedAt), byNumber(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.CompletedAt, b.CompletedAt), team.CompareIDs(a.ID, b.ID))
 	})
 	for _, task := range completed[max(0, len(completed)-lastCompleted):] {
 		q.Completed = append(q.Completed, task.ID)
@@ -269,7 +269,7 @@ func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 // changed returns the ids of the tasks that may have changed, in order.
 func (d *draft) changed(s *team.State) (ids []string) {
 	if !d.all {
-		return slices.SortedFunc(maps.Keys(d.touched), byNumber)
+		return slices.SortedFunc(maps.Keys(d.touched), team.CompareIDs)
 	}
 	for id := 1; ; id++ {
 		task, ok := s.Task(strconv.Itoa(id))
@@ -279,9 +279,6 @@ func (d *draft) changed(s *team.State) (ids []string) {
 		ids = append(ids, task.ID)
 	}
 }
-
-// byNumber orders the ids of tasks.
-func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // glance returns the beginning of a text, for people. The logs have the whole text.
 func glance(text string) string {

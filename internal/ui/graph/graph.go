@@ -162,7 +162,7 @@ func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
 	var keys []key
 	keep := func() {
 		slices.SortFunc(keys, func(a, b key) int {
-			return cmp.Or(cmp.Compare(a.rank, b.rank), -cmp.Compare(a.completedAt, b.completedAt), compareIDs(a.id, b.id))
+			return cmp.Or(cmp.Compare(a.rank, b.rank), -cmp.Compare(a.completedAt, b.completedAt), team.CompareIDs(a.id, b.id))
 		})
 		keys = keys[:min(most, len(keys))]
 	}
@@ -188,15 +188,12 @@ func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
 			p.tasks = append(p.tasks, t)
 		}
 	}
-	slices.SortFunc(p.tasks, func(a, b team.Task) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(p.tasks, func(a, b team.Task) int { return team.CompareIDs(a.ID, b.ID) })
 	return p
 }
 
 // states are the states of tasks, those that matter most first.
 var states = []string{"in_progress", "failed", "pending", "blocked", "completed"}
-
-// compareIDs compares ids of tasks, which are numbers.
-func compareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // connect makes the edges that do not follow from others. It returns how many there are, and how
 // many lead to tasks that are not shown.
@@ -272,7 +269,7 @@ func arrange(nodes []*node) (order []*node) {
 		for _, to := range n.to {
 			if waiting[to]--; waiting[to] == 0 {
 				i, _ := slices.BinarySearchFunc(ready, to, func(a, b *node) int {
-					return compareIDs(a.task.ID, b.task.ID)
+					return team.CompareIDs(a.task.ID, b.task.ID)
 				})
 				ready = slices.Insert(ready, i, to)
 			}
