@@ -41,7 +41,7 @@ func counts(c *cobra.Command, args []string, least, most int) error {
 func miscounted(c *cobra.Command, args []string, least, most int) error {
 	call := syntax(c, "[TEAM]")
 	if len(args) < least {
-		needs := required(c)
+		needs := strings.Join(required(c), " and ")
 		if len(args) > 0 {
 			needs += fmt.Sprintf(", and %q is not enough", strings.Join(args, " "))
 		}
@@ -61,8 +61,8 @@ func miscounted(c *cobra.Command, args []string, least, most int) error {
 // texts are the arguments in which a person writes words.
 var texts = []string{"TEXT", "SUBJECT", "PLAN"}
 
-// required returns the arguments that the command needs: REQUEST, or ID and NAME.
-func required(c *cobra.Command) string {
+// required returns the arguments that the command needs, such as REQUEST, or TASK and NAME.
+func required(c *cobra.Command) []string {
 	use, _, _ := strings.Cut(c.Use, " | ")
 	words := strings.Fields(use)[1:]
 	var needs []string
@@ -78,7 +78,7 @@ func required(c *cobra.Command) string {
 			needs = append(needs, w)
 		}
 	}
-	return strings.Join(needs, " and ")
+	return needs
 }
 
 // flagMistake returns the error for a flag that cannot be read. It says what the flag takes, where

@@ -12,6 +12,7 @@ import (
 	"cadre/internal/access"
 	"cadre/internal/agent"
 	"cadre/internal/engine"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -29,19 +30,30 @@ func (a *app) onTeam(needed int, c *cobra.Command,
 	return c
 }
 
-// forgotten returns the error for a command that needs more arguments. If only a team was given,
-// the error says so. A shell reads #2 as a comment, which leaves only the team.
+// forgotten returns the error for a command that needs more arguments. If a team is the first
+// argument and others are missing, the error names them. A shell reads #2 as a comment, which
+// leaves only the team.
 func (a *app) forgotten(c *cobra.Command, args []string, needed int, err error) error {
 	_, wrong := errors.AsType[usage](err)
-	if !wrong && team.CodeOf(err) != team.NotFound || len(args) != 1 || needed == 0 || !a.isTeam(args[0]) {
+	if !wrong && team.CodeOf(err) != team.NotFound || len(args) == 0 || len(args) > needed || !a.isTeam(args[0]) {
 		return err
 	}
-	text := fmt.Sprintf("%s is a team, and the rest is missing: %s", args[0], syntax(c, args[0]))
+	text := missing(c, args)
 	places, _ := placeholders(c)
-	if slices.Contains(places, "ID") || slices.Contains(places, "TASK") {
+	if len(args) == 1 && (slices.Contains(places, "ID") || slices.Contains(places, "TASK")) {
 		text += ". Quote the number of a task: '#2'. A shell takes #2 for a comment"
 	}
 	return usage{errors.New(text)}
+}
+
+// missing says which arguments are missing after a team and perhaps others.
+func missing(c *cobra.Command, args []string) string {
+	call, needs := syntax(c, args[0]), required(c)
+	for i, place := range needs[:len(args)-1] {
+		call = strings.Replace(call, place, sanitize.Quote(args[i+1]), 1)
+	}
+	return fmt.Sprintf("%s is a team. After %s, write %s: %s", args[0], strings.Join(args, " "),
+		strings.Join(needs[len(args)-1:], " and "), call)
 }
 
 // saying is onTeam for a command whose one argument is a text or a new name. It refuses the name of
@@ -57,7 +69,7 @@ func (a *app) saying(c *cobra.Command, run func(c *cobra.Command, name string, t
 				case "spawn":
 					meant = "add a member called " + args[0]
 				}
-				return withWays(usage{fmt.Errorf("%s is a team, and the rest is missing: %s", args[0], syntax(c, args[0]))},
+				return withWays(usage{errors.New(missing(c, args))},
 					way{meant, strings.Join(append(called(c), "TEAM", args[0]), " ")})
 			}
 		}
