@@ -69,8 +69,11 @@ func (a *app) saying(c *cobra.Command, run func(c *cobra.Command, name string, t
 				case "spawn":
 					meant = "add a member called " + args[0]
 				}
-				return withWays(usage{errors.New(missing(c, args))},
-					way{meant, strings.Join(append(called(c), "TEAM", args[0]), " ")})
+				words := append(called(c), "TEAM")
+				if to := c.Flags().Lookup("to"); to != nil && to.Changed {
+					words = append(words, "--to", sanitize.Quote(to.Value.String()))
+				}
+				return withWays(usage{errors.New(missing(c, args))}, way{meant, strings.Join(append(words, args[0]), " ")})
 			}
 		}
 		name, args, err := a.split(c, args, 1)

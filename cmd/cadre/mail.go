@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -110,6 +111,14 @@ func (a *app) sendCommand() *cobra.Command {
 		}
 		return a.act(c, name, &body, a.sent(body.To))
 	})
+	send := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if body.To == "" && len(args) > 2 && a.isTeam(args[0]) {
+			return withWays(usage{errors.New("the recipient is named with --to")}, way{"write to " + args[1],
+				line("send", args[0], "--to", args[1], strings.Join(args[2:], " ")).line})
+		}
+		return send(c, args)
+	}
 	c.Flags().StringVar(&body.To, "to", "", "the recipient; * for all other members")
 	a.mailFlags(c, &body.Intent, &body.Priority, &meta)
 	return c
