@@ -40,7 +40,7 @@ type running struct {
 func (a *app) runCommand() *cobra.Command {
 	r := &running{app: a}
 	c := &cobra.Command{
-		Use: "run FILE | run \"GOAL\"", Short: "Run a team file, or a goal, to its end", Args: atMost(1),
+		Use: "run FILE | run \"GOAL\"", Short: "Run a team file, or a goal, to its end", Args: oneGoal,
 		Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
 
 With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and writes the report when all is
@@ -118,6 +118,15 @@ With --json every record is printed as it happens, one a line, and the result la
 	r.plainFlag(c)
 	f.BoolVar(&r.app.leave, "detach", false, "start the team, and continue it in the background")
 	return c
+}
+
+// oneGoal accepts a team file or a goal. Several words without quotes are most likely a goal.
+func oneGoal(c *cobra.Command, args []string) error {
+	if len(args) > 1 && !slices.ContainsFunc(args, isFile) {
+		return withWays(usage{fmt.Errorf("%q is one argument too many. Put a goal in quotes", args[1])},
+			way{"run it", line("run", strings.Join(args, " ")).line})
+	}
+	return counts(c, args, 0, 1)
 }
 
 // options returns what to run, and how.
