@@ -19,6 +19,8 @@ func TestArguments(t *testing.T) {
 		"send demo --to ann hi you": `"you" is one argument too many: cadre send [TEAM] --to NAME TEXT. Put a text of several words in quotes; see: cadre send --help`,
 		"run port the parser":       `"the" is one argument too many. Put a goal in quotes. To run it: cadre run 'port the parser'`,
 		"run a.yaml b.yaml":         `"b.yaml" is one argument too many: cadre run FILE; see: cadre run --help`,
+		"run a.yaml --policy me":    "--policy is for a goal. In a.yaml the key is: permissions.policy",
+		"run a.yaml --check make":   "--check is for a goal. In a.yaml the key is: checks",
 		"doctor x":                  `cadre doctor takes no arguments, and "x" is one; see: cadre doctor --help`,
 		"hooks try":                 "cadre hooks try needs HOOK: cadre hooks try [TEAM] HOOK; see: cadre hooks try --help",
 		"resend demo":               `cadre resend needs TEAM and NAME, and "demo" is not enough`,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,15 +45,27 @@ func (g *goalFlags) flags(c *cobra.Command) {
 		"0 for 80")
 }
 
-// given reports whether one of the flags was set.
-func (g *goalFlags) given(c *cobra.Command) bool {
-	for _, name := range []string{"name", "agent", "model", "members", "max-teammates", "delegate", "permission-mode",
-		"allow", "policy", "budget-tokens", "budget-usd", "handover", "check"} {
-		if c.Flags().Changed(name) {
-			return true
+// fileKeys are the keys of a team file that say the same as flags for a goal.
+var fileKeys = []struct{ flag, key string }{{"name", "name"}, {"agent", "agent, in lead, members or defaults"},
+	{"model", "model, in lead or members"}, {"members", "members"}, {"max-teammates", "maxTeammates"},
+	{"delegate", "delegate"}, {"permission-mode", "permissions.mode"}, {"allow", "permissions.allow"},
+	{"policy", "permissions.policy"}, {"budget-tokens", "budget.tokens"}, {"budget-usd", "budget.usd"},
+	{"handover", "handover"}, {"check", "checks"}}
+
+// onlyForGoal refuses the first flag that was set and is only for a goal. path is the team file; ""
+// for an example.
+func onlyForGoal(c *cobra.Command, path string) error {
+	for _, one := range fileKeys {
+		switch {
+		case !c.Flags().Changed(one.flag):
+		case path == "":
+			return usage{fmt.Errorf("--%s is for a goal, and --template runs an example as it is. Leave one of them out",
+				one.flag)}
+		default:
+			return usage{fmt.Errorf("--%s is for a goal. In %s the key is: %s", one.flag, path, one.key)}
 		}
 	}
-	return false
+	return nil
 }
 
 // isFile distinguishes a team file from a goal: it exists, or has the extension of a team file.

@@ -204,7 +204,7 @@ func TestGoalFlags(t *testing.T) {
 		if err := c.ParseFlags([]string{"--" + f.Name + "=" + value}); err != nil {
 			t.Fatal(err)
 		}
-		if f.Name != skipPermissions && !g.given(c) { // that flag is another way to write --permission-mode
+		if f.Name != skipPermissions && onlyForGoal(c, "a.yaml") == nil { // that flag is another way to write --permission-mode
 			t.Errorf("--%s is not refused for a team file", f.Name)
 		}
 		mode, err := g.chosen(c)

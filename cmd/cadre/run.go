@@ -164,9 +164,10 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 		text = args[0]
 	}
 	file := !hasGoal && !hasTemplate && isFile(text)
-	if (file || hasTemplate) && r.lead.given(c) {
-		return usage{errors.New("a team file names its own agents; leave --agent, --members, --model " +
-			"and the like out")}
+	if file || hasTemplate {
+		if err := onlyForGoal(c, text); err != nil {
+			return err
+		}
 	}
 	switch {
 	case hasTemplate:
