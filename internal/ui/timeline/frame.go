@@ -81,7 +81,7 @@ func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 	for i := range cells {
 		begin, end := f.Edges[i], f.Edges[i+1]
 		c := &cells[i]
-		c.Mark = l.marked(begin, max(end, begin+1))
+		c.Mark = l.marked(begin, end) // a column of no length has none: the next one has the same time
 		switch {
 		case f.Quiet[i]:
 			middle, _ := s.at(i, 1)
@@ -95,9 +95,8 @@ func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 			c.Kind = Tool // what a log says of a time before its records were read
 		}
 	}
-	if n := len(cells) - 1; cells[n].Mark == NoMark {
-		cells[n].Mark = l.marked(f.Edges[n], f.Edges[n+1]+1) // the last record is at its end
-	}
+	n := len(cells) - 1
+	cells[n].Mark = l.marked(f.Edges[n], f.Edges[n+1]+1) // the last record is at its end
 	return cells
 }
 
@@ -145,7 +144,7 @@ func (t *Timeline) scale(from, to team.Time, columns int, whole bool) scale {
 		t.quiet = slices.Grow(t.quiet, 1) // the one that has not ended is appended without a copy
 		all = append(t.quiet, stretch{t.quietSince, to, t.quietBefore()})
 	}
-	first, _ := slices.BinarySearchFunc(all, from, func(q stretch, at team.Time) int { return cmp.Compare(q.to, at) })
+	first, _ := slices.BinarySearchFunc(all, from+1, func(q stretch, at team.Time) int { return cmp.Compare(q.to, at) })
 	end, _ := slices.BinarySearchFunc(all, to, func(q stretch, at team.Time) int { return cmp.Compare(q.from, at) })
 	if first >= end {
 		return s

@@ -201,6 +201,48 @@ func TestFrame(t *testing.T) {
 	})
 }
 
+// TestAMarkIsShownOnce checks a frame with more columns than milliseconds, in which columns begin at
+// the same time.
+func TestAMarkIsShownOnce(t *testing.T) {
+	var line Timeline
+	at := team.Time(1_000_000_000)
+	for seq, events := range [][]team.Event{
+		{&team.TeamCreated{Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}}},
+		{&team.MemberSpawned{Member: team.Member{Name: "ann", Agent: team.Claude, Status: team.Active}}},
+		{&team.MemberFailed{Member: "ann", Reason: "crash"}},
+	} {
+		line.Add(&team.Record{Seq: int64(seq + 1), At: at + team.Time(seq), Events: events})
+	}
+	for _, columns := range []int{1, 2, 4, 8} {
+		f := line.Frame(View{Columns: columns, From: at, To: at + 2, Members: []string{"ann"}})
+		if n := strings.Count(f.Rows[0].Text(false), "✗"); n != 1 {
+			t.Errorf("in %d columns it is %q, with %d marks", columns, f.Rows[0].Text(false), n)
+		}
+		f = line.Frame(View{Columns: columns, From: at + 2, To: at + 3, Members: []string{"ann"}})
+		if n := strings.Count(f.Rows[0].Text(false), "✗"); n != 1 {
+			t.Errorf("from its time on, in %d columns, it is %q, with %d marks", columns, f.Rows[0].Text(false), n)
+		}
+	}
+}
+
+// TestACompressedTimeBeforeTheView checks a view that begins where a compressed time ends: no column
+// of the view is compressed.
+func TestACompressedTimeBeforeTheView(t *testing.T) {
+	var line Timeline
+	at := team.Time(1_000_000_000)
+	add := func(events ...team.Event) {
+		line.Add(&team.Record{Seq: line.Through() + 1, At: at, Events: events})
+	}
+	add(&team.TeamCreated{Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}})
+	add(&team.MemberSpawned{Member: team.Member{Name: "ann", Agent: team.Claude, Status: team.Idle}})
+	at += Long
+	add(&team.MemberStatusChanged{Member: "ann", Status: team.Active})
+	f := line.Frame(View{Columns: 3, From: at, To: at + 3, Members: []string{"ann"}})
+	if got := f.Rows[0].Text(false); got != "███" || slices.Contains(f.Quiet, true) {
+		t.Errorf("it is %q, compressed: %v", got, f.Quiet)
+	}
+}
+
 // story is a day of a team: work, a rate limit, a permission request over lunch, tasks that wait for
 // each other, a failure and a retry.
 func story() (*Timeline, team.Time) {
