@@ -78,6 +78,8 @@ func (t *Timeline) Frame(v View) Frame {
 // cells returns the columns of a lane.
 func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 	cells := make([]Cell, len(f.Quiet))
+	spans := newSweep(l.spans, begins, f.Edges[0])
+	earlier := l.sum(f.Edges[0], spans.index)
 	for i := range cells {
 		begin, end := f.Edges[i], f.Edges[i+1]
 		c := &cells[i]
@@ -86,10 +88,13 @@ func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 		case f.Quiet[i]:
 			middle, _ := s.at(i, 1)
 			c.Kind, c.Quiet = l.at(middle), true
+			earlier = l.sum(end, spans.to(end))
 		case end <= begin:
 			c.Kind = l.at(begin)
 		default:
-			c.Kind = l.between(begin, end).main()
+			sum := l.sum(end, spans.to(end))
+			in := sum.less(&earlier, int64(end-begin))
+			c.Kind, earlier = in.main(), sum
 		}
 		if c.Kind == Working && !c.Quiet && 4*l.toolTime(begin, max(end, begin+1)) >= int64(max(end, begin+1)-begin) {
 			c.Kind = Tool // what a log says of a time before its records were read
@@ -102,26 +107,31 @@ func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 
 // main returns the kind that stands for the time: the longest, but what is worth a look where it
 // takes a quarter.
-func (d totals) main() Kind {
-	longest, sum := Absent, int64(0)
-	for k, ms := range d {
-		if sum += ms; ms > d[longest] {
-			longest = Kind(k)
+func (d *totals) main() Kind {
+	var most, best, sum int64
+	for _, ms := range d[:Working] {
+		most, sum = max(most, ms), sum+ms
+	}
+	for _, ms := range d[Working : Dependency+1] {
+		best, sum = max(best, ms), sum+ms
+	}
+	for _, ms := range d[Dependency+1:] {
+		most, sum = max(most, ms), sum+ms
+	}
+	if best > 0 && (best > most || 4*best >= sum) {
+		return Working + first(d[Working:], best)
+	}
+	return first(d[:], most)
+}
+
+// first returns the first kind with that many milliseconds.
+func first(d []int64, ms int64) Kind {
+	for k := range d {
+		if d[k] == ms {
+			return Kind(k)
 		}
 	}
-	if longest >= Working && longest <= Dependency {
-		return longest
-	}
-	best := Working
-	for k := Working; k <= Dependency; k++ {
-		if d[k] > d[best] {
-			best = k
-		}
-	}
-	if 4*d[best] >= sum && d[best] > 0 {
-		return best
-	}
-	return longest
+	return Absent
 }
 
 // scale maps columns to times. Compressed times have the same room each.

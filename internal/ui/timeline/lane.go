@@ -40,7 +40,7 @@ type start struct {
 type totals [kinds]int64
 
 // stride is how many spans share a sum. It trades memory for a few additions a column.
-const stride = 16
+const stride = 8
 
 // kind returns the kind of the last span.
 func (l *lane) kind() Kind {
@@ -70,31 +70,28 @@ func (l *lane) become(kind Kind, at team.Time) {
 }
 
 // before returns the time of each kind before that time.
-func (l *lane) before(at team.Time) (sum totals) {
-	i := l.index(at)
+func (l *lane) before(at team.Time) totals { return l.sum(at, l.index(at)) }
+
+// sum returns the time of each kind before that time, which is in the span i.
+func (l *lane) sum(at team.Time, i int) (sum totals) {
 	if i < 0 {
 		return sum
 	}
 	block := min(i/stride, len(l.sums)-1)
 	sum = l.sums[block]
-	for k := block * stride; k <= i; k++ {
-		end := at
-		if k < i {
-			end = l.spans[k+1].at
-		}
-		sum[l.spans[k].kind] += int64(end - l.spans[k].at)
+	spans := l.spans[block*stride : i+1]
+	last := len(spans) - 1
+	for k := range last {
+		sum[spans[k].kind] += int64(spans[k+1].at - spans[k].at)
 	}
+	sum[spans[last].kind] += int64(at - spans[last].at)
 	return sum
 }
 
 // index returns the index of the span at that time; -1 for none.
-func (l *lane) index(at team.Time) int {
-	i, exact := slices.BinarySearchFunc(l.spans, at, func(s start, at team.Time) int { return cmp.Compare(s.at, at) })
-	if exact {
-		return i
-	}
-	return i - 1
-}
+func (l *lane) index(at team.Time) int { return indexAt(l.spans, at, begins) }
+
+func begins(s *start) team.Time { return s.at }
 
 // use is a time in which a tool of the member ran. to is 0 while it runs.
 type use struct{ from, to team.Time }
@@ -146,17 +143,21 @@ func (l *lane) at(at team.Time) Kind {
 	return Absent
 }
 
-// between returns the time of each kind in a time that the first span has begun before, or later.
-// The time before the first span is Absent.
+// between returns the time of each kind from one time to the other. The time before the first span is
+// Absent.
 func (l *lane) between(from, to team.Time) totals {
-	sum, earlier := l.before(to), l.before(from)
-	left := int64(to - from)
-	for k := range sum {
-		sum[k] -= earlier[k]
-		left -= sum[k]
+	earlier, sum := l.before(from), l.before(to)
+	return sum.less(&earlier, int64(to-from))
+}
+
+// less returns the sums without earlier ones. What is missing of that many milliseconds is Absent.
+func (d totals) less(earlier *totals, length int64) totals {
+	for k := range d {
+		d[k] -= earlier[k]
+		length -= d[k]
 	}
-	sum[Absent] += left
-	return sum
+	d[Absent] += length
+	return d
 }
 
 func (l *lane) mark(kind MarkKind, at team.Time, seq int64) {

@@ -20,7 +20,8 @@
 //
 //   - Adding a record costs the same at any length of the history: O(1) for the members that it
 //     concerns, and O(members) when the queue of tasks runs empty or fills.
-//   - A frame costs O(columns × members × log history).
+//   - A frame costs O(columns × members), at any length of the history whose spans are about as long as
+//     each other. At worst it costs log(history) times as much. See BenchmarkFrame.
 //   - Lanes never go back in time. A record with an earlier time counts as if it had the last one.
 package timeline
 

@@ -132,6 +132,25 @@ func TestSpans(t *testing.T) {
 	})
 }
 
+// mainly returns the kind that stands for the time: the longest, but what is worth a look where it
+// takes a quarter.
+func mainly(l *lane, from, to team.Time) Kind {
+	d := l.between(from, to)
+	longest, best := Absent, Working
+	for k, ms := range d {
+		if ms > d[longest] {
+			longest = Kind(k)
+		}
+		if k := Kind(k); k > Working && k <= Dependency && ms > d[best] {
+			best = k
+		}
+	}
+	if d[best] > 0 && 4*d[best] >= int64(to-from) {
+		return best
+	}
+	return longest
+}
+
 // TestFrame checks that columns follow each other without a gap, that they show what fills them, and
 // that only times without work are compressed.
 func TestFrame(t *testing.T) {
@@ -174,7 +193,7 @@ func TestFrame(t *testing.T) {
 					t.Fatalf("column %d of %s is %+v", i, row.Member, c)
 				case quiet && (v.Whole || c.Kind.works()):
 					t.Fatalf("column %d of %s is compressed: %+v", i, row.Member, c)
-				case !quiet && f.Edges[i+1] > f.Edges[i] && c.Kind != l.between(f.Edges[i], f.Edges[i+1]).main():
+				case !quiet && f.Edges[i+1] > f.Edges[i] && c.Kind != mainly(l, f.Edges[i], f.Edges[i+1]):
 					t.Fatalf("column %d of %s is %s at %d", i, row.Member, c.Kind, middle)
 				}
 			}
@@ -399,13 +418,15 @@ func BenchmarkFrame(b *testing.B) {
 		for range 20 {
 			line.Frame(View{Columns: 120})
 		}
-		return float64(time.Since(began))
+		return float64(time.Since(began)) / 20
 	}
-	var ofLong, ofShort float64
+	var ofLong, ratios []float64
 	for b.Loop() {
-		ofLong += frame(&long)
-		ofShort += frame(&short)
+		ofLong = append(ofLong, frame(&long))
+		ratios = append(ratios, ofLong[len(ofLong)-1]/frame(&short))
 	}
-	b.ReportMetric(ofLong/ofShort, "x-short")
-	b.ReportMetric(ofLong/20/float64(b.N)/1000, "µs/frame")
+	slices.Sort(ofLong)
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "x-short")
+	b.ReportMetric(ofLong[len(ofLong)/2]/1000, "µs/frame")
 }
