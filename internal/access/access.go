@@ -46,6 +46,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/layout"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -90,18 +91,8 @@ func folderOf(h layout.Home, name, id string) string {
 	return name
 }
 
-// sameFolder reports whether two paths lead to the same folder.
-func sameFolder(a, b string) bool {
-	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
-	}
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
-}
+// sameFolder reports whether two paths lead to the same folder, which need not exist.
+func sameFolder(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) || regularfile.Same(a, b) }
 
 func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 	record := origin.Record

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/inspect/history"
 	"cadre/internal/replica"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -150,7 +150,7 @@ func inProject(dir string, teams []team.Team) (here []team.Team) {
 	top, repository := project.Top(dir)
 	for {
 		for _, of := range teams {
-			if of.Observed == "" && of.Dir != "" && sameDirectory(of.Dir, dir) {
+			if of.Observed == "" && of.Dir != "" && (of.Dir == dir || regularfile.Same(of.Dir, dir)) {
 				here = append(here, of)
 			}
 		}
@@ -159,19 +159,6 @@ func inProject(dir string, teams []team.Team) (here []team.Team) {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-// sameDirectory reports whether both paths lead to the same directory.
-func sameDirectory(a, b string) bool {
-	if a == b {
-		return true
-	}
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
 }
 
 // Plans returns every plan that was submitted to the team's lead, with its answer, the oldest

@@ -153,9 +153,6 @@ func (t *Team) Consolidate(ctx context.Context, o consolidate.Options) (*consoli
 	if err != nil {
 		return nil, err
 	}
-	if t.View(func(s *team.State) { o.Without, err = s.TaskIDs(o.Without) }); err != nil {
-		return nil, err
-	}
 	return consolidate.Run(ctx, o)
 }
 
@@ -166,9 +163,6 @@ func (t *Team) TryChecks(ctx context.Context, o consolidate.Options) (*consolida
 	if err != nil {
 		return nil, err
 	}
-	if t.View(func(s *team.State) { o.Without, err = s.TaskIDs(o.Without) }); err != nil {
-		return nil, err
-	}
 	return consolidate.Try(ctx, o)
 }
 
@@ -177,9 +171,6 @@ func (t *Team) TryChecks(ctx context.Context, o consolidate.Options) (*consolida
 func (t *Team) PlanConsolidation(ctx context.Context, o consolidate.Options) (*consolidate.Plan, error) {
 	o, err := t.consolidating(ctx, o)
 	if err != nil {
-		return nil, err
-	}
-	if t.View(func(s *team.State) { o.Without, err = s.TaskIDs(o.Without) }); err != nil {
 		return nil, err
 	}
 	return consolidate.Preview(ctx, o)
@@ -212,8 +203,11 @@ func (t *Team) RollBackTask(ctx context.Context, actor, ref, reason string, only
 	return consolidate.RollBackTask(ctx, o, id, reason)
 }
 
+// consolidating fills in the options about the team and its place. Without may name tasks as people
+// do.
 func (t *Team) consolidating(ctx context.Context, o consolidate.Options) (consolidate.Options, error) {
-	if err := t.Refresh(ctx); err != nil {
+	err := t.Refresh(ctx)
+	if err != nil {
 		return o, err
 	}
 	of := t.Team()
@@ -229,7 +223,8 @@ func (t *Team) consolidating(ctx context.Context, o consolidate.Options) (consol
 			t.engine.warn(fmt.Errorf("whether team %s works in the same work tree is not known: %w", name, err))
 		})
 	}
-	return o, nil
+	t.View(func(s *team.State) { o.Without, err = s.TaskIDs(o.Without) })
+	return o, err
 }
 
 // Pending reports whether a consolidation would have something to check or commit. It returns true

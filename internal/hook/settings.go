@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -86,7 +85,7 @@ func Load(claudeRoot, dir string, team []Hook) (*Config, error) {
 	if err := config.read(User, user); err != nil {
 		return nil, err
 	}
-	if !sameFile(user, project) { // in the home folder, the project's settings are the user's
+	if !regularfile.Same(user, project) { // in the home folder, the project's settings are the user's
 		if err := config.read(Project, project); err != nil {
 			return nil, err
 		}
@@ -229,10 +228,4 @@ func realDir(dir string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(dir)
-}
-
-func sameFile(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }

@@ -218,7 +218,7 @@ func (c *comparison) ofTeam() {
 		}
 	}
 	if len(limits) > 0 {
-		c.settings = append(c.settings, &team.SetBudget{Budget: budget(f.Budget), Only: limits})
+		c.settings = append(c.settings, &team.SetBudget{Budget: team.Budget(f.Budget), Only: limits})
 	}
 	if now := c.factsAfter(keys); now != nil {
 		c.settings = append(c.settings, &team.RecordFacts{Facts: now})
@@ -390,7 +390,7 @@ func (c *comparison) revise(m team.Member, f teamfile.Member) {
 				Mode: cmp.Or(f.Mode, c.file.Permissions.Mode, c.lead.PermissionMode)})
 		}
 		if len(limits) > 0 && one.Name != c.team.Lead {
-			c.members = append(c.members, &team.SetBudget{Member: one.Name, Budget: budget(f.Budget), Only: limits})
+			c.members = append(c.members, &team.SetBudget{Member: one.Name, Budget: team.Budget(f.Budget), Only: limits})
 		}
 	}
 }

@@ -429,7 +429,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		MaxTeammates: int64(f.MaxTeammates), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy,
 			Timeout: f.Permissions.Timeout},
-		Budget: budget(f.Budget),
+		Budget: team.Budget(f.Budget),
 		Timing: team.Timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean,
 		Changes: f.CheckChanges,
 		Origin:  a.Path, OriginDigest: f.Digest(), FileDigests: TeamDigests(f),
@@ -451,11 +451,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 func spawn(m teamfile.Member) *team.SpawnMember {
 	return &team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
 		Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command, Args: m.Args, Env: m.Env,
-		Isolation: m.Isolation, Budget: budget(m.Budget), FileDigests: MemberDigests(m)}
-}
-
-func budget(b teamfile.Budget) team.Budget {
-	return team.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
+		Isolation: m.Isolation, Budget: team.Budget(m.Budget), FileDigests: MemberDigests(m)}
 }
 
 // notInstalled refuses a team with a member that could never work, because its program is missing.

@@ -221,7 +221,7 @@ func taskOfState(s *team.State, t team.Task) teamfile.Task {
 func memberOfState(m, lead team.Member) teamfile.Member {
 	f := teamfile.Member{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
 		Command: m.Program, Args: m.Args, Env: m.Env, PlanApproval: m.Plan.Required, Isolation: m.Isolation,
-		Budget: budgetOfState(m.Budget)}
+		Budget: teamfile.Budget(m.Budget)}
 	if m.PermissionMode != lead.PermissionMode {
 		f.Mode = m.PermissionMode
 	}
@@ -236,16 +236,12 @@ func memberOfState(m, lead team.Member) teamfile.Member {
 	return f
 }
 
-func budgetOfState(b team.Budget) teamfile.Budget {
-	return teamfile.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
-}
-
 // teamOfState returns the team as a team file would have it.
 func teamOfState(t team.Team, lead team.Member) (s said) {
 	f := &teamfile.File{Goal: t.Goal, Lead: t.Lead, Delegate: t.Delegate, Clean: t.Clean, CheckChanges: t.Changes,
 		Permissions: teamfile.Permissions{Mode: lead.PermissionMode, Allow: t.Permissions.Allow,
 			Policy: t.Permissions.Policy, Timeout: t.Permissions.Timeout},
-		Handover: int(t.HandoverAt), MaxTeammates: int(t.MaxTeammates), Budget: budgetOfState(t.Budget),
+		Handover: int(t.HandoverAt), MaxTeammates: int(t.MaxTeammates), Budget: teamfile.Budget(t.Budget),
 		Liveness: teamfile.Liveness(t.Timing)}
 	for _, fact := range t.Facts {
 		f.Facts = append(f.Facts, teamfile.Fact{Name: fact.Name, Path: fact.Path})

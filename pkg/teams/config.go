@@ -170,7 +170,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		OriginDigest: c.digest, FileDigests: c.fileDigests, LeadDigests: lead.fileDigests, Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
 		LeadPrompt: lead.Prompt, LeadRole: lead.Role,
-		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(),
+		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: team.Budget(c.Budget),
 		Permissions: c.Permissions.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates),
 		Metadata: c.Metadata}
 	if err := m.engine.Founding(ctx, create); err != nil {
@@ -222,7 +222,7 @@ func (s MemberConfig) core() *team.SpawnMember {
 	return &team.SpawnMember{Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt,
 		Mode:         string(s.PermissionMode),
 		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: string(s.Isolation),
-		Budget: s.Budget.core(), FileDigests: s.fileDigests}
+		Budget: team.Budget(s.Budget), FileDigests: s.fileDigests}
 }
 
 func (r PermissionRules) core() team.Permissions {
@@ -232,12 +232,4 @@ func (r PermissionRules) core() team.Permissions {
 func rulesOf(p team.Permissions) PermissionRules {
 	return PermissionRules{Allow: append([]string(nil), p.Allow...), Policy: PermissionPolicy(p.Policy),
 		Timeout: p.Timeout}
-}
-
-func (b Budget) core() team.Budget {
-	return team.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
-}
-
-func budgetOf(b team.Budget) Budget {
-	return Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
 }

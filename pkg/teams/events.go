@@ -33,13 +33,13 @@ func factOf(e team.Event, r *team.Record) Fact {
 	case *team.DelegateChanged:
 		return DelegateChanged(*e)
 	case *team.BudgetChanged:
-		return BudgetChanged{budgetOf(e.Budget)}
+		return BudgetChanged{Budget(e.Budget)}
 	case *team.BudgetExhausted:
 		return BudgetExhausted{BudgetKind(e.What)}
 	case *team.BudgetAlerted:
 		return BudgetAlerted{e.Member, BudgetKind(e.What), int(e.Percent)}
 	case *team.MemberBudgetChanged:
-		return MemberBudgetChanged{e.Member, budgetOf(e.Budget)}
+		return MemberBudgetChanged{e.Member, Budget(e.Budget)}
 	case *team.MemberBudgetExhausted:
 		return MemberBudgetExhausted{e.Member, BudgetKind(e.What)}
 	case *team.ReportAsked:

@@ -299,7 +299,7 @@ func (t *Team) delegate(ctx context.Context, entry string, mode team.SetDelegate
 func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 	user, err := t.asUser("Team.SetBudget", "set the budget")
 	if err == nil {
-		_, err = user.do(ctx, &team.SetBudget{Budget: b.core()})
+		_, err = user.do(ctx, &team.SetBudget{Budget: team.Budget(b)})
 	}
 	return err
 }
@@ -314,7 +314,7 @@ func (t *Team) SetMemberBudget(ctx context.Context, member string, b Budget) err
 	case member == "":
 		err = refuse(ErrInvalid, "say whose budget it is")
 	default:
-		_, err = user.do(ctx, &team.SetBudget{Member: member, Budget: b.core()})
+		_, err = user.do(ctx, &team.SetBudget{Member: member, Budget: team.Budget(b)})
 	}
 	return err
 }

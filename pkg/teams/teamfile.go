@@ -33,7 +33,7 @@ func LoadTeamFile(path string) (*TeamFile, error) {
 		HandoverAt: f.Handover, MaxTeammates: f.MaxTeammates, CleanCheckout: f.Clean, WithCheckChanges: f.CheckChanges,
 		Permissions: PermissionRules{Allow: f.Permissions.Allow, Policy: PermissionPolicy(f.Permissions.Policy),
 			Timeout: f.Permissions.Timeout},
-		Budget:   budgetFrom(f.Budget),
+		Budget:   Budget(f.Budget),
 		Liveness: Liveness(f.Liveness), origin: origin, digest: f.Digest(),
 		fileDigests: run.TeamDigests(f), Metadata: f.Metadata}
 	t.Config.Lead.Name = f.Lead
@@ -59,15 +59,11 @@ func LoadTeamFile(path string) (*TeamFile, error) {
 	return t, nil
 }
 
-func budgetFrom(b teamfile.Budget) Budget {
-	return Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: b.Time}
-}
-
 func memberConfigOf(m teamfile.Member) MemberConfig {
 	return MemberConfig{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
 		Program: m.Command, Args: m.Args, Env: m.Env, PermissionMode: PermissionMode(m.Mode),
 		PlanApproval: m.PlanApproval, Isolation: Isolation(m.Isolation),
-		Budget: budgetFrom(m.Budget), fileDigests: run.MemberDigests(m)}
+		Budget: Budget(m.Budget), fileDigests: run.MemberDigests(m)}
 }
 
 func taskConfigOf(c *team.CreateTask) TaskConfig {

@@ -154,7 +154,7 @@ func millis(t time.Time) team.Time { return team.Time(t.UnixMilli()) }
 func infoOf(t team.Team) TeamInfo {
 	return TeamInfo{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
 		Delegate:    t.Delegate,
-		Permissions: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt),
+		Permissions: rulesOf(t.Permissions), Budget: Budget(t.Budget), HandoverAt: int(t.HandoverAt),
 		MaxTeammates: int(t.MaxTeammates), Exhausted: BudgetKind(t.Exhausted), Report: t.Report,
 		Metadata: maps.Clone(t.Metadata), Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
@@ -167,7 +167,7 @@ func memberOf(m team.Member) Member {
 		Plan: Plan{m.Plan.Required, PlanState(m.Plan.State),
 			m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
 		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: Isolation(m.Isolation),
-		Budget: budgetOf(m.Budget), Exhausted: BudgetKind(m.Exhausted),
+		Budget: Budget(m.Budget), Exhausted: BudgetKind(m.Exhausted),
 		Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 )
 
 // State describes the place of a worktree.
@@ -94,7 +95,7 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 		link = filepath.Join(p.Dir, link)
 	}
 	switch e := (entry{dir: filepath.Join(common, "worktrees", filepath.Base(link))}); {
-	case exists(link) && !same(filepath.Dir(link), filepath.Join(common, "worktrees")):
+	case exists(link) && !regularfile.Same(filepath.Dir(link), filepath.Join(common, "worktrees")):
 		return broken(aside, "is a worktree of another repository, whose folder is %s",
 			filepath.Dir(filepath.Dir(link)))
 	case !e.there():
@@ -195,8 +196,8 @@ func (e entry) names(dir string) bool {
 		return false
 	}
 	tree = filepath.Dir(tree)
-	return tree == dir || same(tree, dir) || filepath.Base(tree) == filepath.Base(dir) &&
-		same(filepath.Dir(tree), filepath.Dir(dir))
+	return tree == dir || regularfile.Same(tree, dir) || filepath.Base(tree) == filepath.Base(dir) &&
+		regularfile.Same(filepath.Dir(tree), filepath.Dir(dir))
 }
 
 // partial reports whether git has not finished making it: git says so in the lock that it holds
@@ -249,16 +250,6 @@ func exists(path string) bool {
 	}
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// same reports whether both paths exist and lead to the same file.
-func same(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
 }
 
 func isEmpty(dir string) bool {

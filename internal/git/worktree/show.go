@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 )
 
 // Show makes dir a worktree of the repository at that commit, on no branch, for reading. An
@@ -138,7 +139,7 @@ func (f folder) update(ctx context.Context, common, dir, commit string) error {
 		return errNotShown
 	}
 	link, err := readLink(filepath.Join(dir, ".git"), "gitdir: ")
-	if err != nil || !same(link, own.dir) {
+	if err != nil || !regularfile.Same(link, own.dir) {
 		return errNotShown
 	}
 	if err := unlocked(ctx, filepath.Join(own.dir, "index.lock"), filepath.Join(own.dir, "HEAD.lock")); err != nil {

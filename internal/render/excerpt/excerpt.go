@@ -52,6 +52,12 @@ func Characters(s string, n int) string {
 // breaks becomes one space.
 func Line(s string, n int) string { return Bytes(strings.Join(strings.Fields(s), " "), n, Mark) }
 
+// FirstLine returns the first line of a text that is not empty, without the white space around it.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
 // LastLines returns the last n lines of s that are not empty at its end, and how many lines it left
 // out before them.
 func LastLines(s string, n int) (last string, left int) {
