@@ -17,6 +17,7 @@ import (
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/inspect"
 	"cadre/internal/render"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
@@ -326,8 +327,8 @@ func some(n int, format string) string {
 }
 
 func firstLine(text string) string {
-	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if rest != "" {
+	line := excerpt.FirstLine(text)
+	if line != strings.TrimSpace(text) {
 		line += " …"
 	}
 	return line

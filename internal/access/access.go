@@ -45,8 +45,8 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/layout"
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -92,7 +92,7 @@ func folderOf(h layout.Home, name, id string) string {
 }
 
 // sameFolder reports whether two paths lead to the same folder, which need not exist.
-func sameFolder(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) || regularfile.Same(a, b) }
+func sameFolder(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) || paths.Same(a, b) }
 
 func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 	record := origin.Record

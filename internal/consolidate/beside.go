@@ -1,8 +1,7 @@
 package consolidate
 
 import (
-	"path/filepath"
-
+	"cadre/internal/sys/paths"
 	"cadre/internal/team"
 )
 
@@ -30,6 +29,5 @@ func at(top string, t team.Team) bool {
 	if t.Base.Top != "" {
 		return t.Base.Top == top
 	}
-	rel, err := filepath.Rel(top, t.Dir) // an error means that it does not
-	return err == nil && filepath.IsLocal(rel)
+	return paths.Within(t.Dir, top)
 }

@@ -14,6 +14,7 @@ import (
 	"cadre/internal/git"
 	"cadre/internal/git/worktree"
 	"cadre/internal/render/excerpt"
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -71,14 +72,6 @@ func after(line []byte, n int) string {
 	return string(parts[n])
 }
 
-func (r *repository) within(path string, folders []string) bool {
-	path = filepath.Join(r.top, filepath.FromSlash(path))
-	return slices.ContainsFunc(folders, func(dir string) bool {
-		rel, err := filepath.Rel(dir, path)
-		return err == nil && filepath.IsLocal(rel)
-	})
-}
-
 // digest returns a checksum of the file at the path, with its kind, or "".
 func (r *repository) digest(ctx context.Context, e entry, most *int64) (string, error) {
 	return worktree.Digest(ctx, r.Procs, filepath.Join(r.top, filepath.FromSlash(e.path)), most)
@@ -101,7 +94,7 @@ type aside struct {
 }
 
 func (a aside) holds(r *repository, e entry) bool {
-	return e.path == a.report && !e.tracked || r.within(e.path, a.folders)
+	return e.path == a.report && !e.tracked || paths.Within(filepath.Join(r.top, filepath.FromSlash(e.path)), a.folders...)
 }
 
 // aside returns what is left out. The report on the team is cadre's own, so it is committed only if

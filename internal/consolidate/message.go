@@ -31,9 +31,8 @@ func messageOf(s *team.State, c team.Consolidation) string {
 	if words := strings.TrimSpace(sanitize.Lines(c.Message)); words != "" {
 		b.WriteString(words + "\n")
 	} else {
-		goal, _, _ := strings.Cut(strings.TrimSpace(t.Goal), "\n")
 		subject := "Work of team " + t.Name
-		if goal != "" {
+		if goal := excerpt.FirstLine(t.Goal); goal != "" {
 			subject += ": " + oneLine(goal)
 		}
 		b.WriteString(excerpt.Characters(subject, subjectLen) + "\n")

@@ -16,7 +16,7 @@ import (
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/inspect/history"
 	"cadre/internal/replica"
-	"cadre/internal/sys/regularfile"
+	"cadre/internal/sys/paths"
 	"cadre/internal/team"
 )
 
@@ -150,7 +150,7 @@ func inProject(dir string, teams []team.Team) (here []team.Team) {
 	top, repository := project.Top(dir)
 	for {
 		for _, of := range teams {
-			if of.Observed == "" && of.Dir != "" && (of.Dir == dir || regularfile.Same(of.Dir, dir)) {
+			if of.Observed == "" && of.Dir != "" && (of.Dir == dir || paths.Same(of.Dir, dir)) {
 				here = append(here, of)
 			}
 		}

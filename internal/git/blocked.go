@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cadre/internal/git/project"
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 )
@@ -56,7 +57,7 @@ func (r Runner) guard(ctx context.Context, child *proc.Child, end context.Cancel
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for pause := suspicion; sleep(ctx, pause); pause *= 4 {
+		for wait := suspicion; pause.For(ctx, wait) == nil; wait *= 4 {
 			if path := r.blocked(ctx, child); path != "" && ctx.Err() == nil {
 				end(&BlockedError{&regularfile.Error{Path: path, Mode: fs.ModeNamedPipe}})
 				return
@@ -64,16 +65,6 @@ func (r Runner) guard(ctx context.Context, child *proc.Child, end context.Cancel
 		}
 	}()
 	return func() { cancel(); <-done }
-}
-
-// sleep waits, and reports whether ctx lasted that long.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // blocked returns the pipe that git waits for; "" for none. If the system does not report it,
@@ -84,7 +75,7 @@ func (r Runner) blocked(ctx context.Context, child *proc.Child) string {
 	if !told {
 		return r.suspect(ctx)
 	}
-	if len(before) == 0 || !sleep(ctx, certainty) {
+	if len(before) == 0 || pause.For(ctx, certainty) != nil {
 		return ""
 	}
 	now, _ := child.Pipes(program)

@@ -20,6 +20,7 @@ import (
 	"cadre/internal/agent/tools"
 	"cadre/internal/claude/teamfiles"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/pause"
 	"cadre/internal/team"
 )
 
@@ -172,12 +173,8 @@ func (m *member) enter(ctx context.Context) error {
 		if !errors.Is(err, errOff) {
 			return err
 		}
-		again := time.NewTimer(50 * time.Millisecond)
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
-			return fmt.Errorf("%s cannot work in team %s: %w", m.o.Name, m.o.Team.Name, context.Cause(ctx))
+		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("%s cannot work in team %s: %w", m.o.Name, m.o.Team.Name, err)
 		}
 	}
 }

@@ -333,8 +333,7 @@ func (d *replica) send(ctx context.Context, m *team.Message, id func(string) str
 const maxSummary = 120
 
 func (d *replica) post(ctx context.Context, to, body string) error {
-	summary, _, _ := strings.Cut(strings.TrimSpace(body), "\n")
-	summary = excerpt.Bytes(summary, maxSummary, excerpt.Mark)
+	summary := excerpt.Bytes(excerpt.FirstLine(body), maxSummary, excerpt.Mark)
 	if to != d.lead() {
 		d.done(func(did *activity) { did.summary = "[to " + to + "] " + summary })
 	}

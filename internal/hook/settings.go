@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -85,7 +86,7 @@ func Load(claudeRoot, dir string, team []Hook) (*Config, error) {
 	if err := config.read(User, user); err != nil {
 		return nil, err
 	}
-	if !regularfile.Same(user, project) { // in the home folder, the project's settings are the user's
+	if !paths.Same(user, project) { // in the home folder, the project's settings are the user's
 		if err := config.read(Project, project); err != nil {
 			return nil, err
 		}

@@ -119,11 +119,6 @@ func (s *slot) follow(session agent.Session, started chan<- agent.Started) error
 	return end
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
-}
-
 // occupation returns what the member is doing, in its agent's words, or else its task.
 func (s *slot) occupation(summary string) string {
 	if held := s.held(); summary == "" && len(held) > 0 {
@@ -340,7 +335,7 @@ func (s *slot) wordsOf(p agent.Problem) string {
 // trouble records a turn that failed. A full context is not a failure: a fresh session continues.
 func (s *slot) trouble(p agent.Problem) {
 	if p.Kind == agent.ProblemContext {
-		s.stop(stopFull, firstLine(p.Text), s.host.StopGrace)
+		s.stop(stopFull, excerpt.FirstLine(p.Text), s.host.StopGrace)
 		return
 	}
 	s.keepLast(s.ctx) // its tasks return to the queue

@@ -62,6 +62,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/roles"
 	"cadre/internal/agent/sessionlog"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/replica"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
@@ -240,7 +241,7 @@ func New(o Options) *Host {
 		o.Log = func(string) {}
 	}
 	if o.Said == nil {
-		o.Said = func(member, text string) { o.Log(member + ": " + firstLine(text)) }
+		o.Said = func(member, text string) { o.Log(member + ": " + excerpt.FirstLine(text)) }
 	}
 	o.Machine = o.Machine.fill(o.Hosts, o.Log)
 	h := &Host{Options: o, kept: func() {}, pulse: newPulse(o), slots: map[string]*slot{},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -46,7 +47,7 @@ func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal
 func (p *personal) except(ctx context.Context) worktree.Exception {
 	most := int64(digested)
 	return func(path string) (bool, string) {
-		if rel, err := filepath.Rel(p.ours, path); err == nil && filepath.IsLocal(rel) {
+		if paths.Within(path, p.ours) {
 			return true, ""
 		}
 		was, known := p.files[path]

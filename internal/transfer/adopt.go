@@ -15,6 +15,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -317,6 +318,5 @@ func below(folder, dir string) bool {
 	if folder, err = filepath.EvalSymlinks(folder); err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(folder, real)
-	return err == nil && filepath.IsLocal(rel)
+	return paths.Within(real, folder)
 }

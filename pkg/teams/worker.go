@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"cadre/internal/sys/pause"
 )
 
 // Worker is an agent made of Go functions. Its sessions take one task at a time from the list and
@@ -124,8 +126,8 @@ func (s *workerSession) work(ctx context.Context) error {
 // idle reports that no task is ready. If a hook rejects that, its feedback comes as a message,
 // which wakes the session; so the next report waits.
 func (s *workerSession) idle(ctx context.Context) error {
-	if err := pause(ctx, s.calm); err != nil {
-		return err
+	if pause.For(ctx, s.calm) != nil {
+		return ctx.Err()
 	}
 	s.calm = 0
 	err := s.slot.Idle(ctx, "")
@@ -134,21 +136,6 @@ func (s *workerSession) idle(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// pause waits for that time. If ctx ends first, it returns the error of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // read receives the mail. It reports whether the session agreed to shut down.
@@ -209,8 +196,8 @@ func (s *workerSession) do(ctx context.Context, claim Claim) error {
 		switch {
 		case refused && rejected.Code == ErrRejected && !rejected.Final:
 			job.Feedback = rejected.Text
-			if err := pause(ctx, rejected.Pause); err != nil {
-				return err
+			if pause.For(ctx, rejected.Pause) != nil {
+				return ctx.Err()
 			}
 		case refused && (rejected.Code == ErrRejected || rejected.Code == ErrNotReady || rejected.Code == ErrTooLarge):
 			return gone(s.slot.Tasks().Fail(ctx, claim, rejected.Text, ""))

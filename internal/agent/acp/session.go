@@ -16,6 +16,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"cadre/internal/agent"
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
 )
 
@@ -165,10 +166,8 @@ func (s *session) begin(ctx context.Context) error {
 	started := agent.Started{}
 	if s.spec.Resume != "" && hello.AgentCapabilities.LoadSession {
 		id, wait := s.agent.facts.load(s.spec.Resume, environment(s.spec, nil))
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause.For(ctx, wait); err != nil {
+			return err
 		}
 		s.mu.Lock()
 		s.loading = true
@@ -221,14 +220,7 @@ func (s *session) begin(ctx context.Context) error {
 
 // settle lets earlier updates in: they are handled one after the other, and the answer overtakes
 // them.
-func (s *session) settle(ctx context.Context) {
-	quiet := time.NewTimer(200 * time.Millisecond)
-	defer quiet.Stop()
-	select {
-	case <-quiet.C:
-	case <-ctx.Done():
-	}
-}
+func (s *session) settle(ctx context.Context) { pause.For(ctx, 200*time.Millisecond) }
 
 // fail ends a session that did not start, and returns the reason in the program's own words. A
 // program that ends before it has answered anything does not work here. If it was killed, or ended
@@ -244,10 +236,7 @@ func (s *session) fail(err error) error {
 		if broken(err) {
 			patience = breakTimeout
 		}
-		select {
-		case <-s.ctx.Done():
-		case <-time.After(patience):
-		}
+		pause.For(s.ctx, patience)
 	}
 	gone := s.ctx.Err() != nil
 	s.child.Kill()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
 )
 
@@ -217,12 +218,7 @@ func (s *session) settle(ctx context.Context) bool {
 	s.refusals++
 	again := s.refusals <= maxRefusals
 	s.mu.Unlock()
-	select {
-	case <-time.After(50 * time.Millisecond):
-	case <-ctx.Done():
-		return false
-	}
-	return again
+	return pause.For(ctx, 50*time.Millisecond) == nil && again
 }
 
 func (s *session) hand(ctx context.Context, w *wire, client, text string) error {

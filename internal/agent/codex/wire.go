@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/websocket"
 )
 
@@ -58,10 +59,8 @@ func connect(ctx context.Context, socket string) (*wire, error) {
 			conn.SetReadLimit(maxMessage)
 			return &wire{conn: conn, broken: make(chan struct{}), waiting: map[string]question{}}, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), err)
-		case <-time.After(20 * time.Millisecond):
+		if ended := pause.For(ctx, 20*time.Millisecond); ended != nil {
+			return nil, errors.Join(ended, err)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cadre/internal/sys/paths"
 )
 
 // expand returns the words that a word with a glob may become, in any order. No match may look like
@@ -51,7 +53,7 @@ func (l *looker) matches(dir, from string, parts []string) (words []string, ok b
 	for len(parts) > 0 && !strings.Contains(parts[0], "*") {
 		real, ok := resolve(dir)
 		if !ok || !l.inside(real) && !slices.ContainsFunc(l.roots,
-			func(root string) bool { return within(real, root) }) {
+			func(root string) bool { return paths.Within(root, real) }) {
 			return nil, false
 		}
 		if l.inside(real) && parts[0] != "" && parts[0] != "." {

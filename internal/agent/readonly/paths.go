@@ -5,20 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
+
+	"cadre/internal/sys/paths"
 )
 
 // inside reports whether a resolved path is one of the folders or below one.
-func (l *looker) inside(path string) bool {
-	return slices.ContainsFunc(l.roots, func(root string) bool { return within(root, path) })
-}
-
-func within(root, path string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && filepath.IsLocal(rel)
-}
+func (l *looker) inside(path string) bool { return paths.Within(path, l.roots...) }
 
 // path checks a word that a program may open as a path. From each folder in which the program may
 // run, it must be inside.

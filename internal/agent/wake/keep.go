@@ -3,6 +3,8 @@ package wake
 import (
 	"context"
 	"time"
+
+	"cadre/internal/sys/pause"
 )
 
 // Options configure [Keep].
@@ -48,7 +50,7 @@ func Keep(ctx context.Context, o Options) {
 		case told.includes(news):
 			err = o.Wait(ctx, seq)
 		case !o.Idle():
-			err = pause(ctx, idlePause)
+			err = pause.For(ctx, idlePause)
 		default:
 			failed := o.Wake(ctx)
 			if failed == nil {
@@ -90,12 +92,4 @@ func (o Options) rest(ctx context.Context, long time.Duration, trying News) erro
 			return err
 		}
 	}
-}
-
-// pause returns after the given time, or with the error of ctx if that ends first.
-func pause(ctx context.Context, long time.Duration) error {
-	waiting, cancel := context.WithTimeout(ctx, long)
-	defer cancel()
-	<-waiting.Done()
-	return ctx.Err()
 }

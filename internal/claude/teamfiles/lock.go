@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cadre/internal/sys/filelock"
+	"cadre/internal/sys/pause"
 )
 
 const (
@@ -39,7 +40,7 @@ func lockFile(ctx context.Context, file string) (*held, error) {
 	path := file + ".lock"
 	var seen fs.FileInfo // the lock of another holder
 	var since time.Time  // when it was first seen in this state
-	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
+	for wait := time.Millisecond; ; wait = min(2*wait, longestPause) {
 		taken := time.Now()
 		err := os.Mkdir(path, 0o700)
 		if err == nil {
@@ -64,12 +65,8 @@ func lockFile(ctx context.Context, file string) (*held, error) {
 				continue
 			}
 		}
-		again := time.NewTimer(pause)
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
-			return nil, fmt.Errorf("another program holds %s: %w", path, context.Cause(ctx))
+		if err := pause.For(ctx, wait); err != nil {
+			return nil, fmt.Errorf("another program holds %s: %w", path, err)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"cadre/internal/claude/projection"
 	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -171,11 +172,7 @@ func patiently(ctx context.Context, try func() error) error {
 		if _, damaged := errors.AsType[*DamagedError](err); !damaged || n == rereads {
 			return err
 		}
-		again := time.NewTimer(rereadPause)
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
+		if pause.For(ctx, rereadPause) != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/sys/filelock"
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
@@ -214,10 +215,8 @@ func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeo
 		if !errors.Is(err, filelock.ErrHeld) {
 			return lock, err
 		}
-		select {
-		case <-waiting.Done():
+		if pause.For(waiting, 20*time.Millisecond) != nil {
 			return nil, &HeldError{t.Replica.Team().Name}
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -30,8 +30,8 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -124,7 +124,7 @@ func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
 	case err != nil:
 		return err
 	case top == t.Base.Top || elsewhere(t):
-	case regularfile.Same(top, t.Base.Top):
+	case paths.Same(top, t.Base.Top):
 		return &MissingError{Repository, t.Base.Top, "is now a link to " + top, "", moved(t, t.Dir)}
 	default:
 		return &MissingError{Repository, t.Dir, fmt.Sprintf("is in the repository %s, and the team was created in %s",
@@ -201,9 +201,9 @@ func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (d
 		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf(format, args...)}
 	}
 	switch err := Check(ctx, procs, t); {
-	case err == nil && regularfile.Same(t.Dir, to):
+	case err == nil && paths.Same(t.Dir, to):
 		return t.Dir, t.Base.Top, nil
-	case err == nil && t.Base.Top != "" && regularfile.Same(t.Base.Top, to):
+	case err == nil && t.Base.Top != "" && paths.Same(t.Base.Top, to):
 		return t.Dir, t.Base.Top, nil
 	case err == nil:
 		return "", "", team.Hinted(refuse("team %s works in %s, which still exists; a new place can be given only for "+
@@ -243,7 +243,7 @@ func below(t team.Team, to, top string) (string, error) {
 		return to, nil
 	}
 	for _, dir := range []string{to, filepath.Join(to, sub)} {
-		if regularfile.Same(dir, filepath.Join(top, sub)) {
+		if paths.Same(dir, filepath.Join(top, sub)) {
 			return dir, nil
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"cadre/internal/git/redact"
 	"cadre/internal/git/worktree"
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -111,7 +112,7 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 		return err
 	}
 	found = slices.DeleteFunc(found, func(d differing) bool {
-		return b.below(d.path, except) ||
+		return paths.Within(filepath.Join(b.top, filepath.FromSlash(d.path)), except...) ||
 			d.submodule && !d.changed
 	})
 	if n := len(found); n > mostFiles {

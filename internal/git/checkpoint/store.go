@@ -9,14 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
 // How long a write tries again when other processes write to the same repository.
 const (
-	patience = 30 * time.Second
-	pause    = 20 * time.Millisecond
+	patience   = 30 * time.Second
+	retryPause = 20 * time.Millisecond
 )
 
 // The errors of a store, to be tested with [errors.Is].
@@ -194,10 +195,8 @@ func (s *Store) put(ctx context.Context, source Source, beside Beside) (Checkpoi
 		default:
 			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
 		}
-		select {
-		case <-waiting.Done():
+		if pause.For(waiting, retryPause) != nil {
 			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
-		case <-time.After(pause):
 		}
 	}
 }

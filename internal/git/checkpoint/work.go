@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -166,15 +165,6 @@ func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside B
 // briefly returns an error as one line for a checkpoint.
 func briefly(err error) string {
 	return redact.Text(excerpt.Line(err.Error(), 300))
-}
-
-// below reports whether the path, from the top, is in one of the folders.
-func (b *branch) below(path string, folders []string) bool {
-	path = filepath.Join(b.top, filepath.FromSlash(path))
-	return slices.ContainsFunc(folders, func(dir string) bool {
-		rel, err := filepath.Rel(dir, path)
-		return err == nil && filepath.IsLocal(rel)
-	})
 }
 
 // works returns the commits of tasks that no branch leads to. It leaves out a snapshot of the

@@ -14,7 +14,7 @@ import (
 // Unlike git worktree prune, it keeps the user's worktrees on volumes that are not mounted.
 func Forget(ctx context.Context, procs *proc.Register, repo string, its func(dir string) bool) error {
 	g := in(procs, repo)
-	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := g.common(ctx)
 	if err != nil || len(stale(common, its)) == 0 {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 
-	"cadre/internal/git"
 	"cadre/internal/sys/proc"
 )
 
@@ -56,16 +55,7 @@ func Tip(ctx context.Context, procs *proc.Register, repo, branch string) (string
 }
 
 func (f folder) tip(ctx context.Context, branch string) (string, error) {
-	return f.commitOf(ctx, "refs/heads/"+branch)
-}
-
-// commitOf returns the commit that the reference names, or "".
-func (f folder) commitOf(ctx context.Context, ref string) (string, error) {
-	commit, err := f.Text(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
-	if refused, ok := errors.AsType[*git.Refusal](err); ok && refused.Status == 1 {
-		return "", nil
-	}
-	return commit, err
+	return f.reference(ctx, "refs/heads/"+branch)
 }
 
 // has reports whether the commit is in HEAD.

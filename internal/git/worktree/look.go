@@ -13,8 +13,8 @@ import (
 	"syscall"
 
 	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
 )
 
 // State describes the place of a worktree.
@@ -43,7 +43,7 @@ func (e *BrokenError) Error() string { return e.Dir + " " + e.Why + ". " + e.Try
 // .git in the worktree names the worktree's entry in the repository, and the file gitdir in that
 // entry names the worktree. The error is a [*BrokenError], or says why the state is unknown.
 func Look(ctx context.Context, procs *proc.Register, p Place) (State, error) {
-	common, err := in(procs, p.Repo).Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := in(procs, p.Repo).common(ctx)
 	if err != nil {
 		return Absent, err
 	}
@@ -95,7 +95,7 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 		link = filepath.Join(p.Dir, link)
 	}
 	switch e := (entry{dir: filepath.Join(common, "worktrees", filepath.Base(link))}); {
-	case exists(link) && !regularfile.Same(filepath.Dir(link), filepath.Join(common, "worktrees")):
+	case exists(link) && !paths.Same(filepath.Dir(link), filepath.Join(common, "worktrees")):
 		return broken(aside, "is a worktree of another repository, whose folder is %s",
 			filepath.Dir(filepath.Dir(link)))
 	case !e.there():
@@ -134,11 +134,7 @@ func checkBranch(ctx context.Context, procs *proc.Register, p Place) error {
 // worktree's files. If there is nothing to repair, it does nothing.
 func Repair(ctx context.Context, procs *proc.Register, p Place) error {
 	g := in(procs, p.Repo)
-	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	if err != nil {
-		return err
-	}
-	unlock, err := alone(ctx, common)
+	common, unlock, err := g.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -196,8 +192,8 @@ func (e entry) names(dir string) bool {
 		return false
 	}
 	tree = filepath.Dir(tree)
-	return tree == dir || regularfile.Same(tree, dir) || filepath.Base(tree) == filepath.Base(dir) &&
-		regularfile.Same(filepath.Dir(tree), filepath.Dir(dir))
+	return tree == dir || paths.Same(tree, dir) || filepath.Base(tree) == filepath.Base(dir) &&
+		paths.Same(filepath.Dir(tree), filepath.Dir(dir))
 }
 
 // partial reports whether git has not finished making it: git says so in the lock that it holds

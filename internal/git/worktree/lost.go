@@ -19,11 +19,7 @@ import (
 // ForgetLost returns a [BrokenError] and changes nothing.
 func ForgetLost(ctx context.Context, procs *proc.Register, p Place) (saved string, err error) {
 	g := in(procs, p.Repo)
-	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	if err != nil {
-		return "", err
-	}
-	unlock, err := alone(ctx, common)
+	common, unlock, err := g.lock(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +45,7 @@ func ForgetLost(ctx context.Context, procs *proc.Register, p Place) (saved strin
 // staged commits what the lost worktree has staged to the branch that it has checked out.
 func (f folder) staged(ctx context.Context, p Place, own entry) (commit string, err error) {
 	lost := folder{f.With("GIT_DIR=" + own.dir)}
-	head, err := lost.commitOf(ctx, "HEAD")
+	head, err := lost.reference(ctx, "HEAD")
 	if err != nil || head == "" {
 		return "", err
 	}

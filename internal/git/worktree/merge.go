@@ -24,7 +24,7 @@ const merged = "refs/worktree/cadre-merge"
 // redirects it to the user's checkout.
 func Merge(ctx context.Context, procs *proc.Register, p Place, message string,
 	commits ...string) (at string, c Conflict, err error) {
-	common, err := in(procs, p.Repo).Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := in(procs, p.Repo).common(ctx)
 	if err != nil {
 		return "", c, err
 	}
@@ -38,7 +38,7 @@ func Merge(ctx context.Context, procs *proc.Register, p Place, message string,
 		branchLock(common, p.Branch)); err != nil {
 		return "", c, err
 	}
-	to, err := t.commitOf(ctx, merged)
+	to, err := t.reference(ctx, merged)
 	if err != nil {
 		return "", c, err
 	}

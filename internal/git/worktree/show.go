@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
 )
 
 // Show makes dir a worktree of the repository at that commit, on no branch, for reading. An
@@ -27,11 +27,7 @@ func Show(ctx context.Context, procs *proc.Register, repo, dir, commit string) (
 	if err != nil {
 		return "", err
 	}
-	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	if err != nil {
-		return "", err
-	}
-	unlock, err := alone(ctx, common)
+	common, unlock, err := g.lock(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +60,7 @@ func Hide(ctx context.Context, procs *proc.Register, repo, dir string) error {
 		repo = tree.common
 	}
 	g := in(procs, repo)
-	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := g.common(ctx)
 	if err != nil { // without a repository, there is no record of the worktree
 		return errors.Join(ctx.Err(), wipe(removed(dir)), wipe(dir))
 	}
@@ -139,7 +135,7 @@ func (f folder) update(ctx context.Context, common, dir, commit string) error {
 		return errNotShown
 	}
 	link, err := readLink(filepath.Join(dir, ".git"), "gitdir: ")
-	if err != nil || !regularfile.Same(link, own.dir) {
+	if err != nil || !paths.Same(link, own.dir) {
 		return errNotShown
 	}
 	if err := unlocked(ctx, filepath.Join(own.dir, "index.lock"), filepath.Join(own.dir, "HEAD.lock")); err != nil {

@@ -88,7 +88,7 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 		return "", err
 	}
 	work := filepath.Join(p.Dir, filepath.FromSlash(prefix))
-	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := g.common(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -368,7 +368,7 @@ func wipe(dir string) error {
 
 // tidy finishes what a killed process had started: the worktree is not in its place any more.
 func tidy(ctx context.Context, home folder, p Place) error {
-	common, err := home.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := home.common(ctx)
 	if err != nil { // outside a repository there was no worktree
 		return ctx.Err()
 	}
@@ -407,6 +407,20 @@ func alone(ctx context.Context, common string) (unlock func(), err error) {
 type folder struct{ git.Runner }
 
 func in(procs *proc.Register, dir string) folder { return folder{git.Runner{Procs: procs, Dir: dir}} }
+
+// common returns the folder that all worktrees of the repository share.
+func (f folder) common(ctx context.Context) (string, error) {
+	return f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+}
+
+// lock returns the folder that all worktrees share, once no other process makes or removes worktrees of
+// the repository.
+func (f folder) lock(ctx context.Context) (common string, unlock func(), err error) {
+	if common, err = f.common(ctx); err == nil {
+		unlock, err = alone(ctx, common)
+	}
+	return common, unlock, err
+}
 
 func (f folder) hasBranch(ctx context.Context, name string) (bool, error) {
 	return f.Holds(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+name)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cadre/internal/render/excerpt"
 	"cadre/internal/team"
 )
 
@@ -237,21 +238,21 @@ func (s *Summary) Lines(called func(task string) string) (lines []string) {
 		case team.ItemPlan:
 			add("%s submitted a plan and waits for its approval.", w.Member)
 		default:
-			add("%s asks: %s", w.Member, first(w.Text))
+			add("%s asks: %s", w.Member, excerpt.FirstLine(w.Text))
 		}
 	}
 	if n := len(s.Waiting) - most; n > 0 {
 		add("%s more for you to answer.", plural(n, "request waits", "requests wait"))
 	}
 	for _, f := range few(s.Failed) {
-		add("Task %s failed: %s", called(f.Task), first(f.Reason))
+		add("Task %s failed: %s", called(f.Task), excerpt.FirstLine(f.Reason))
 	}
 	if n := len(s.Failed) - most; n > 0 {
 		add("%s more failed.", plural(n, "task", "tasks"))
 	}
 	for _, end := range few(s.Ended) {
 		add("%s %s: %s", end.Member, map[bool]string{true: "failed", false: "stopped"}[end.Failed],
-			cmp.Or(first(end.Reason), "no reason given"))
+			cmp.Or(excerpt.FirstLine(end.Reason), "no reason given"))
 	}
 	if n := len(s.Ended) - most; n > 0 {
 		add("%s more ended.", plural(n, "member", "members"))
@@ -297,11 +298,6 @@ func (s *Summary) Lines(called func(task string) string) (lines []string) {
 const most = 5
 
 func few[T any](all []T) []T { return all[:min(most, len(all))] }
-
-func first(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
-}
 
 func plural(n int, one, many string) string {
 	if n == 1 {

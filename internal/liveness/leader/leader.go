@@ -29,6 +29,7 @@ import (
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
 	"cadre/internal/sys/filelock"
+	"cadre/internal/sys/pause"
 	"cadre/internal/team"
 )
 
@@ -155,7 +156,7 @@ func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, e
 			at = l.o.Replica.Now()
 			return at.Add(-silent), at, nil
 		}
-		if !sleep(ctx, watch.Every) {
+		if pause.For(ctx, watch.Every) != nil {
 			return 0, 0, ctx.Err()
 		}
 		next, err := l.beatOf(t)
@@ -229,7 +230,7 @@ func (l *Lead) hold(ctx context.Context) {
 				if ctx.Err() == nil {
 					l.o.Log("cannot take the lead back: " + err.Error())
 				}
-				if !sleep(ctx, time.Second) {
+				if pause.For(ctx, time.Second) != nil {
 					return
 				}
 				continue
@@ -259,15 +260,6 @@ func (l *Lead) pause(ctx context.Context, long time.Duration) bool {
 			}
 			return ctx.Err() == nil
 		}
-	}
-}
-
-func sleep(ctx context.Context, long time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(long):
-		return true
 	}
 }
 

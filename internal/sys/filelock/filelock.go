@@ -33,6 +33,7 @@ import (
 	"syscall"
 	"time"
 
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -67,15 +68,11 @@ func New(path string) (*Lock, error) {
 // Wait takes the lock, waiting for its holder until ctx ends. The error then wraps [ErrHeld] and
 // the cause of ctx. Wait creates the file if it does not exist, but not its folder.
 func Wait(ctx context.Context, path string) (*Lock, error) {
-	return take(path, func(pause time.Duration) error {
-		again := time.NewTimer(pause)
-		defer again.Stop()
-		select {
-		case <-again.C:
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ErrHeld, context.Cause(ctx))
+	return take(path, func(d time.Duration) error {
+		if err := pause.For(ctx, d); err != nil {
+			return fmt.Errorf("%w: %w", ErrHeld, err)
 		}
+		return nil
 	})
 }
 

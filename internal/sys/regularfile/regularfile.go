@@ -86,16 +86,6 @@ func inTenths(n, unit int64) string {
 	return fmt.Sprintf("%d.%d", whole, tenths)
 }
 
-// Same reports whether both paths exist and lead to the same file or folder.
-func Same(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
-}
-
 // Open opens the file for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 

@@ -10,6 +10,7 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/inspect/attention"
+	"cadre/internal/sys/pause"
 	"cadre/internal/team"
 )
 
@@ -36,13 +37,8 @@ type source struct {
 // Each source sends at most one message in this time, and is busy for at most a tenth of the time.
 const frame = 50 * time.Millisecond
 
-// pause waits after a message whose making took that long.
-func pause(ctx context.Context, took time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(max(frame, 9*took)):
-	}
-}
+// rest waits after a message whose making took that long.
+func rest(ctx context.Context, took time.Duration) { pause.For(ctx, max(frame, 9*took)) }
 
 // teams sends the list of teams whenever it may have changed, until the context ends.
 func (s *source) teams() {
@@ -56,7 +52,7 @@ func (s *source) teams() {
 			msg.items = append(msg.items, itemsOf(one)...)
 		}
 		s.send(msg)
-		pause(s.ctx, 0)
+		rest(s.ctx, 0)
 		return false
 	})
 	if s.ctx.Err() == nil {
@@ -96,10 +92,7 @@ func (s *source) follow(ctx context.Context, ref string) {
 			return
 		}
 		s.send(teamMsg{ref: ref, err: errors.New(s.explain(err))})
-		select {
-		case <-ctx.Done():
-		case <-time.After(again):
-		}
+		pause.For(ctx, again)
 	}
 }
 
@@ -149,7 +142,7 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 			fresh = false
 			tools.Go(func() { s.tools(watching, ref, t) })
 		}
-		pause(ctx, engine.Now().Sub(began))
+		rest(ctx, engine.Now().Sub(began))
 		waiting, cancel := context.WithTimeout(ctx, lookEvery)
 		err = t.Wait(waiting, seq)
 		late := waiting.Err() != nil

@@ -6,6 +6,7 @@ import (
 
 	"cadre/internal/agent/sessionlog"
 	"cadre/internal/engine"
+	"cadre/internal/sys/pause"
 	"cadre/internal/team"
 )
 
@@ -67,10 +68,8 @@ func (s *source) tools(ctx context.Context, ref string, t *engine.Team) {
 		if len(msg.uses) > 0 {
 			s.send(msg)
 		}
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, max(toolsEvery, 9*engine.Now().Sub(began))) != nil {
 			return
-		case <-time.After(max(toolsEvery, 9*engine.Now().Sub(began))):
 		}
 	}
 }

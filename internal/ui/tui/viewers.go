@@ -14,6 +14,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/ui/sessionview"
@@ -96,7 +97,7 @@ func (s *source) watch(ctx context.Context, ref, member string) {
 		mu.Unlock()
 		msg.ref, msg.member = ref, member
 		s.send(msg)
-		pause(ctx, 0)
+		rest(ctx, 0)
 	}
 }
 
@@ -172,10 +173,7 @@ func (s *source) behind(args, env []string) (string, error) {
 	if err := proc.Detach(args, env, f); err != nil {
 		return "", err
 	}
-	select {
-	case <-time.After(firstWords):
-	case <-s.ctx.Done():
-	}
+	pause.For(s.ctx, firstWords)
 	said := make([]byte, mostOutput)
 	n, _ := f.ReadAt(said, 0)
 	return sanitize.Strip(string(said[:n])) + "\nIt continues in the background, also when you quit.", nil
