@@ -34,10 +34,17 @@ func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 		return send(c)
 	}
 	for range mostClaims {
+		named := *c
 		task, ok := s.wouldTake(c)
-		if !ok {
-			return send(c)
+		if !ok { // unless a task becomes ready in this moment, this is refused with the reason
+			named.Merged = []string{}
+			receipt, err := send(&named)
+			if _, now := s.wouldTake(c); now && team.CodeOf(err) == team.Conflict {
+				continue
+			}
+			return receipt, err
 		}
+		named.Task, named.Merged = task.ID, s.buildsOn(task.ID)
 		why, err := s.ready(ctx, task)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -47,8 +54,6 @@ func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 		}
 		var waits bool
 		s.host.Replica.View(func(st *team.State) { t, _ := st.Task(task.ID); waits = len(t.Blocked()) > 0 })
-		named := *c
-		named.Task = task.ID
 		receipt := replica.Receipt{}
 		if !waits || c.Task != "" {
 			receipt, err = send(&named)
@@ -67,6 +72,17 @@ func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 		}
 	}
 	return replica.Receipt{}, &team.Error{Code: team.Nothing, Text: "no task is ready for " + s.member}
+}
+
+// buildsOn returns the ids of the tasks whose work the task builds on.
+func (s *slot) buildsOn(task string) []string {
+	ids := []string{}
+	s.host.Replica.View(func(st *team.State) {
+		for _, b := range st.BuildsOn(task) {
+			ids = append(ids, b.ID)
+		}
+	})
+	return ids
 }
 
 // places reports whether it matters in this team in which directory a task is done.

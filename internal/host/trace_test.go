@@ -3,9 +3,11 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -378,4 +380,57 @@ func TestWorkThatHadNoRoom(t *testing.T) {
 	if one := s.work("1"); !slices.Equal(one.Files, []string{"by-1"}) || j.left.Load() >= 0 {
 		t.Errorf("%+v", one)
 	}
+}
+
+// TestWorkOfTheMomentBefore checks that a task has the work of its blocker also if the blocker is
+// completed while the task's member asks for one.
+func TestWorkOfTheMomentBefore(t *testing.T) {
+	t.Parallel()
+	const pairs = 6
+	p := newProject(t)
+	bodies := []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}}
+	for _, name := range []string{"ann", "bob"} {
+		bodies = append(bodies, &team.SpawnMember{Name: name, Agent: "scripted", Isolation: team.Worktree})
+	}
+	for i := range pairs {
+		bodies = append(bodies, &team.CreateTask{Subject: "writes", Owner: "ann"},
+			&team.CreateTask{Subject: "reads", Owner: "bob", BlockedBy: []string{strconv.Itoa(2*i + 1)}})
+	}
+	s := newStageOf(t, bodies...)
+	turns := make(chan struct{}) // bob is asking for a task
+	h := s.start("h1", scripted(func(s *session) error {
+		s.updates <- agent.Started{Session: "session of " + s.Member}
+		done := 0
+		for done < pairs {
+			if s.Member == "ann" {
+				<-turns
+			}
+			r, err := s.Do(context.Background(), &team.ClaimTask{})
+			if err != nil {
+				if s.Member == "bob" {
+					select {
+					case turns <- struct{}{}:
+					default:
+					}
+				}
+				continue
+			}
+			task := r.Events[0].(*team.TaskClaimed).Task
+			if s.Member == "ann" {
+				write(t, s.Dir, map[string]string{"by-" + task: "x\n"})
+			} else if n, err := strconv.Atoi(task); err != nil {
+				t.Error(err)
+			} else if _, err := os.Stat(filepath.Join(s.Dir, fmt.Sprintf("by-%d", n-1))); err != nil {
+				t.Errorf("task %s began without the work of its blocker: %v", task, err)
+			}
+			if _, err := s.Do(context.Background(), &team.CompleteTask{Task: task}); err != nil {
+				return err
+			}
+			done++
+		}
+		<-s.stop
+		return nil
+	}))
+	s.until("all tasks are done", func(st *team.State) bool { return st.Count(team.Completed) == 2*pairs })
+	h.wait()
 }

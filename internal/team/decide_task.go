@@ -131,6 +131,10 @@ func (d *decision) live(ref string) (*Task, error) {
 type ClaimTask struct {
 	Task   string
 	Member string // "" for the actor
+	// Merged are the tasks whose work was merged into the place where the member works. A claim of a
+	// task that builds on another one is refused with Conflict. nil for a claimer that looks for such
+	// work itself.
+	Merged []string
 }
 
 func (b *ClaimTask) decide(d *decision) error {
@@ -187,6 +191,13 @@ func (b *ClaimTask) decide(d *decision) error {
 	}
 	if err := d.sees(m, t, t.BlockedBy); err != nil {
 		return err
+	}
+	if b.Merged != nil {
+		for _, done := range d.BuildsOn(t.ID) {
+			if !slices.Contains(b.Merged, done.ID) {
+				return refuse(Conflict, "%s builds on task %s, which was completed only now", t.label(), done.Called())
+			}
+		}
 	}
 	d.emit(&TaskClaimed{Task: t.ID, Member: m.Name, Fence: t.Fence + 1})
 	d.retried(t)
