@@ -22,6 +22,7 @@ func (a *app) confirm(ctx context.Context, question string, otherwise ...way) er
 	if !a.asks() {
 		return withWays(usage{errors.New(needsConfirmation + ", and standard input is not a terminal")}, otherwise...)
 	}
+	a.asking.Store(true) // and it stays so when a signal ends the command
 	if err := a.err.Printf("%s [y/N] ", question); err != nil {
 		return err
 	}
@@ -32,11 +33,18 @@ func (a *app) confirm(ctx context.Context, question string, otherwise ...way) er
 	}()
 	select {
 	case answer := <-answers:
+		a.asking.Store(false)
 		if answer == "y" || answer == "yes" {
 			return nil
 		}
-		return errors.New("not confirmed; nothing was changed")
+		return errNotConfirmed
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		if _, signaled := errors.AsType[*interruptedError](context.Cause(ctx)); !signaled {
+			return context.Cause(ctx)
+		}
+		return errors.Join(a.err.Printf("\n"), errNotConfirmed)
 	}
 }
+
+// errNotConfirmed says that the person did not agree.
+var errNotConfirmed = errors.New("not confirmed; nothing was changed")

@@ -98,7 +98,7 @@ func (a *app) announce(ctx context.Context, note func(string), running func() in
 	}
 	go func() {
 		defer close(said)
-		if !happens(ctx.Done()) {
+		if !happens(ctx.Done()) || a.asking.Load() { // nothing has begun before the answer
 			return
 		}
 		why, signaled := errors.AsType[*interruptedError](context.Cause(ctx))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +37,7 @@ type app struct {
 	// worker is set where another process stands in front of this one, at the terminal on which the
 	// screen may open
 	worker *proc.Worker
+	asking atomic.Bool // the person at the terminal has not answered a question of confirm yet
 }
 
 func newApp() *app { return &app{out: standardOutput(), err: standardError()} }

@@ -40,6 +40,11 @@ func TestAsksAboutAChangedFile(t *testing.T) {
 			t.Fatalf("after %q: status %d\n%s", no, r.code, r.out)
 		}
 	}
+	r := call{args: []string{"run", file}, dir: root, env: env, onTerm: true, until: "[y/N]"}.run(t)
+	if out := string(r.out); r.code != tryAgain || !strings.Contains(out, "not confirmed; nothing was changed") ||
+		strings.Contains(out, "stopping") || strings.Contains(out, "signal") {
+		t.Fatalf("after Ctrl-C: status %d\n%s", r.code, r.out)
+	}
 	if r := run("y\n"); r.code != done || !strings.Contains(string(r.out), "2 of 2 tasks done") {
 		t.Fatalf("status %d\n%s", r.code, r.out)
 	}
