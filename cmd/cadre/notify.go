@@ -39,7 +39,8 @@ notify --watch does, for example as a service.
 You are notified once of each thing that cadre attention lists for you, and once of the end of a team. Nothing is sent
 anywhere that is not in the file.
 
-Exit status 0: shown; with --test, every notification was sent. 1: one was not. 2: the file has a mistake.`,
+Exit status 0: shown; with --test, every notification was sent. 1: one was not, or no channel is set. 2: the
+file has a mistake.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, _, err := a.settings()
 			if err != nil {
@@ -86,8 +87,8 @@ type channel struct {
 // showChannels lists the channels. If test is set, it sends a notification through each.
 func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *notify.Terminal, test bool) error {
 	all := []channel{}
-	failed := false
 	channels := notify.Channels(n, terminal)
+	failed := test && len(channels) == 0
 	if terminal == nil {
 		for _, c := range notify.Channels(n, &notify.Terminal{}) {
 			if c.Fleeting {
