@@ -41,8 +41,8 @@ func (r *running) changed(ctx context.Context) func(run.Changes) error {
 		case r.yes:
 			return nil
 		case !r.asks():
-			return withWays(team.Refuse(team.NotReady, "%s was changed since team %s was made from it (%s)", c.Path, c.Team,
-				team.Count(len(c.All), "change")), way{"see the changes", r.again(c.Path, "--dry-run")},
+			return withWays(usage{fmt.Errorf("%s was changed since team %s was made from it (%s)", c.Path, c.Team,
+				team.Count(len(c.All), "change"))}, way{"see the changes", r.again(c.Path, "--dry-run")},
 				way{"apply them", r.again(c.Path, "--yes")})
 		}
 		return r.confirm(ctx, "Apply these changes and run?")
