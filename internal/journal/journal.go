@@ -5,8 +5,8 @@
 //
 // A journal orders records and keeps them. It does not interpret them: the data of a record is one
 // JSON value that the team package encodes and decodes. The journal is the only truth about a team.
-// A snapshot only saves reading it from the start, and everything else on disk can be rebuilt from
-// it.
+// A snapshot only saves reading it from the start. Snapshots and projections can be rebuilt from it;
+// work in progress, the text of sessions and the decisions of a person are not in it.
 //
 // # Guarantees
 //
