@@ -15,15 +15,17 @@
 //	              │   ├─ of the host's own program              as its environment says
 //	              │   └─ left behind by some session            unknown: it may read that team,
 //	              │                                             and has no actor
-//	              │ not known: a host is running that this process cannot see, from another
-//	              │   └─ unknown, as if left behind             namespace
+//	              │ not known: a host runs in a namespace
+//	              │ that this process cannot see
+//	              │   └─ any such process                       unknown, as if left behind
 //	              │ no
 //	              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name
 //	                  together, in the home that CADRE_SESSION_HOME names, else the user
 //
 // If the host has records, they decide, and the environment cannot contradict them. If no host is
-// found, the environment restricts a process that keeps it: a process that exports both variables
-// acts as that member. In a hook they name the member that the event is about, not the actor.
+// found, the environment can only restrict: a process with both variables has the rights of that
+// member instead of those of the user. In a hook they name the member that the event is about, not
+// the actor.
 //
 // # Guarantees
 //

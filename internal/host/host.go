@@ -24,7 +24,7 @@
 //   - A message is recorded as delivered after the session has it.
 //   - Nothing is retried blindly: a session that does not start, or ends by itself, is reported in
 //     its own words.
-//   - What a task did is recorded after it is completed: see [tracer].
+//   - What a task did is recorded only after it is completed: see [tracer].
 //   - Saved work of a task is kept with the task before the task returns to the queue, and before
 //     other work is saved over it.
 //   - A host that can record nothing any more ends, and other hosts take its members.

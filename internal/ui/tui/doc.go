@@ -26,7 +26,7 @@
 //   - Each source sends at most 20 messages a second, and is busy for at most a tenth of the time.
 //     Only the history of a team that was just opened comes at once, in parts of [batch] records.
 //   - The cost of a frame grows with the size of the terminal and with the rows of the open team,
-//     of which there are at most [mostTasks]. It does not grow with a history or a session.
+//     of which there are at most [mostTasks] for each of the states that a list of tasks groups. It does not grow with a history or a session.
 //   - A key is declared once, in keymap: what it does, when it applies, and its help.
 //   - Colors and symbols say nothing that the text does not say as well.
 package tui

@@ -141,7 +141,8 @@ type teamView struct {
 	rules                  []team.Rule
 }
 
-// mostTasks bounds the completed tasks and, separately, the open tasks of a view.
+// mostTasks bounds the tasks of a view separately for each state: in progress, out of retries,
+// pending and completed.
 const mostTasks = 400
 
 // viewOf copies what is shown of a team from its state. outside may be nil.
