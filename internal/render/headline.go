@@ -18,8 +18,10 @@ func Headline(e team.Event, r *team.Record, s *team.State) string {
 		return fmt.Sprintf("▸ %s  %s", e.Member, title(task(e.Task)))
 	case *team.TaskCompleted:
 		t := task(e.Task)
-		return fmt.Sprintf("✓ %s  %s (%s)", e.By, title(t),
-			team.Span(r.At.Sub(t.StartedAt)))
+		if t.StartedAt == 0 { // nobody claimed it
+			return fmt.Sprintf("✓ %s  %s", e.By, title(t))
+		}
+		return fmt.Sprintf("✓ %s  %s (%s)", e.By, title(t), team.Span(r.At.Sub(t.StartedAt)))
 	case *team.TaskFailed:
 		return fmt.Sprintf("✗ %s  %s: %s", e.By, title(task(e.Task)), e.Reason)
 	case *team.TaskRolledBack:

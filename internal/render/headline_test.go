@@ -29,6 +29,7 @@ func TestHeadline(t *testing.T) {
 	for want, events := range map[string][]team.Event{
 		"▸ ann  look around":            {&team.TaskClaimed{Task: "1", Member: "ann"}},
 		"✗ ann  look around: it rained": {&team.TaskFailed{Task: "1", By: "ann", Reason: "it rained"}},
+		"✓ @user  look around":          {&team.TaskCompleted{Task: "1", By: team.User}},
 		"↺ look around: its host ended": {&team.TaskReleased{Task: "1", Reason: "its host ended"}},
 		"↺ look around: rolled back":    {&team.TaskRolledBack{Task: "1"}},
 		"+ bob (shell)": {&team.MemberSpawned{Member: team.Member{Name: "bob",
