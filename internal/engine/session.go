@@ -27,6 +27,10 @@ func (t *Team) Session(ctx context.Context, member string, until Until) (iter.Se
 	if t.View(func(s *team.State) { m, err = s.Named(member) }); err != nil {
 		return nil, err
 	}
+	if of := t.Team(); m.Agent == team.External && m.Name == of.Lead &&
+		(of.Origin != "" || of.LeadSession == "" || of.LeadSession == team.User) {
+		return nil, team.Refuse(team.Invalid, "you lead this team: %s has no session to show", m.Name)
+	}
 	if m.Agent == team.External {
 		return nil, team.Refuse(team.Invalid, "%s runs its own session, and shows it at its own terminal", m.Name).
 			With(team.Hint{Action: team.ActFollowLog, Team: t.Name})

@@ -145,7 +145,7 @@ func (m *Model) say(urgent bool) tea.Cmd {
 	}
 	body := &team.SendMessage{To: m.member, Body: text}
 	said := "Sent to " + m.member + ". It gets the message at the next tool boundary."
-	if !m.opened().turn {
+	if one := m.opened(); !one.turn || one.agent == team.External {
 		said = "Sent to " + m.member + "."
 	}
 	if urgent {

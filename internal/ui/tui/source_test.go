@@ -76,7 +76,7 @@ func TestSource(t *testing.T) {
 	s.OpenSession(3, "", "")
 	until("why there is no session", func(msg tea.Msg) bool {
 		one, is := msg.(sessionMsg)
-		return is && strings.Contains(one.err, "runs its own session")
+		return is && strings.Contains(one.err, "you lead this team: lead has no session to show")
 	})
 	if s.ref != "other" {
 		t.Errorf("a late call opened %s", s.ref)

@@ -68,6 +68,19 @@ func TestMessages(t *testing.T) {
 	x.says("for ann␛[2Jtwo↵lines")
 }
 
+// TestMessageToTheLead: a lead that cadre does not run takes no message at a tool boundary.
+func TestMessageToTheLead(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.run(x.openMember("lead"))
+	x.keys("well done", "enter")
+	x.says("Sent to lead.")
+	if frame := stripped(strings.Join(x.frame(), "\n")); strings.Contains(frame, "tool boundary") {
+		t.Errorf("the lead has no session, and the screen says:\n%s", frame)
+	}
+}
+
 // TestEscape: with a turn running and an empty line Escape asks, and a second one interrupts. With a
 // text it keeps the text. Otherwise it leads back.
 func TestEscape(t *testing.T) {
