@@ -288,7 +288,7 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 		Numbers: []string{"TOKENS", "COST"}}
 	t.Row("TASK", "STATUS", "OWNER", "TOKENS", "COST", "SUBJECT")
 	for _, task := range rows {
-		t.Row(task.Called(), render.TaskState(task), cmp.Or(task.CompletedBy, task.Owner), tokens(task.Usage),
+		t.Row(task.Called(), render.TaskState(task), cmp.Or(task.Owner, task.CompletedBy), tokens(task.Usage),
 			cost(task.Usage), task.Subject)
 	}
 	t.Compact()

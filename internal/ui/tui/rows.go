@@ -126,6 +126,7 @@ type teamView struct {
 	at                     team.Time // of its last change
 	lead                   string
 	delegate, ended        bool
+	dormant                bool // no process of it is alive
 	done, all              int
 	usage                  team.Usage
 	members                []memberRow
@@ -150,8 +151,9 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 	t := s.Team()
 	v := &teamView{ref: ref, name: sanitize.Line(t.Name), goal: render.Clean(t.Goal), state: stateOf(s, outside),
 		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate,
-		ended: t.Ended() || t.CleanedUp, done: s.Count(team.Completed), usage: t.Usage, requests: map[string]string{},
-		asked: askedOf(s), dir: t.Dir, id: t.ID, rules: s.Rules(),
+		ended: t.Ended() || t.CleanedUp, dormant: s.Dormant(outside), done: s.Count(team.Completed), usage: t.Usage,
+		requests: map[string]string{},
+		asked:    askedOf(s), dir: t.Dir, id: t.ID, rules: s.Rules(),
 		spending: spending{t.Budget, t.Usage, t.CreatedAt, t.Exhausted}}
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
 	works, taskOf, holds := render.WorksOn(s), lastTasks(s), map[string]bool{}
@@ -213,7 +215,7 @@ func (v *teamView) listTasks(s *team.State) {
 	add := func(part int, t team.Task) {
 		if len(parts[part]) < mostTasks {
 			parts[part] = append(parts[part], taskRow{id: t.ID, called: sanitize.Line(t.Called()),
-				state: render.TaskState(t), status: t.Status, owner: cmp.Or(t.CompletedBy, t.Owner),
+				state: render.TaskState(t), status: t.Status, owner: cmp.Or(t.Owner, t.CompletedBy),
 				attempts: t.Attempts, subject: render.Clean(t.Subject), why: render.Clean(t.Failure),
 				outOfRetries: t.OutOfRetries(), usage: t.Usage})
 		}

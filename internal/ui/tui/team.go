@@ -216,8 +216,11 @@ func (m *Model) selectedMember() (memberRow, bool) {
 }
 
 // atWork returns how many teammates are in a turn. Of an external one it is known only that it holds a
-// task.
+// task. In a dormant team nobody is at work, whatever the record says last.
 func (v *teamView) atWork() (n int) {
+	if v.dormant {
+		return 0
+	}
 	for _, one := range v.members {
 		if !one.lead && (one.turn && one.agent != team.External || one.agent == team.External && one.holds && one.running) {
 			n++

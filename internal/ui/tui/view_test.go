@@ -127,6 +127,29 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// TestNobodyWorksInADormantTeam: the last recorded turns do not count when no process is alive.
+func TestNobodyWorksInADormantTeam(t *testing.T) {
+	s := newStory(t)
+	if n := viewOf("demo", s.state, s.found()).atWork(); n == 0 {
+		t.Fatal("nobody works")
+	}
+	if v := viewOf("demo", s.state, &team.Outside{At: s.at}); v.state != "dormant" || v.atWork() > 0 {
+		t.Errorf("%s, and %d work", v.state, v.atWork())
+	}
+}
+
+// TestOwnerOfATask: a task keeps its owner when another member completes it.
+func TestOwnerOfATask(t *testing.T) {
+	s := newStory(t)
+	s.do(team.User, &team.CompleteTask{Task: "1"})
+	s.do(team.User, &team.CompleteTask{Task: "4"})
+	for _, one := range viewOf("demo", s.state, s.found()).tasks {
+		if want := map[string]string{"1": "ann", "4": team.User}[one.id]; want != "" && one.owner != want {
+			t.Errorf("the owner of task %s is %q, and not %q", one.id, one.owner, want)
+		}
+	}
+}
+
 // TestHelpIsWhole: the help shows every text to its end, whatever the width.
 func TestHelpIsWhole(t *testing.T) {
 	for _, size := range sizes {
