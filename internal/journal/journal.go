@@ -79,8 +79,22 @@ type Journal interface {
 	// SaveSnapshot calls take and stores the result, the state after the record seq, as the newest
 	// snapshot. This is atomic and durable. While another process saves a snapshot, it does nothing
 	// and does not call take. It drops a snapshot that is not newer than the stored one. Both are
-	// not errors: snapshots save time but are not part of the history.
+	// not errors: snapshots save time but are not part of the history. The snapshot that is replaced
+	// may be kept as a keyframe.
 	SaveSnapshot(ctx context.Context, take func() (seq int64, data []byte)) error
+
+	// Keyframes returns the seqs of the snapshots that are kept, in order: the newest one, and some
+	// earlier ones, so that an earlier state can be had without the whole history before it. Their
+	// distance and their size are bounded. Any of them may disappear at any time.
+	Keyframes(ctx context.Context) ([]int64, error)
+
+	// Keyframe returns the kept snapshot of the state after the record seq, or the zero Snapshot if
+	// there is none that is usable.
+	Keyframe(ctx context.Context, seq int64) (Snapshot, error)
+
+	// SaveKeyframe keeps a snapshot of an earlier state, if no kept one is near. It does nothing while
+	// another process saves one, or if the journal keeps none.
+	SaveKeyframe(ctx context.Context, s Snapshot) error
 
 	// Close closes the journal's files. Calls in progress return an error.
 	Close() error

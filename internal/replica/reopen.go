@@ -71,6 +71,25 @@ func (rep *Replica) records(ctx context.Context, after int64) iter.Seq2[journal.
 	}
 }
 
+// reread is the replica's journal as the source of its past, which stays when the journal is replaced.
+type reread struct{ rep *Replica }
+
+func (r reread) Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+	return r.rep.records(ctx, after)
+}
+
+func (r reread) Keyframes(ctx context.Context) ([]int64, error) {
+	return r.rep.current().Keyframes(ctx)
+}
+
+func (r reread) Keyframe(ctx context.Context, seq int64) (journal.Snapshot, error) {
+	return r.rep.current().Keyframe(ctx, seq)
+}
+
+func (r reread) SaveKeyframe(ctx context.Context, s journal.Snapshot) error {
+	return r.rep.current().SaveKeyframe(ctx, s)
+}
+
 // reopen replaces a journal that takes no more records. The state is read from the new journal,
 // which must have every record that was seen.
 func (rep *Replica) reopen(ctx context.Context, broken journal.Journal) error {

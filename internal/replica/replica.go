@@ -100,9 +100,7 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error
 	}
 	rep := &Replica{opts: opts}
 	rep.journal.Store(&j)
-	rep.past = recorded.NewPast(rep.records, func(ctx context.Context) (journal.Snapshot, error) {
-		return rep.current().Snapshot(ctx)
-	})
+	rep.past = recorded.NewPast(reread{rep})
 	var err error
 	if rep.state, rep.snapshotSize, err = rep.load(ctx, j); err != nil {
 		return nil, errors.Join(err, j.Close())

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 }
 
 func (t task) run() error {
-	opts := filejournal.Options{SegmentSize: t.SegmentSize}
+	opts := filejournal.Options{SegmentSize: t.SegmentSize, KeyframeEvery: 6}
 	if t.KillAt > 0 {
 		steps := 0
 		opts.Step = func(string) {

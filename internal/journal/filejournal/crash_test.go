@@ -129,6 +129,15 @@ func TestKill(t *testing.T) {
 	if s, err := j.Snapshot(t.Context()); err != nil || s.Seq == 0 {
 		t.Errorf("snapshot: %d, %v", s.Seq, err)
 	}
+	kept, err := j.Keyframes(t.Context())
+	if err != nil || len(kept) < 10 {
+		t.Errorf("keyframes: %d, %v", kept, err)
+	}
+	for _, seq := range kept {
+		if s, err := j.Keyframe(t.Context(), seq); err != nil || s.Seq != seq || s.Data != fmt.Sprintf(`{"at":%d}`, seq) {
+			t.Errorf("the keyframe of record %d is %+v, %v", seq, s, err)
+		}
+	}
 	t.Logf("%d processes killed, %d of %d records acknowledged", atSteps+atRandom, len(book.acked), last)
 }
 

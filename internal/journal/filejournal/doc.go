@@ -10,9 +10,10 @@
 //	journal/00000000000000000001.jsonl   a segment, named after the first seq it is responsible for
 //	journal/lock                         empty; its flock is held to catch up, decide and write
 //	journal/durable                      the marker: every record up to this seq is durable; its flock is held to sync
-//	journal/snapshot.lock                empty; its flock is held to replace state.json
+//	journal/snapshot.lock                empty; its flock is held to replace state.json, and to change keyframes
 //	journal/<segment>.torn-<offset>      an unfinished line of a writer that died; it was never acknowledged
 //	journal/<segment>.damaged-<n>        the original of a file that Mend set aside
+//	journal/keyframes/<seq>.json         an earlier snapshot, kept for whoever wants an earlier state
 //	state.json                           the snapshot
 //
 // # Format
@@ -40,7 +41,7 @@
 // belong to the team, and [Mend] refuses. A marker of an older version has one line. Then only the
 // segments say which journal it is, until the next write binds the marker.
 //
-// A snapshot of another journal or history is ignored. A snapshot of an older version has neither
+// A snapshot or keyframe of another journal or history is ignored. A snapshot of an older version has neither
 // checksum and is ignored too, unless the history has a hole.
 //
 // The first line of a segment has the same structure in every version, so an older binary can

@@ -20,6 +20,10 @@ import (
 type Options struct {
 	// SegmentSize is the length in bytes at which a segment is full; 0 means 16 MiB.
 	SegmentSize int64
+	// KeyframeEvery is how many records there are between two keyframes, at least; 0 means 4096.
+	KeyframeEvery int64
+	// KeyframeBytes is how many bytes all keyframes take, at most; 0 means 64 MiB.
+	KeyframeBytes int64
 	// Disk holds the files; nil means the operating system's.
 	Disk Disk
 	// Report is called with one sentence about each repair that is not an error: a torn tail that
@@ -28,7 +32,7 @@ type Options struct {
 	// Step is a hook for the crash tests. It is called with the name of each step: of an append
 	// (lock, locked, half written, written, unlocked, sync, synced, marked), of a rotation (sealed,
 	// seal synced, <file> unsynced, <file> unnamed, rotated), of a snapshot (snapshot locked,
-	// <file> unsynced, <file> unnamed, snapshot saved), and after a torn tail was cut (cut). If it
+	// keyframe kept, <file> unsynced, <file> unnamed, snapshot saved), and after a torn tail was cut (cut). If it
 	// is set, a line is written in two halves.
 	Step func(step string)
 }

@@ -124,6 +124,9 @@ func (m *mender) mend() error {
 			return err
 		}
 	}
+	if err := dropKeyframes(m.disk, m.dir, m.done.Last); err != nil {
+		return err
+	}
 	// Write the marker after the records that it covers. Replace the lock file last: a new lock
 	// file tells open handles that their files are outdated.
 	err := replaceFile(m.disk, m.dir, markerName, func(w io.Writer) error {

@@ -156,7 +156,27 @@ func (b *book) read(j *filejournal.Journal, fromSnapshot bool) (ids []string, er
 	case s.Seq > 0 && s.Data != string(state(ids[:s.Seq])):
 		err = fmt.Errorf("the snapshot is %s, and the history %s", s.Data, state(ids[:s.Seq]))
 	}
-	return ids, err
+	if err != nil {
+		return ids, err
+	}
+	return ids, b.keyframes(j, ids)
+}
+
+// keyframes checks that each keyframe of the journal is the state of its history.
+func (b *book) keyframes(j *filejournal.Journal, ids []string) error {
+	seqs, err := j.Keyframes(context.Background())
+	for _, seq := range seqs {
+		s, err := j.Keyframe(context.Background(), seq)
+		switch {
+		case err != nil:
+			return err
+		case s.Seq > 0 && s.Seq != seq:
+			return fmt.Errorf("the keyframe of record %d is the state after %d", seq, s.Seq)
+		case s.Seq > 0 && seq <= int64(len(ids)) && s.Data != string(state(ids[:seq])):
+			return fmt.Errorf("the keyframe of record %d is %s, and the history %s", seq, s.Data, state(ids[:seq]))
+		}
+	}
+	return err
 }
 
 // verify opens a journal after a power loss. Every acknowledged record is there, in order and once,

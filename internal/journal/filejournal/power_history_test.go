@@ -67,6 +67,7 @@ func (c *choices) choose(n int) int {
 func (h *history) run(t *testing.T) {
 	h.book = newBook()
 	h.opts.SegmentSize = 250 + int64(h.choices.choose(8))*250
+	h.opts.KeyframeEvery = 2
 	h.faults = h.choices.choose(3) == 1
 	h.kills = h.choices.choose(3) == 1
 	h.disk = disktest.New()

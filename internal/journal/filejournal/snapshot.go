@@ -37,6 +37,12 @@ type snapshotHead struct {
 	bound   bool
 }
 
+// headOf returns the head of a snapshot after the record seq, which the cursor is right behind.
+func headOf(seq int64, at cursor, id string) snapshotHead {
+	return snapshotHead{seq: seq, first: at.first, at: at.at, line: int64(at.line), journal: binding(id),
+		record: int64(at.sum), bound: true}
+}
+
 func appendSnapshot(dst []byte, h snapshotHead, data []byte) []byte {
 	rest := appendInt(nil, "seq", h.seq)
 	rest = appendInt(rest, "segment", h.first)
@@ -392,7 +398,9 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte))
 	j.mu.Lock()
 	bad := j.saved.bad
 	j.mu.Unlock()
-	if h, _, ok := j.readHead(); seq == 0 || ok && !bad && h.seq >= seq {
+	old, size, ok := j.readHead()
+	ok = ok && !bad
+	if seq == 0 || ok && old.seq >= seq {
 		return nil
 	}
 	w, err := j.walkTo(seq)
@@ -410,8 +418,10 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte))
 		}
 		data = b.Bytes()
 	}
-	h := snapshotHead{seq: seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line), journal: binding(j.id),
-		record: int64(w.cur.sum)}
+	if ok {
+		j.keepSnapshot(old, size)
+	}
+	h := headOf(seq, w.cur, j.id)
 	err = replaceFile(j.disk, j.root, snapshotName, func(out io.Writer) error {
 		_, err := out.Write(appendSnapshot(make([]byte, 0, len(data)+256), h, data))
 		return err

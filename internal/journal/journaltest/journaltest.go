@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +43,7 @@ func Run(t *testing.T, open Open) {
 		{"a caller cannot know more than the journal", testAhead},
 		{"a panic in decide releases the lock", testPanic},
 		{"snapshots", testSnapshots},
+		{"keyframes", testKeyframes},
 		{"a snapshot is due after enough history", testSnapshotDue},
 		{"wait wakes, at once and later", testWait},
 		{"watch loses nothing", testWatch},
@@ -306,6 +308,45 @@ func testSnapshots(t *testing.T, open func() journal.Journal) {
 		t.Error("a snapshot of a state that is not there yet was taken")
 	}
 	expect(5, `{"n":5}`)
+}
+
+func testKeyframes(t *testing.T, open func() journal.Journal) {
+	a, b := open(), open()
+	if seqs, err := a.Keyframes(t.Context()); err != nil || len(seqs) != 0 {
+		t.Errorf("an empty journal has the keyframes %d, %v", seqs, err)
+	}
+	const records = 20
+	fill(t, a, records)
+	data := func(seq int64) string { return fmt.Sprintf(`{"n":%d}`, seq) }
+	for seq := int64(1); seq <= records; seq++ {
+		s := journal.Snapshot{Seq: seq, Data: data(seq)}
+		if err := b.SaveKeyframe(t.Context(), s); err != nil {
+			t.Error(err)
+		}
+		if seq%3 == 0 {
+			if err := a.SaveSnapshot(t.Context(), s.Taken); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	seqs, err := b.Keyframes(t.Context())
+	if err != nil || !slices.IsSorted(seqs) || !slices.Contains(seqs, 18) {
+		t.Errorf("the keyframes are %d, %v", seqs, err)
+	}
+	for seq := int64(0); seq <= records+1; seq++ {
+		want := journal.Snapshot{}
+		if slices.Contains(seqs, seq) {
+			want = journal.Snapshot{Seq: seq, Data: data(seq)}
+		}
+		for _, j := range []journal.Journal{a, b, open()} {
+			if s, err := j.Keyframe(t.Context(), seq); err != nil || s != want {
+				t.Errorf("the keyframe of record %d is %+v, %v, not %+v", seq, s, err, want)
+			}
+			if got := All(t, j, seq); int64(len(got)) != max(0, records-seq) {
+				t.Errorf("records after %d: %q", seq, got)
+			}
+		}
+	}
 }
 
 func testSnapshotDue(t *testing.T, open func() journal.Journal) {

@@ -234,6 +234,27 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte))
 	return nil
 }
 
+// Keyframes implements [journal.Journal]. It has the newest snapshot alone: what is in memory is read
+// fast.
+func (j *Journal) Keyframes(ctx context.Context) ([]int64, error) {
+	s, err := j.Snapshot(ctx)
+	if err != nil || s.Seq == 0 {
+		return nil, err
+	}
+	return []int64{s.Seq}, nil
+}
+
+// Keyframe implements [journal.Journal].
+func (j *Journal) Keyframe(ctx context.Context, seq int64) (journal.Snapshot, error) {
+	if s, err := j.Snapshot(ctx); err != nil || s.Seq == seq {
+		return s, err
+	}
+	return journal.Snapshot{}, nil
+}
+
+// SaveKeyframe implements [journal.Journal]. It keeps none.
+func (j *Journal) SaveKeyframe(ctx context.Context, _ journal.Snapshot) error { return j.ended(ctx) }
+
 // Close implements [journal.Journal].
 func (j *Journal) Close() error {
 	j.close.Do(func() { close(j.closed) })

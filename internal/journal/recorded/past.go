@@ -14,12 +14,11 @@ import (
 )
 
 // Past gives the state of a team after any record of its journal. It keeps encoded states of some
-// records in memory, the keyframes, and applies the records after the nearest one. A jump forward
-// leaves keyframes behind, so that only the first jump into a part of the history reads that part.
-// Any goroutine may use it.
+// records in memory, the keyframes, and applies the records after the nearest one. The first ones are
+// those that the journal keeps. A jump forward leaves keyframes behind, so that only the first jump
+// into a part of the history reads that part. Any goroutine may use it.
 type Past struct {
-	records  func(ctx context.Context, after int64) iter.Seq2[journal.Record, error]
-	snapshot func(ctx context.Context) (journal.Snapshot, error)
+	from Source
 
 	mu      sync.Mutex
 	frames  []journal.Snapshot // in the order of their seqs
@@ -40,12 +39,16 @@ const (
 	bytesPerRecord = 100
 )
 
-// NewPast returns the past of the journal that the two functions read. They are the methods Read
-// and Snapshot of a [journal.Journal].
-func NewPast(records func(ctx context.Context, after int64) iter.Seq2[journal.Record, error],
-	snapshot func(ctx context.Context) (journal.Snapshot, error)) *Past {
-	return &Past{records: records, snapshot: snapshot, spacing: leastSpacing, most: mostHeld}
+// Source is what a past is read from: the part of a [journal.Journal] that it needs.
+type Source interface {
+	Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error]
+	Keyframes(ctx context.Context) ([]int64, error)
+	Keyframe(ctx context.Context, seq int64) (journal.Snapshot, error)
+	SaveKeyframe(ctx context.Context, s journal.Snapshot) error
 }
+
+// NewPast returns the past of a journal.
+func NewPast(from Source) *Past { return &Past{from: from, spacing: leastSpacing, most: mostHeld} }
 
 // LostError reports records that cannot be read, so that the states between them cannot be rebuilt.
 type LostError struct {
@@ -83,8 +86,8 @@ func (p *Past) At(ctx context.Context, seq int64) (*team.State, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := p.before(seq)
-	if seq-p.seq(i) > p.spacing && p.look(ctx) == nil {
-		i = p.before(seq)
+	if seq-p.seq(i) > p.spacing {
+		i = p.look(ctx, seq)
 	}
 	for again := true; ; {
 		state, err := p.decode(i)
@@ -93,21 +96,25 @@ func (p *Past) At(ctx context.Context, seq int64) (*team.State, error) {
 			i--
 			continue
 		}
+		began := state.Seq()
 		state, err = p.walk(ctx, state, seq)
 		var damage *journal.DamageError
 		if !errors.As(err, &damage) {
+			if err == nil && seq-began > farWalk {
+				p.save(ctx, p.before(seq))
+			}
 			return state, err
 		}
-		// A snapshot beyond the damage may be near enough, and says where the history continues. The
-		// look at it also tells the journal from where it can read on without crossing the damage.
-		if err := p.look(ctx); err != nil {
-			return nil, err
-		}
-		if i = p.before(seq); again && p.seq(i) > 0 {
+		// A kept snapshot beyond the damage may be near enough. The look at it also tells the journal from
+		// where it can read on without crossing the damage.
+		if i = p.look(ctx, seq); again && p.seq(i) > 0 {
 			again = false
 			continue
 		}
-		return nil, &LostError{Seq: seq, Last: state.Seq(), Next: p.after(state.Seq()), Cause: damage}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, &LostError{Seq: seq, Last: state.Seq(), Next: p.beyond(ctx, state.Seq()), Cause: damage}
 	}
 }
 
@@ -118,6 +125,11 @@ func (p *Past) Prepare(ctx context.Context) error {
 	for err == nil {
 		p.mu.Lock()
 		state, err = p.walk(ctx, state, state.Seq()+leastSpacing)
+		p.mu.Unlock()
+	}
+	if ctx.Err() == nil {
+		p.mu.Lock()
+		p.save(ctx, 0)
 		p.mu.Unlock()
 	}
 	if _, damaged := errors.AsType[*journal.DamageError](err); damaged || team.CodeOf(err) == team.NotFound {
@@ -140,8 +152,10 @@ func (p *Past) Records(ctx context.Context, after int64) iter.Seq2[*team.Record,
 				yield(nil, err)
 				return
 			}
-			next, err := p.beyond(ctx, last)
-			if err != nil {
+			p.mu.Lock()
+			next := p.beyond(ctx, last)
+			p.mu.Unlock()
+			if err := ctx.Err(); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -156,7 +170,7 @@ func (p *Past) Records(ctx context.Context, after int64) iter.Seq2[*team.Record,
 // read yields the records after seq after. It returns the last one, and the error that ended the
 // reading; nil if yield ended it.
 func (p *Past) read(ctx context.Context, after int64, yield func(*team.Record, error) bool) (last int64, err error) {
-	for r, err := range p.records(ctx, after) {
+	for r, err := range p.from.Read(ctx, after) {
 		if err != nil {
 			return after, err
 		}
@@ -172,14 +186,20 @@ func (p *Past) read(ctx context.Context, after int64, yield func(*team.Record, e
 	return after, nil
 }
 
-// beyond returns the seq of the first keyframe after the record last; 0 for none.
-func (p *Past) beyond(ctx context.Context, last int64) (int64, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.look(ctx); err != nil {
-		return 0, err
+// beyond returns the seq of the first keyframe after the record last; 0 for none. Reading the keyframe
+// also tells the journal from where it can read on without crossing the damage.
+func (p *Past) beyond(ctx context.Context, last int64) int64 {
+	kept, _ := p.from.Keyframes(ctx)
+	known := p.after(last)
+	for _, seq := range kept {
+		if seq <= last {
+			continue
+		}
+		if known > 0 && seq > known || p.load(ctx, seq) && p.readable(seq) {
+			break
+		}
 	}
-	return p.after(last), nil
+	return p.after(last)
 }
 
 // walk applies the records up to seq to the state, and keeps keyframes on the way. After an error it
@@ -296,7 +316,7 @@ func (p *Past) pack(ctx context.Context, after, through int64, send func(*parcel
 		lines = nil
 		return len(c.lines) == 0 || send(c)
 	}
-	for r, err := range p.records(ctx, after) {
+	for r, err := range p.from.Read(ctx, after) {
 		if err != nil {
 			sent()
 			return err
@@ -331,13 +351,53 @@ func (p *Past) keep(state *team.State) {
 	p.insert(journal.Snapshot{Seq: state.Seq(), Data: string(p.scratch)})
 }
 
-// look makes a keyframe of the journal's snapshot.
-func (p *Past) look(ctx context.Context) error {
-	snapshot, err := p.snapshot(ctx)
-	if err == nil && snapshot.Seq > 0 {
-		p.insert(snapshot)
+// look takes the last usable keyframe of the journal up to seq, and returns the index of the last one
+// in memory. It ignores errors, because the history has everything that a keyframe has.
+func (p *Past) look(ctx context.Context, seq int64) int {
+	kept, _ := p.from.Keyframes(ctx)
+	for _, at := range slices.Backward(kept) {
+		if at > seq {
+			continue
+		}
+		if at < p.seq(p.before(seq)) || p.load(ctx, at) {
+			break
+		}
 	}
-	return err
+	return p.before(seq)
+}
+
+// load takes a keyframe of the journal, and reports whether it is usable.
+func (p *Past) load(ctx context.Context, seq int64) bool {
+	frame, err := p.from.Keyframe(ctx, seq)
+	if err != nil || frame.Seq != seq {
+		return false
+	}
+	p.insert(frame)
+	return true
+}
+
+// readable reports whether the keyframe of the record seq can be decoded. It drops one that cannot.
+func (p *Past) readable(seq int64) bool {
+	i := p.before(seq)
+	if _, err := p.decode(i); err != nil {
+		p.drop(i)
+		return false
+	}
+	return true
+}
+
+// farWalk is how many records a jump applies before it is worth saving a keyframe. Such a history was
+// copied or restored as a whole: its writers have left none yet.
+const farWalk = 16 << 10
+
+// save saves the keyframes from that index on in the journal, which keeps those that are far enough
+// from its own.
+func (p *Past) save(ctx context.Context, from int) {
+	for _, frame := range p.frames[max(0, from):] {
+		if p.from.SaveKeyframe(ctx, frame) != nil {
+			return
+		}
+	}
 }
 
 func (p *Past) insert(frame journal.Snapshot) {

@@ -33,7 +33,7 @@ func replay(t *historytest.Team) []string {
 	return states
 }
 
-func pastOf(j journal.Journal) *Past { return NewPast(j.Read, j.Snapshot) }
+func pastOf(j journal.Journal) *Past { return NewPast(j) }
 
 // TestAtIsTheReplayedState checks that any jumps in any order give what applying the records gives,
 // and that keyframes keep their bound, with and without a snapshot in the journal.
@@ -89,21 +89,29 @@ func TestAtRefusesRecordsThatDoNotExist(t *testing.T) {
 	}
 }
 
+// counted is a journal that counts the records that are read.
+type counted struct {
+	journal.Journal
+	read *int
+}
+
+func (c counted) Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
+		for r, err := range c.Journal.Read(ctx, after) {
+			*c.read++
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
 // TestASecondJumpReadsOnlyWhatFollowsAKeyframe counts the records that a jump reads.
 func TestASecondJumpReadsOnlyWhatFollowsAKeyframe(t *testing.T) {
 	h := historytest.Long(20_000, 100)
 	j := memjournal.New("t1", h.Encoded()...).Open()
 	read := 0
-	p := NewPast(func(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
-		return func(yield func(journal.Record, error) bool) {
-			for r, err := range j.Read(ctx, after) {
-				read++
-				if !yield(r, err) {
-					return
-				}
-			}
-		}
-	}, j.Snapshot)
+	p := NewPast(counted{j, &read})
 	if err := p.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -257,4 +265,107 @@ func TestLostErrorSaysWhatCanBeShown(t *testing.T) {
 			t.Errorf("it is %q, not %q", got, want)
 		}
 	}
+}
+
+// TestAColdJumpReadsOnlyWhatFollowsAKeyframe counts the records that the first jump of a program reads
+// in a history whose writers kept keyframes, and in one that was copied, whose first reader leaves
+// some. Bad keyframes cost time and change nothing.
+func TestAColdJumpReadsOnlyWhatFollowsAKeyframe(t *testing.T) {
+	const records, every = 20_000, 1_000
+	h := historytest.Long(records, 50)
+	dir := filepath.Join(t.TempDir(), "team")
+	opts := filejournal.Options{KeyframeEvery: every}
+	if err := filejournal.Create(dir, "t1", h.Encoded(), opts); err != nil {
+		t.Fatal(err)
+	}
+	cold := func(seq int64) (s *team.State, read int) {
+		t.Helper()
+		j, err := filejournal.Open(dir, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		s, err = NewPast(counted{j, &read}).At(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, read
+	}
+	want := map[int64]string{}
+	for seq := int64(1); seq <= records; seq += 1_499 {
+		s, err := pastOf(openFolder(t, dir)).At(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[seq] = string(team.AppendSnapshot(nil, s))
+	}
+	check := func(t *testing.T, intervals int) { // intervals is how many of them a jump may read
+		t.Helper()
+		for seq, state := range want {
+			s, read := cold(seq)
+			if got := string(team.AppendSnapshot(nil, s)); got != state || s.Seq() != seq {
+				t.Errorf("at %d it is another state", seq)
+			}
+			if most := intervals*max(every, len(state)/256) + 300; read > most {
+				t.Errorf("a jump to %d read %d records, more than %d", seq, read, most)
+			}
+		}
+	}
+	folder := filepath.Join(dir, "journal", "keyframes")
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("copied", func(t *testing.T) {
+		if _, read := cold(records); read < records {
+			t.Fatalf("the first jump read %d records", read)
+		}
+		if _, read := cold(records); read > records/2 {
+			t.Errorf("the second jump read %d records", read)
+		}
+		j, err := filejournal.Open(dir, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		if err := pastOf(j).Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check(t, 2)
+	})
+	t.Run("with bad keyframes", func(t *testing.T) {
+		paths, _ := filepath.Glob(filepath.Join(folder, "*.json"))
+		if len(paths) < 4 {
+			t.Fatalf("there are %d keyframes", len(paths))
+		}
+		for i, path := range paths {
+			if i%2 == 0 {
+				continue
+			}
+			if err := os.WriteFile(path, []byte("spoiled\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(t, records)
+	})
+	t.Run("left by writers", func(t *testing.T) {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+		j, err := filejournal.Open(dir, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		s, _ := team.DecodeSnapshot(0, "")
+		for _, r := range h.Records {
+			if s.Apply(r); r.Seq%300 != 0 {
+				continue
+			}
+			if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: r.Seq,
+				Data: string(team.AppendSnapshot(nil, s))}.Taken); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(t, 1)
+	})
 }

@@ -2,13 +2,15 @@
 // state after any earlier record.
 //
 // It has no authority: the journal decides what happened, and package team what that means. It
-// writes nothing. A damaged snapshot costs time and changes nothing; a damaged history is an error.
+// writes nothing but keyframes, after a long walk through a history that has none. A damaged snapshot
+// costs time and changes nothing; a damaged history is an error.
 //
 // # Guarantees of Past
 //
 //   - The state after a record is the one that applying all records up to it gives.
-//   - A jump reads at most the records since the nearest earlier keyframe. Their number is bounded
-//     once a part of the history was read; see BenchmarkJump.
+//   - A jump reads at most the records since the nearest earlier keyframe, in memory or kept by the
+//     journal. Their number is bounded in any program, unless the history was copied and nobody has
+//     read that part of it yet; see BenchmarkJump.
 //   - The keyframes of one team take a bounded amount of memory, whatever the length of its history.
 //   - Damage is never skipped. It is a [LostError], which names the states that can be shown.
 package recorded

@@ -110,6 +110,21 @@ func (g *gated) SaveSnapshot(ctx context.Context, take func() (int64, []byte)) (
 	return first(killed, err)
 }
 
+func (g *gated) Keyframes(ctx context.Context) (seqs []int64, err error) {
+	killed := g.handle.of.ask("keyframes", func(*thread) { seqs, err = g.handle.Keyframes(ctx) })
+	return seqs, first(killed, err)
+}
+
+func (g *gated) Keyframe(ctx context.Context, seq int64) (s journal.Snapshot, err error) {
+	killed := g.handle.of.ask("keyframe", func(*thread) { s, err = g.handle.Keyframe(ctx, seq) })
+	return s, first(killed, err)
+}
+
+func (g *gated) SaveKeyframe(ctx context.Context, s journal.Snapshot) (err error) {
+	killed := g.handle.of.ask("save keyframe", func(*thread) { err = g.handle.SaveKeyframe(ctx, s) })
+	return first(killed, err)
+}
+
 func (g *gated) Close() error { return nil }
 
 func first(errs ...error) error {

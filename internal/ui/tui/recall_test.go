@@ -21,7 +21,7 @@ func (x *screen) moment(ref string, seq int64) tea.Msg {
 		encoded = append(encoded, team.AppendRecord(nil, r))
 	}
 	j := memjournal.New("demo-1", encoded...).Open()
-	s, err := recorded.NewPast(j.Read, j.Snapshot).At(x.t.Context(), seq)
+	s, err := recorded.NewPast(j).At(x.t.Context(), seq)
 	if err != nil {
 		return momentMsg{ref: ref, seq: seq, err: err.Error()}
 	}
