@@ -353,12 +353,14 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 	}
 	if len(s.strangers) > 0 && !w.advised {
 		w.advised = true
-		file := ""
-		if slices.Contains(s.strangers, w.aside(c).origin) {
-			file = ", or is the team file"
+		var left []string
+		for _, why := range []string{isLate, isForeign, isTeamFile} {
+			paths := slices.DeleteFunc(slices.Clone(s.strangers), func(path string) bool { return s.why[path] != why })
+			if len(paths) > 0 {
+				left = append(left, fmt.Sprintf("because %s: %s", why, names(paths)))
+			}
 		}
-		w.Advise(team.Note{Text: fmt.Sprintf("not committed, because it changed after the team "+
-			"finished or belongs to another team%s: %s", file, names(s.strangers)),
+		w.Advise(team.Note{Text: "not committed, " + strings.Join(left, "; "),
 			Hints: []team.Hint{{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.strangers}}})
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {

@@ -142,20 +142,28 @@ func (w *work) finish() (f finish) {
 	return f
 }
 
-// stranger reports whether the file belongs to another team, or was changed after the team finished
-// and by none of its tasks. Of a file that was removed this is not known.
-func (r *repository) stranger(e entry, f finish) bool {
+// Why a file is not the team's.
+const (
+	isForeign  = "it belongs to another team"
+	isLate     = "it changed after the team finished"
+	isTeamFile = "it is the team file"
+)
+
+// stranger returns why the file is not the team's: it belongs to another team, or was changed after
+// the team finished and by none of its tasks. It returns "" for other files. For a file that was
+// removed the time is unknown.
+func (r *repository) stranger(e entry, f finish) string {
 	if f.foreign[e.path] && !e.tracked {
-		return true
+		return isForeign
 	}
 	if f.at.IsZero() || f.files[e.path] {
-		return false
+		return ""
 	}
 	info, err := os.Lstat(r.path(e.path))
-	if err != nil || info.IsDir() {
-		return false
+	if err != nil || info.IsDir() || !changedAt(info).After(f.at) {
+		return ""
 	}
-	return changedAt(info).After(f.at)
+	return isLate
 }
 
 // maxBytes bounds how much of the uncommitted files is read for checksums.
@@ -228,17 +236,26 @@ func realPaths(dirs []string) []string {
 
 // selection sorts the changes in the work tree by whose they are.
 type selection struct {
-	ours      []string // the team's
-	both      []string // uncommitted when the team was created, and changed since
-	strangers []string // changed after the team finished, or another team's, or the user's team file
-	yours     []string // uncommitted when the team was created, and unchanged since
-	unnamed   []string // not among the paths of Only
+	ours      []string          // the team's
+	both      []string          // uncommitted when the team was created, and changed since
+	strangers []string          // changed after the team finished, or another team's, or the user's team file
+	why       map[string]string // by path, why a stranger is one
+	yours     []string          // uncommitted when the team was created, and unchanged since
+	unnamed   []string          // not among the paths of Only
+}
+
+// strange adds a file that is not the team's, and why.
+func (s *selection) strange(path, why string, but aside) {
+	if path == but.origin {
+		why = isTeamFile
+	}
+	s.strangers, s.why[path] = append(s.strangers, path), why
 }
 
 // sort sorts the files that differ from HEAD.
 func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidation, but aside, end finish) (
 	selection, error) {
-	var s selection
+	s := selection{why: map[string]string{}}
 	files, err := r.differing(ctx, but)
 	if err != nil {
 		return s, err
@@ -261,6 +278,10 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 	for _, e := range files {
 		included, meant := covered(e.path, c.Include), covered(e.path, c.Only)
 		was, known := before[e.path]
+		why := ""
+		if !included && !meant && !known {
+			why = r.stranger(e, end)
+		}
 		switch {
 		case e.unmerged:
 			unmerged = append(unmerged, e.path)
@@ -270,8 +291,8 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		case len(c.Only) > 0 && !meant:
 			s.unnamed = append(s.unnamed, e.path)
 			continue
-		case !included && !meant && !known && r.stranger(e, end):
-			s.strangers = append(s.strangers, e.path)
+		case why != "":
+			s.strange(e.path, why, but)
 			continue
 		case included || !known:
 			s.ours = append(s.ours, e.path)
@@ -295,7 +316,7 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		case committed == was || e.path == but.report:
 			s.ours = append(s.ours, e.path)
 		case e.path == but.origin && !meant:
-			s.strangers = append(s.strangers, e.path)
+			s.strange(e.path, isTeamFile, but)
 		default:
 			s.both = append(s.both, e.path)
 		}

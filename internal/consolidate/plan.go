@@ -165,12 +165,12 @@ func (w *work) preview(ctx context.Context, c team.Consolidation, p *Plan) (err 
 		why   string
 	}{
 		{s.both, Unclear, "it had changes before the team was created, and was changed since"},
-		{s.strangers, LeftOut, "it changed after the team finished, belongs to another team, or is the team file"},
+		{s.strangers, LeftOut, ""},
 		{s.yours, LeftOut, "it is as it was before the team was created"},
 		{s.unnamed, LeftOut, "it is not among the paths of --only"},
 	} {
 		for _, path := range left.paths {
-			p.Paths = append(p.Paths, Staged{Path: path, Fate: left.fate, Why: left.why})
+			p.Paths = append(p.Paths, Staged{Path: path, Fate: left.fate, Why: cmp.Or(left.why, s.why[path])})
 		}
 	}
 	if p.Parent, err = w.repo.head(ctx); err != nil {

@@ -53,8 +53,7 @@ func TestStrangers(t *testing.T) {
 	l.write("later.txt", "a person's\n")
 	l.write("b.txt", "a person's change\n")
 	notes := l.commitsOnlyNew()
-	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished or belongs to "+
-		"another team: b.txt, later.txt" ||
+	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished: b.txt, later.txt" ||
 		!slices.Equal(notes[0].Hints[0].Paths, []string{"b.txt", "later.txt"}) {
 		t.Errorf("noted: %+v", notes)
 	}
@@ -75,8 +74,7 @@ func TestTeamFileIsTheUsers(t *testing.T) {
 	l.write("demo.yaml", "name: demo # mended\n")
 	l.finish()
 	notes := l.commitsOnlyNew()
-	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished or belongs to "+
-		"another team, or is the team file: demo.yaml" || !slices.Equal(notes[0].Hints[0].Paths, []string{"demo.yaml"}) {
+	if len(notes) == 0 || notes[0].Text != "not committed, because it is the team file: demo.yaml" || !slices.Equal(notes[0].Hints[0].Paths, []string{"demo.yaml"}) {
 		t.Errorf("noted: %+v", notes)
 	}
 }
@@ -113,8 +111,13 @@ func TestForeignFiles(t *testing.T) {
 	l.write("other-report.md", "another team's\n")
 	o := l.options()
 	o.Foreign = func() []string { return []string{filepath.Join(l.project, "other-report.md"), "/elsewhere/team.yaml"} }
+	var notes []team.Note
+	o.Advise = func(n team.Note) { notes = append(notes, n) }
 	if _, err := Run(l.ctx, o); err != nil {
 		t.Fatal(err)
 	}
 	l.want(l.committed(), "A:new.txt")
+	if len(notes) == 0 || notes[0].Text != "not committed, because it belongs to another team: other-report.md" {
+		t.Errorf("noted: %+v", notes)
+	}
 }
