@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cadre/internal/consolidate"
+	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/render/sanitize"
@@ -254,6 +255,17 @@ func TestJSONOrText(t *testing.T) {
 		a.out.Close()
 		if text.String() != want {
 			t.Errorf("with JSON %v: %q", json, text.String())
+		}
+	}
+}
+
+// TestRebuiltText checks that fsck counts the files that it wrote again.
+func TestRebuiltText(t *testing.T) {
+	for n, want := range map[int]string{1: "\n1 file in Claude Code's folders did not match the team, and was written again\n",
+		2: "\n2 files in Claude Code's folders did not match the team, and were written again\n"} {
+		v := verdict{upkeep.Health{Team: "demo", Healthy: true, Rebuilt: n}}
+		if got := printing(t, v.write); !strings.Contains(got, want) {
+			t.Errorf("with %d: got %q, want %q", n, got, want)
 		}
 	}
 }
