@@ -295,7 +295,8 @@ func TestTakeOver(t *testing.T) {
 		first := w.leadSession()
 		r := w.cadre("resume", "demo")
 		if r.code != 1 || !strings.Contains(r.err, "leads team demo") ||
-			!strings.Contains(r.err, "cadre resume demo --take-over") {
+			!strings.Contains(r.err, "To follow it: cadre log demo --follow; to take the lead: cadre resume demo --take-over, "+
+				"which takes it from that session") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
 		order(t, r.out, "✓ session "+first+" leads it and is alive", "online")

@@ -40,7 +40,7 @@ func command(h team.Hint) step {
 	case team.ActMove:
 		return line("resume", h.Team, "--dir", cmp.Or(h.Dir, "DIR"))
 	case team.ActTakeOver:
-		return step{line("resume", h.Team, "--take-over").line, ", where that session is not running any more"}
+		return step{line("resume", h.Team, "--take-over").line, ", which takes it from that session"}
 	case team.ActTakeBack:
 		return line("resume", h.Team, "--take-back")
 	case team.ActRelease:
