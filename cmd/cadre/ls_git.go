@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -66,12 +67,22 @@ func (a *app) onlyInGit(ctx context.Context, name string, here []string) []check
 
 // alsoInGit lists teams that only the repository has, after the list of the teams here.
 func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) error {
-	var names []string
+	var names, removed []string
 	for _, one := range a.onlyInGit(ctx, "", here) {
-		if !slices.Contains(names, one.Name) {
-			names = append(names, one.Name)
+		list := &names
+		if a.home.Removed(one.Team, one.Commit) {
+			list = &removed
+		}
+		if !slices.Contains(*list, one.Name) {
+			*list = append(*list, one.Name)
 		}
 	}
+	removed = slices.DeleteFunc(removed, func(name string) bool { return slices.Contains(names, name) })
+	return errors.Join(writeInGit(w, names, "not here yet"), writeInGit(w, removed, "removed from here"))
+}
+
+// writeInGit names teams of which the repository has checkpoints.
+func writeInGit(w *sanitize.Writer, names []string, state string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -80,8 +91,8 @@ func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) 
 	if len(names) > most {
 		some += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return w.Printf("This repository has checkpoints of %s, not here yet: cadre ls --git. To continue one: cadre "+
-		"resume %s --from-git\n", some, names[0])
+	return w.Printf("This repository has checkpoints of %s, %s: cadre ls --git. To continue one: cadre resume %s --from-git\n",
+		some, state, names[0])
 }
 
 // notHere returns the error for a team that is not in this home. It names the repository's
