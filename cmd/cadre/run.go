@@ -112,7 +112,8 @@ With --json every record is printed as it happens, one a line, and the result la
 		"cadre consolidate")
 	f.BoolVar(&r.dry, "dry-run", false, "show what the run would do, and start nothing")
 	f.BoolVar(&r.yes, "yes", false, "apply the changes of a team file without asking")
-	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task of the unfinished team again; may be repeated")
+	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task again, also where only the "+
+		"consolidation is left; may be repeated")
 	r.lead.flags(c)
 	r.paneFlag(c)
 	r.plainFlag(c)
