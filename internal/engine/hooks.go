@@ -140,7 +140,10 @@ func (l HookList) Find(name string) (Hook, error) {
 	if len(of) == 1 {
 		return of[0], nil
 	}
-	return Hook{}, team.Refuse(team.NotFound, "%q does not name one hook; %s", name, known)
+	if len(of) > 1 {
+		return Hook{}, team.Refuse(team.NotFound, "%q names several hooks. Name one by its id; %s", name, known)
+	}
+	return Hook{}, team.Refuse(team.NotFound, "no hook is called %q; %s", name, known)
 }
 
 // Switch returns the command that switches the hook off for a team, or on again.
