@@ -69,7 +69,7 @@ func required(c *cobra.Command) []string {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		switch {
-		case strings.HasPrefix(w, "-"):
+		case strings.HasPrefix(w, "-"), strings.HasPrefix(w, "[-"):
 			i++ // its value
 		case strings.HasPrefix(w, "["):
 		case strings.HasSuffix(w, "..."):

@@ -21,6 +21,8 @@ func TestArguments(t *testing.T) {
 		"run a.yaml b.yaml":         `"b.yaml" is one argument too many: cadre run FILE; see: cadre run --help`,
 		"run a.yaml --policy me":    "--policy is for a goal. In a.yaml the key is: permissions.policy",
 		"run a.yaml --check make":   "--check is for a goal. In a.yaml the key is: checks",
+		"inbox demo --as ann":       "inbox takes the member's name without --as. To read its mail: cadre inbox [TEAM] NAME",
+		"task done --fence 1":       "cadre task done needs ID: cadre task done [TEAM] ID [--as NAME]",
 		"doctor x":                  `cadre doctor takes no arguments, and "x" is one; see: cadre doctor --help`,
 		"hooks try":                 "cadre hooks try needs HOOK: cadre hooks try [TEAM] HOOK; see: cadre hooks try --help",
 		"resend demo":               `cadre resend needs TEAM and NAME, and "demo" is not enough`,

@@ -150,7 +150,7 @@ func placeholders(c *cobra.Command) (places []string, optional bool) {
 	words := strings.Fields(use)[1:]
 	for i := 0; i < len(words); i++ {
 		switch w := words[i]; {
-		case strings.HasPrefix(w, "-"):
+		case strings.HasPrefix(w, "-"), strings.HasPrefix(w, "[-"):
 			i++ // its value
 		case w == "[TEAM]":
 			places, optional = append(places, "TEAM"), true

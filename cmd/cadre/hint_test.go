@@ -114,7 +114,7 @@ func parsed(line string) (*cobra.Command, error) {
 
 // positional checks that the team and the subject are both given if the command accepts both.
 func positional(c *cobra.Command) error {
-	use, _, _ := strings.Cut(strings.Split(c.Use, " | ")[0], " --") // what follows belongs to a flag
+	use, _, _ := strings.Cut(strings.ReplaceAll(strings.Split(c.Use, " | ")[0], "[--", "--"), " --") // a flag follows
 	takes := regexp.MustCompile(`\[?\b[A-Z]+\b\]?`).FindAllString(use, -1)
 	if got := len(c.Flags().Args()); got < len(takes) && c.Name() != "claim" && c.Name() != "resend" {
 		return fmt.Errorf("%q has %d of the arguments of %q", c.Flags().Args(), got, c.Use)

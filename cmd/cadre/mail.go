@@ -204,6 +204,13 @@ func (a *app) inboxCommand() *cobra.Command {
 	f.BoolVar(&r.filter.Unread, "unread", false, "with --all, only messages that are not marked as read")
 	f.StringVar(&r.since, "since", "", "with --all, only what was sent since: 10m, 15:04, 2006-01-02, or RFC 3339")
 	f.IntVarP(&r.filter.Last, "lines", "n", 0, "with --all, only the last messages; 0 for all")
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if err.Error() == "unknown flag: --as" {
+			return withWays(usage{errors.New("inbox takes the member's name without --as")},
+				way{"read its mail", syntax(c, "[TEAM]")})
+		}
+		return flagMistake(c, err)
+	})
 	return c
 }
 

@@ -433,7 +433,7 @@ func (a *app) taskDone() *cobra.Command {
 	var result string
 	var fence int64
 	c := a.onTeam(1, &cobra.Command{
-		Use: "done [TEAM] ID --as NAME", Short: "Complete a task", SuggestFor: []string{"complete", "finish"},
+		Use: "done [TEAM] ID [--as NAME]", Short: "Complete a task", SuggestFor: []string{"complete", "finish"},
 		Long: "Complete a task with its result. A member completes a task that it claimed. Without --as you complete it " +
 			"as the user.\nTaskCompleted hooks may reject it, with status 1 and their feedback.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
