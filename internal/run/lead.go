@@ -342,21 +342,32 @@ func (l *Lead) dismiss(ctx context.Context, members []string) error {
 	return nil
 }
 
-// readMail takes the lead's mail. Its content is in the record, and through the tasks in the
-// report.
+// readMail takes the lead's mail. Its content is in the record, and through the tasks in the report.
+// A question waits for the person who leads, and the mail after it is not marked as read before it.
 func (l *Lead) readMail(ctx context.Context) error {
-	var through int64
+	var taken []int64
+	through, asked := int64(0), false
 	lead := l.Team.Team().Lead
 	l.Team.View(func(s *team.State) {
-		if mail := s.Inbox(lead); len(mail) > 0 {
-			through = mail[len(mail)-1].Seq
+		for _, m := range s.Inbox(lead) {
+			if asked = asked || m.Asks(); !asked {
+				through = m.Seq
+			}
+			if !m.Asks() {
+				taken = append(taken, m.Seq)
+			}
 		}
 	})
-	if through == 0 {
+	if len(taken) == 0 {
 		return nil
 	}
-	if err := l.do(ctx, lead, &team.ReceiveMessages{}); err != nil {
+	if err := l.do(ctx, lead, &team.ReceiveMessages{Seqs: taken}); team.CodeOf(err) == team.Conflict {
+		return nil // a person has just taken some of it; the record of that brings the lead here again
+	} else if err != nil {
 		return err
+	}
+	if through == 0 {
+		return nil
 	}
 	return l.do(ctx, lead, &team.MarkRead{Through: through})
 }

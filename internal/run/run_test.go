@@ -351,3 +351,43 @@ tasks:
 		t.Errorf("the second run ended with %+v", r)
 	}
 }
+
+// TestAQuestionWaitsForAPerson: a run whose user leads takes its other mail and leaves a question unread.
+func TestAQuestionWaitsForAPerson(t *testing.T) {
+	o := newOffice(t)
+	options := o.options(`
+name: demo
+members: [{name: ann, agent: shell}]
+tasks: [{id: a, run: 'until test -e go; do sleep 0.05; done'}]
+`)
+	var asked []team.Item
+	send := func(t *engine.Team, intent, body string) {
+		if _, err := t.Do(within(o.t), team.Command{Actor: "ann", Body: &team.SendMessage{To: t.Team().Lead, Intent: intent,
+			Body: body}}); err != nil {
+			o.t.Error(err)
+		}
+	}
+	options.Saw = func(r *team.Record, tm *engine.Team) {
+		for _, e := range r.Events {
+			switch e := e.(type) {
+			case *team.TaskClaimed:
+				send(tm, "question", "Left or right?")
+				send(tm, "", "I begin.")
+			case *team.MessagesDelivered:
+				if e.Member != tm.Team().Lead || len(asked) > 0 {
+					continue
+				}
+				tm.View(func(s *team.State) { asked = s.Attention(tm.Now(), nil) })
+				if err := os.WriteFile(filepath.Join(o.dir, "go"), nil, 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if r, err := run.Run(within(t), options); err != nil || !r.Done() {
+		t.Errorf("it ended with %+v, %v", r, err)
+	}
+	if len(asked) != 1 || asked[0].Kind != team.ItemQuestion || asked[0].Member != "ann" {
+		t.Errorf("after the lead's mail was taken, these wait: %+v", asked)
+	}
+}

@@ -12,7 +12,7 @@ func (a *attention) questions() {
 	n := 0
 	for _, seq := range lead.Inbox {
 		msg := a.s.messages[seq]
-		if msg == nil || msg.Intent != "question" || msg.From == User {
+		if msg == nil || !msg.Asks() {
 			continue
 		}
 		if n++; n > mostAlike {

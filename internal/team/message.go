@@ -24,6 +24,9 @@ type Message struct {
 	waiting int // recipients that it was not delivered to yet
 }
 
+// Asks reports whether a member asks a question in the message.
+func (m *Message) Asks() bool { return m.Intent == "question" && m.From != User }
+
 // Types of messages.
 const (
 	TypeMessage            = "message"                // from one member to another
