@@ -13,12 +13,13 @@ import (
 )
 
 // personal knows the person's files: those that were uncommitted when the team was created, while
-// they are unchanged. It also knows cadre's own folder.
+// they are unchanged. It also knows cadre's own folder and the report on the team, which a run writes.
 type personal struct {
-	procs *proc.Register
-	ours  string
-	files map[string]string // digests, by absolute path
-	seen  map[string]sighting
+	procs  *proc.Register
+	ours   string
+	report string            // absolute path; "" for none in the repository
+	files  map[string]string // digests, by absolute path
+	seen   map[string]sighting
 }
 
 // sighting is what was found of a file. The file is read again only when it changed.
@@ -29,7 +30,8 @@ type sighting struct {
 	still bool
 }
 
-func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal {
+func newPersonal(procs *proc.Register, of team.Team, teamDir string) *personal {
+	base := of.Base
 	p := &personal{procs: procs, ours: teamDir, files: map[string]string{}, seen: map[string]sighting{}}
 	// normally teams is a folder in cadre's home; a Go program may have its teams elsewhere
 	if teams := filepath.Dir(teamDir); filepath.Base(teams) == "teams" {
@@ -37,6 +39,9 @@ func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal
 	}
 	if real, err := filepath.EvalSymlinks(p.ours); err == nil {
 		p.ours = real
+	}
+	if report := worktree.From(base.Top, of.Report); report != "" {
+		p.report = filepath.Join(base.Top, filepath.FromSlash(report))
 	}
 	for _, f := range base.Dirty {
 		p.files[filepath.Join(base.Top, filepath.FromSlash(f.Path))] = f.SHA256
@@ -47,7 +52,7 @@ func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal
 func (p *personal) except(ctx context.Context) worktree.Exception {
 	most := int64(digested)
 	return func(path string) (bool, string) {
-		if paths.Within(path, p.ours) {
+		if paths.Within(path, p.ours) || path == p.report {
 			return true, ""
 		}
 		was, known := p.files[path]

@@ -495,7 +495,7 @@ func (t *tracer) shoot(ctx context.Context, p *tracedPlace, j *job, parent,
 			return snap, err
 		}
 		p.heads = map[string]string{}
-		p.mine = newPersonal(t.procs, j.team.Base, t.teamDir)
+		p.mine = newPersonal(t.procs, j.team, t.teamDir)
 	}
 	if parent == "" {
 		return p.shots.Take(ctx, parent, message, p.mine.except(ctx))

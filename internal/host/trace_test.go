@@ -330,6 +330,33 @@ func TestRecordWork(t *testing.T) {
 	}
 }
 
+// TestReportIsNoWork checks that the report of a run that ended early is not the work of the task that
+// is completed after it.
+func TestReportIsNoWork(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Base: consolidate.Look(t.Context(),
+		p.dir)}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	s.do("ann", &team.ClaimTask{Task: "1"})
+	s.do(team.User, &team.RecordWork{Task: "1", Work: team.Work{Member: "ann",
+		Base: p.git("rev-parse", "HEAD"), Fence: 1}})
+	write(t, p.dir, map[string]string{"a.txt": "a\n", "demo-report.md": "not finished\n"})
+	s.do("lead", &team.SetStatus{Status: team.TeamActive, Report: filepath.Join(p.dir, "demo-report.md")})
+	s.do("ann", &team.CompleteTask{Task: "1"})
+	procs, err := proc.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer procs.Close(context.Background())
+	if err := host.RecordWork(t.Context(), s.Replica, procs, filepath.Dir(s.hosts), "",
+		func(text string) { t.Log(text) }); err != nil {
+		t.Fatal(err)
+	}
+	if one := *task(s).Work; !one.Done || p.changed(one) != "a.txt" || len(one.Left) > 0 {
+		t.Errorf("%+v changed %s", one, p.changed(one))
+	}
+}
+
 // TestWorkIsRecordedQuickly checks that the record of small work costs little. A task with recorded
 // work takes less than a second or, on a busy machine, less than a hundred times as long as git
 // takes to look at the project.
