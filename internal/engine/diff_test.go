@@ -9,6 +9,24 @@ import (
 	"cadre/internal/team"
 )
 
+// TestPatchOfAFailedTask: only the work of completed tasks is recorded, and the refusal says where the
+// rest is.
+func TestPatchOfAFailedTask(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(&team.SpawnMember{Name: "ann", Agent: team.Shell}, &team.CreateTask{Name: "lexer", Subject: "lexer"})
+	of := l.open()
+	l.do(of, team.Host("host-1"), &team.AttachMember{Member: "ann"})
+	l.do(of, team.Host("host-1"), &team.ReportStarted{Member: "ann", Session: "ann"})
+	l.do(of, "ann", &team.ClaimTask{Task: "1"})
+	l.do(of, "ann", &team.FailTask{Task: "1", Fence: 1, Reason: "exit status 1"})
+	_, err := of.Patch(within(t), "lexer")
+	if want := "only the work of completed tasks is recorded; git diff in " + l.project + " shows what else it left"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("%v does not say %q", err, want)
+	}
+}
+
 // TestChanges: what is changed for a task is shown as it is now in its owner's worktree, with new files
 // and what was committed since the task began, and without secrets. Without a worktree it is what was
 // saved.

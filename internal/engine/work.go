@@ -92,14 +92,19 @@ func (t *Team) Patch(ctx context.Context, ref string) ([]byte, error) {
 	if e, _, err := t.present(ctx, task, owner); err != nil || len(e.Patch) > 0 {
 		return e.Patch, err
 	}
-	where := ""
-	if task.Status == team.InProgress {
-		of := t.Team()
-		dir := of.Dir
+	where, of := ": only the work of completed tasks is recorded", t.Team()
+	dir := of.Dir
+	switch began := task.Work; {
+	case task.Status == team.InProgress:
 		if owner.Isolation == team.Worktree {
 			dir = host.Place(of, t.Dir, owner.Name).Dir
 		}
-		where = fmt.Sprintf("; %s works on it in %s", task.Owner, dir)
+		where += fmt.Sprintf("; %s works on it in %s", task.Owner, dir)
+	case task.Attempts > 0 && task.Status == team.Pending:
+		if began != nil && began.Branch != "" {
+			dir = host.Place(of, t.Dir, began.Member).Dir
+		}
+		where += "; git diff in " + dir + " shows what else it left"
 	}
 	return nil, team.Refuse(team.Nothing, "no work on task %s was saved or recorded%s", task.Called(), where)
 }

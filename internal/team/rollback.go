@@ -49,7 +49,8 @@ func (s *State) RollsBack(task string) error {
 		return refuse(Conflict, "%s builds on %s and is in progress; release it first",
 			strings.Join(holders, ", "), t.label())
 	case !done && t.Saved == nil:
-		return refuse(Nothing, "no work of %s was saved", t.label())
+		return refuse(Nothing, "no work of %s was saved: only the work of completed tasks is recorded; git diff shows what "+
+			"else it left", t.label())
 	case !done:
 		return nil
 	case t.Work == nil || t.Work.Base == "":
