@@ -81,6 +81,9 @@ func ofTeam(e team.Event) (line string, is bool) {
 		if e.Status == team.TeamConsolidating {
 			return "team winds down, and starts nothing new" + tail(e.Reason) + tail(e.Report), true
 		}
+		if e.Status == team.TeamActive && e.Report != "" { // a run ended early
+			return "report written: " + e.Report + "; the team is not complete" + tail(e.Reason), true
+		}
 		return "team is " + string(e.Status) + tail(e.Reason) + tail(e.Report), true
 	case *team.TeamCleanedUp:
 		return "team cleaned up", true
