@@ -9,6 +9,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/inspect"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
@@ -98,6 +99,16 @@ func TestStatusText(t *testing.T) {
 		if strings.Contains(got, not) {
 			t.Errorf("the status has %q:\n%s", not, got)
 		}
+	}
+}
+
+// TestRecordsOfARestoredTeam checks that the records before a restoration are counted.
+func TestRecordsOfARestoredTeam(t *testing.T) {
+	e := &inspect.Examination{Team: team.Team{Name: "demo", ID: "demo-1", Dir: "/there", Status: team.TeamActive,
+		Restored: team.Restored{ID: "r", Seq: 36}}, Seq: 1}
+	got := printing(t, func(w *sanitize.Writer) error { return writeExamination(w, e, "demo") })
+	if want := "team demo (demo-1), 37 records, in /there"; !strings.Contains(got, want) {
+		t.Errorf("it lacks %q:\n%s", want, got)
 	}
 }
 

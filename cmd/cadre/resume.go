@@ -211,7 +211,8 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 		}
 		w.Printf("%s %s\n", mark, fmt.Sprintf(format, args...))
 	}
-	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, team.Count(e.Seq, "record"), t.Dir)
+	// those before the restoration are records of the team too
+	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, team.Count(t.Restored.Seq+e.Seq, "record"), t.Dir)
 	switch t.Status {
 	case team.TeamConsolidating:
 		if !t.Consolidation.Open() {
