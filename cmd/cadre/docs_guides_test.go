@@ -72,6 +72,8 @@ git commit -q -m "Begin"`,
 			`cadre run "Port the parser to the new grammar, with tests" --members 2 --budget-tokens 2000000`: {
 				in: "src/parser", notRun: "it needs an agent; TestReadmeGoal in e2e runs it with one"},
 			"cadre run release.yaml": {status: 1},
+			`cadre send port-the-parser-to-the-new-a3c759 --to mate-1 "Skip the slow tests."`: {
+				notRun: "it is for the team of the agent above"},
 		},
 	},
 	"CONTRIBUTING.md": {steps: map[string]needs{

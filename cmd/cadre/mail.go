@@ -57,6 +57,15 @@ func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
 	}
 }
 
+// noteUnread says so if the recipient of the message reads none.
+func (a *app) noteUnread(of *engine.Team, m *team.SendMessage) {
+	var to team.Member
+	of.View(func(s *team.State) { to, _ = s.Member(m.To) })
+	if to.Agent == team.Shell && m.Priority != "urgent" {
+		a.note(to.Name + " is a shell member, which reads no messages; one only lets it continue after an interrupt")
+	}
+}
+
 // waits reports whether the message is held until there is a lead, and which of its recipients get
 // no session until then.
 func waits(of *engine.Team, m team.Message) (held bool, resting []string) {
@@ -109,7 +118,10 @@ func (a *app) sendCommand() *cobra.Command {
 			return a.broadcast(c, name, &team.Broadcast{Body: body.Body, Intent: body.Intent, Priority: body.Priority,
 				Metadata: body.Metadata})
 		}
-		return a.act(c, name, &body, a.sent(body.To))
+		return a.act(c, name, &body, func(of *engine.Team, r *team.Record) error {
+			a.noteUnread(of, &body)
+			return a.sent(body.To)(of, r)
+		})
 	})
 	send := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
