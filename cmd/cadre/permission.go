@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
 )
 
@@ -77,10 +79,16 @@ func (a *app) permissionAdd() *cobra.Command {
 		Long: `Let the members of a team, or with --member one of them, use a tool without asking, from now on. Requests
 that wait and that the rule covers are allowed at once. Delegate mode and plan approval still hold.
 
-cadre asks before it adds a rule that sets no bounds, such as Bash, Bash(python:*) or Edit. --yes skips the question.`,
+cadre asks before it adds a rule that sets no bounds, such as Bash, Bash(python:*) or Edit, or a rule for a tool that no
+agent is known to have. --yes skips the question.`,
 		Example: "  cadre permission add demo 'Bash(go test:*)'\n  cadre permission add demo 'Edit(docs/**)' --member ann",
 	}, func(c *cobra.Command, name string, args []string) error {
 		body := &team.AddRule{Rule: args[0], Member: member, Unbounded: yes}
+		if tool, known := team.UnknownTool(args[0]); tool != "" && !yes {
+			if err := a.confirmTool(c.Context(), tool, known, addingRule(name, body)); err != nil {
+				return err
+			}
+		}
 		return a.addRule(c, name, func(*team.State) (*team.AddRule, error) { return body, nil },
 			func(settled []string) error {
 				one := permissionRuleOf(team.Rule{Rule: body.Rule, Member: member, By: a.actor, At: now()})
@@ -89,8 +97,27 @@ cadre asks before it adds a rule that sets no bounds, such as Bash, Bash(python:
 			})
 	})
 	c.Flags().StringVar(&member, "member", "", "for this member alone")
-	c.Flags().BoolVar(&yes, "yes", false, "add it although it sets no bounds")
+	c.Flags().BoolVar(&yes, "yes", false, "add it without asking, also if it sets no bounds")
 	return c
+}
+
+// confirmTool asks whether to add a rule for a tool that no agent is known to have. adding is the command
+// that adds it without asking.
+func (a *app) confirmTool(ctx context.Context, tool string, known []string, adding string) error {
+	why := "no agent has a tool called " + sanitize.Line(tool)
+	if near := teamfile.Nearest(tool, known); near != "" {
+		why += " (did you mean " + near + "?)"
+	}
+	return a.confirm(ctx, fmt.Sprintf("N%s. Add the rule all the same?", why[1:]), way{"add it although " + why, adding})
+}
+
+// addingRule returns the command that adds the rule without asking.
+func addingRule(name string, body *team.AddRule) string {
+	words := []string{name, body.Rule}
+	if body.Member != "" {
+		words = append(words, "--member", body.Member)
+	}
+	return line("permission add", append(words, "--yes")...).line
 }
 
 func writeAdded(w *sanitize.Writer, r permissionRule) error {
@@ -123,12 +150,8 @@ func (a *app) addRule(c *cobra.Command, name string, make func(*team.State) (*te
 		return err
 	}
 	if why != "" && !body.Unbounded && a.actor == team.User {
-		words := []string{name, body.Rule}
-		if body.Member != "" {
-			words = append(words, "--member", body.Member)
-		}
 		if err := a.confirm(c.Context(), fmt.Sprintf("The rule %s sets no bounds: %s. Add it?", sanitize.Line(body.Rule), why),
-			way{"add the rule although it sets no bounds (" + why + ")", line("permission add", append(words, "--yes")...).line}); err != nil {
+			way{"add the rule although it sets no bounds (" + why + ")", addingRule(name, body)}); err != nil {
 			return err
 		}
 		body.Unbounded = true

@@ -54,6 +54,14 @@ func TestPermissionRules(t *testing.T) {
 	do(hopeless, "this needs a confirmation", "permission", "add", "demo", "Bash")
 	do(done, `"allowed":["permission-3@bob"]`, "permission", "add", "demo", "Bash", "--member", "bob", "--yes", "--json")
 	do(hopeless, "is not a permission rule", "permission", "add", "demo", "Bash(git")
+	do(hopeless, "To add it although no agent has a tool called Bsh (did you mean Bash?): cadre permission add demo "+
+		"'Bsh(git status)' --member bob --yes", "permission", "add", "demo", "Bsh(git status)", "--member", "bob")
+	do(done, "any use of frobnicate", "permission", "add", "demo", "frobnicate", "--member", "bob", "--yes")
+	do(done, "is removed", "permission", "rm", "demo", "frobnicate", "--member", "bob")
+	for _, rule := range []string{"WebSearch", "mcp__files__read", "TaskCreate"} {
+		do(done, "bob may use", "permission", "add", "demo", rule, "--member", "bob")
+		do(done, "is removed", "permission", "rm", "demo", rule, "--member", "bob")
+	}
 	do(done, "3 permission rules", "status", "demo")
 	list := do(done, "Bash(git status:*)", "permission", "demo")
 	for _, want := range []string{"ann", "all members", "any command", "by user"} {

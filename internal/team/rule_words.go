@@ -86,6 +86,22 @@ func RuleMeaning(rule string) string {
 	return tool + " of " + place
 }
 
+// otherTools are tools of agents, by Claude Code's names, that are neither the team's nor read or change
+// files.
+var otherTools = []string{"Bash", "BashOutput", "KillShell", "PowerShell", "Monitor", "LSP", "Task", "TaskOutput", "TaskStop",
+	"Agent", "SlashCommand", "AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ExitWorktree", "Workflow"}
+
+// UnknownTool returns the tool of a permission rule that no agent is known to have, and the known tools.
+// It returns "" for the tools of an MCP server, and for what is not a rule.
+func UnknownTool(rule string) (tool string, known []string) {
+	tool, _, _ = splitRule(rule)
+	known = slices.Concat(otherTools, editors, readers, TeamTools)
+	if checkRule(rule) != nil || strings.HasPrefix(tool, "mcp__") || slices.Contains(known, tool) {
+		return "", nil
+	}
+	return tool, known
+}
+
 // Unbounded says why a rule allows more than a person can foresee; "" for one that does not. Such a
 // rule is added only when the user confirms it. It is "" for what is not a rule, too. dir is the team's
 // directory.
