@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,9 +13,8 @@ import (
 	"time"
 
 	"cadre/internal/render"
+	"cadre/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the transcripts of TestScreens again")
 
 // screensSetup creates a team with an example of everything. It does not depend on the speed of the
 // machine: the members are external, and act one after the other.
@@ -83,20 +81,7 @@ func TestScreens(t *testing.T) {
 				strings.Count(list[:strings.Index(list, "\n\n")], "\n") > 44 {
 				t.Errorf("40 tasks take more than 45 lines:\n%s", list)
 			}
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("%s differs; to write it again: go test ./e2e -run TestScreens -update\n%s", file,
-					differentLine(string(want), got))
-			}
+			golden.File(t, file, got)
 		})
 	}
 }
@@ -191,15 +176,4 @@ func steady(text string) string {
 	return budget.ReplaceAllStringFunc(text, func(table string) string {
 		return regexp.MustCompile(`  +`).ReplaceAllString(table, "  ")
 	})
-}
-
-// differentLine returns the first line in which two texts differ.
-func differentLine(want, got string) string {
-	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for i := range max(len(a), len(b)) {
-		if i >= len(a) || i >= len(b) || a[i] != b[i] {
-			return fmt.Sprintf("line %d\nwant %q\ngot  %q", i+1, a[min(i, len(a)-1)], b[min(i, len(b)-1)])
-		}
-	}
-	return ""
 }

@@ -4,7 +4,6 @@ package examples_test
 
 import (
 	"context"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +14,6 @@ import (
 	"cadre/examples"
 	"cadre/internal/run/teamfile"
 )
-
-var update = flag.Bool("update", false, "write the expected results of testdata")
 
 func load(t *testing.T, name string) *teamfile.File {
 	t.Helper()
@@ -112,25 +109,6 @@ func (r *repo) commit(author string, days int) {
 	r.git(r.dir, "-c", "user.name="+author, "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty",
 		"-m", "a change",
 		"--author", author+" <a@example.org>")
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got:\n%s\nwant:\n%s", file, got, want)
-	}
 }
 
 // TestStart checks that the output of cadre init runs as it is.

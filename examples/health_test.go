@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/render/report"
 	"cadre/internal/run/teamfile"
+	"cadre/internal/testkit/golden"
 )
 
 // fake joins the parts of something that must look like a secret in a repository of the test, but
@@ -107,7 +108,7 @@ func TestHealthFindsWhatIsPlanted(t *testing.T) {
 	f, r := load(t, "health.yaml"), planted(t)
 	results := runAll(t, f, r.dir)
 	for id, text := range results {
-		golden(t, "testdata/health/"+id+".md", text)
+		golden.File(t, "testdata/health/"+id+".md", text)
 		for _, part := range secretParts {
 			if strings.Contains(text, part) {
 				t.Errorf("%s prints a secret: %s", id, part)
@@ -117,7 +118,7 @@ func TestHealthFindsWhatIsPlanted(t *testing.T) {
 			t.Errorf("%s prints what is not text: %q", id, text)
 		}
 	}
-	golden(t, "testdata/health/REPORT.md", lead(t, f, results))
+	golden.File(t, "testdata/health/REPORT.md", lead(t, f, results))
 	for _, awk := range []string{"mawk", "gawk", "original-awk", "busybox"} {
 		path, err := exec.LookPath(awk)
 		if err != nil {

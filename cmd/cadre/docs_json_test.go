@@ -6,7 +6,6 @@ import (
 	goparser "go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"cadre/internal/testkit/golden"
 )
 
 const aboutJSON = `# What ` + "`--json`" + ` prints
@@ -174,19 +175,7 @@ func TestDocumentsJSON(t *testing.T) {
 			page += fmt.Sprintf("\n### %s\n\n%s", title(name, p.flags), s.describe(p))
 		}
 	}
-	page = strings.TrimRight(page, "\n") + "\n"
-	file := filepath.Join(top, "docs/json.md")
-	is, err := os.ReadFile(file)
-	if string(is) == page {
-		return
-	}
-	if !*update {
-		t.Fatalf("docs/json.md is stale (%v); to write it again: go test ./cmd/cadre -run DocumentsJSON "+
-			"-update\n%s", err, firstDifference(string(is), page))
-	}
-	if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	golden.File(t, filepath.Join(top, "docs/json.md"), strings.TrimRight(page, "\n")+"\n")
 }
 
 // TestNamesOfFields checks that the names of fields follow one rule, and tell times from durations.
@@ -363,15 +352,4 @@ func TestJSONOfCommands(t *testing.T) {
 		}
 		s.check(strings.TrimPrefix(found.CommandPath(), "cadre "), out)
 	}
-}
-
-// firstDifference returns the first lines in which two texts differ.
-func firstDifference(is, want string) string {
-	a, b := strings.Split(is, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return fmt.Sprintf("line %d is %q, and is to be %q", i+1, a[i], b[i])
-		}
-	}
-	return fmt.Sprintf("%d lines, and are to be %d", len(a), len(b))
 }

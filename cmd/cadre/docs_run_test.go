@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cadre/internal/testkit/doctest"
+	"cadre/internal/testkit/golden"
 )
 
 // guide is what a reader needs who follows a document command by command, from the first to the
@@ -72,7 +73,7 @@ func TestDocumentsRun(t *testing.T) {
 					continue
 				}
 				why := c.Differs(printed)
-				if why != "" && *update {
+				if why != "" && golden.Updating() {
 					text = doctest.Written(text, c, printed)
 					commands = slices.Concat(commands[:i+1], doctest.Commands(text)[i+1:])
 					if err := os.WriteFile(filepath.Join(top, name), []byte(text), 0o644); err != nil {

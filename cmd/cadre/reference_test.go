@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -13,13 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
 
-var update = flag.Bool("update", false, "write the command reference and the man pages again")
+	"cadre/internal/testkit/golden"
+)
 
 // TestReference checks that docs/reference and man match the help texts of the commands.
 func TestReference(t *testing.T) {
-	const again = "go test ./cmd/cadre -run Reference -update"
 	pages := referencePages()
 	if len(pages) < 60 {
 		t.Fatalf("made only %d pages", len(pages))
@@ -40,27 +38,14 @@ func TestReference(t *testing.T) {
 		if _, is := pages[filepath.ToSlash(name)]; is {
 			continue
 		}
-		if !*update {
-			t.Errorf("%s belongs to no command; to remove it: %s", name, again)
+		if !golden.Updating() {
+			t.Errorf("%s belongs to no command; to remove it: go test ./cmd/cadre -run Reference -update", name)
 		} else if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
-		file, want := filepath.Join(top, name), pages[name]
-		if is, err := os.ReadFile(file); err == nil && string(is) == want {
-			continue
-		}
-		if !*update {
-			t.Errorf("%s is stale; to write it again: %s", name, again)
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		golden.File(t, filepath.Join(top, name), pages[name])
 	}
 }
 

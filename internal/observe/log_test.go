@@ -1,17 +1,14 @@
 package observe
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"cadre/internal/render"
 	"cadre/internal/team"
+	"cadre/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the transcripts again")
 
 // TestLog shows recordings like cadre log. The expected output is in testdata/log.
 func TestLog(t *testing.T) {
@@ -32,22 +29,7 @@ func TestLog(t *testing.T) {
 					}
 				}
 			}
-			path := filepath.Join("testdata", "log", file)
-			if *update {
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if b.String() != string(want) {
-				t.Errorf("%s differs:\n%s", path, b.String())
-			}
+			golden.File(t, filepath.Join("testdata", "log", file), b.String())
 		})
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/golden"
 )
 
 // TestEventsManual makes docs/events.md from the comments and golden files of the events, or says
@@ -80,7 +82,7 @@ func TestEventsManual(t *testing.T) {
 	for name := range kinds {
 		t.Errorf("%s has no comment that could be shown", name)
 	}
-	golden(t, filepath.Join("..", "..", "docs", "events.md"), []byte(doc.String()))
+	golden.File(t, filepath.Join("..", "..", "docs", "events.md"), doc.String())
 }
 
 // groupTitle begins the comment of a group of events.

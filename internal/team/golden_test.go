@@ -3,7 +3,6 @@ package team
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,29 +15,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cadre/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files and transcripts again")
-
-// golden compares got with the file, or writes it.
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Errorf("%s differs:\n got %s\nwant %s", path, got, want)
-	}
-}
 
 // fill sets every exported field of v, each to a different value.
 func fill(v reflect.Value, name string, n *int64) {
@@ -102,7 +81,7 @@ func TestEveryEventHasItsGolden(t *testing.T) {
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			r := filledRecord(kind)
-			golden(t, eventFile(kind), append(AppendRecord(nil, r), '\n'))
+			golden.File(t, eventFile(kind), string(AppendRecord(nil, r))+"\n")
 
 			data, err := os.ReadFile(eventFile(kind))
 			if err != nil {
@@ -313,7 +292,7 @@ func fullState() *State {
 func TestSnapshotGolden(t *testing.T) {
 	s := fullState()
 	path := filepath.Join("testdata", "snapshot.json")
-	golden(t, path, append(AppendSnapshot(nil, s), '\n'))
+	golden.File(t, path, string(AppendSnapshot(nil, s))+"\n")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,11 @@ package team
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/golden"
 )
 
 // movesOf remembers the status of the team and its members. The returned function checks that they
@@ -82,27 +83,7 @@ func TestThePageDrawsTheStates(t *testing.T) {
 	const page = "../../docs/architecture/core.md"
 	const begin, end = "<!-- states: drawn by internal/team from its tables; go test ./internal/team -run Draws " +
 		"-update -->\n", "<!-- end of states -->"
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(data), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no place for the states", page)
-	}
-	drawn := "```\n" + draw("team", TeamMoves) + "\n" + draw("member", MemberMoves) + "```\n"
-	want := before + begin + drawn + end + after
-	if want == string(data) {
-		return
-	}
-	if !*update {
-		t.Fatalf("%s does not draw the states as the code has them; write it again with -update. They are:\n%s", page,
-			drawn)
-	}
-	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	golden.Part(t, page, begin, end, "```\n"+draw("team", TeamMoves)+"\n"+draw("member", MemberMoves)+"```\n")
 }
 
 // TestSpentBudgetPauses checks that a member whose own budget is spent is not shown as spawning

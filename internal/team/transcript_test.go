@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/golden"
 )
 
 // bodies makes an empty command of each kind by its name, for transcripts.
@@ -60,7 +62,7 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, path, play(t, string(script)))
+			golden.File(t, path, string(play(t, string(script))))
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,9 +15,8 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"cadre/internal/agent"
+	"cadre/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // message is a message as an agent wrote it.
 type message struct {
@@ -86,20 +84,7 @@ func TestRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", name+".golden")
-			got := told(newDecoder(f), lines)
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("it says\n%s\nand not\n%s", got, want)
-			}
+			golden.File(t, filepath.Join("testdata", name+".golden"), told(newDecoder(f), lines))
 		})
 	}
 }

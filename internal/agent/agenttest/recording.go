@@ -177,8 +177,10 @@ func (r *Run) Turn(text string) {
 }
 
 // Replay checks the decoder of a program against every recording in testdata. The expected result
-// is in the file beside the recording: each decoded line under its input.
-func Replay(t *testing.T, update bool, fresh func(program string) (decode func(line []byte) []any)) {
+// is in the file beside the recording: each decoded line under its input. compare compares a text with
+// a golden file.
+func Replay(t *testing.T, compare func(t testing.TB, path, got string),
+	fresh func(program string) (decode func(line []byte) []any)) {
 	recordings, err := filepath.Glob("testdata/*/*.jsonl")
 	if err != nil || len(recordings) == 0 {
 		t.Fatal("there are no recordings", err)
@@ -198,19 +200,7 @@ func Replay(t *testing.T, update bool, fresh func(program string) (decode func(l
 					got.WriteString("    " + Words(said) + "\n")
 				}
 			}
-			file := strings.TrimSuffix(recording, ".jsonl") + ".txt"
-			if update {
-				if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.String() != string(want) {
-				t.Errorf("%s is now:\n%s", file, got.String())
-			}
+			compare(t, strings.TrimSuffix(recording, ".jsonl")+".txt", got.String())
 		})
 	}
 }

@@ -8,12 +8,10 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
+	"cadre/internal/testkit/golden"
 )
 
-var (
-	update = flag.Bool("update", false, "write what the decoder makes of the recordings")
-	record = flag.Bool("record", false, "record the streams again, with the real programs")
-)
+var record = flag.Bool("record", false, "record the streams again, with the real programs")
 
 // unread lists long keys of the stream that the decoder does not read.
 var unread = []string{"tools", "mcp_servers", "slash_commands", "commands", "agents", "skills", "plugins", "models",
@@ -30,7 +28,7 @@ func TestRecordings(t *testing.T) {
 			agenttest.Record(t, d, agenttest.Tee, unread, append(agenttest.Scenes(d), scenes...)...)
 		}
 	}
-	agenttest.Replay(t, *update, func(string) func([]byte) []any { return new(decoder).decode })
+	agenttest.Replay(t, golden.File, func(string) func([]byte) []any { return new(decoder).decode })
 }
 
 // TestLoginThatRenews checks that a 401 is final for a program with a key, while an account's token

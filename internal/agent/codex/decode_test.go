@@ -9,12 +9,10 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
+	"cadre/internal/testkit/golden"
 )
 
-var (
-	update = flag.Bool("update", false, "write what the decoder makes of the recordings")
-	record = flag.Bool("record", false, "record the streams again, with the real program")
-)
+var record = flag.Bool("record", false, "record the streams again, with the real program")
 
 // unread lists long keys of the stream that the decoder does not read.
 var unread = []string{"environments", "codexHome", "userAgent", "commandActions", "gitInfo", "collaborationMode",
@@ -33,7 +31,7 @@ func TestRecordings(t *testing.T) {
 		agenttest.Record(t, driver, tap, unread, append(agenttest.Scenes(driver),
 			scenes(func() *relay { return r })...)...)
 	}
-	agenttest.Replay(t, *update, func(string) func([]byte) []any { return (&stream{}).line })
+	agenttest.Replay(t, golden.File, func(string) func([]byte) []any { return (&stream{}).line })
 }
 
 // stream decodes a stream of the app-server, with its answers and requests, as a session does.

@@ -13,12 +13,10 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
+	"cadre/internal/testkit/golden"
 )
 
-var (
-	update = flag.Bool("update", false, "write what the decoders make of the recordings")
-	record = flag.Bool("record", false, "record the streams again, with the real programs")
-)
+var record = flag.Bool("record", false, "record the streams again, with the real programs")
 
 // program describes a program that prints its output, and how to run it.
 type program struct {
@@ -98,7 +96,7 @@ func TestRecordings(t *testing.T) {
 			agenttest.RecordPrints(t, p.name, p.drop, p.prints()...)
 		}
 	}
-	agenttest.Replay(t, *update, func(program string) func([]byte) []any {
+	agenttest.Replay(t, golden.File, func(program string) func([]byte) []any {
 		r := readers(program)
 		return func(line []byte) (said []any) {
 			for _, u := range r.Line(line) {

@@ -3,7 +3,6 @@ package tools_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/tools"
 	"cadre/internal/team"
+	"cadre/internal/testkit/golden"
 )
 
 // manual is the document of the tools, which is generated from them.
@@ -54,17 +54,7 @@ A tool acts as the session's member. A refusal says what to do instead.
 		fmt.Fprintf(&doc, "\n## %s\n\nThis tool is %s.\n\n%s\n", tool.Name, who, quote(tool.Description))
 		doc.WriteString(inputs(t, tool))
 	}
-	if *update {
-		if err := os.WriteFile(manual, []byte(doc.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	have, err := os.ReadFile(manual)
-	if err != nil || string(have) != doc.String() {
-		t.Errorf("%s is not what the tools say (%v): go test ./internal/agent/tools -run TestManual -update",
-			manual, err)
-	}
+	golden.File(t, manual, doc.String())
 }
 
 // quote wraps a text as a quotation.

@@ -3,10 +3,6 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,8 +15,6 @@ import (
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -104,32 +98,4 @@ func (b *bench) tools(name string) *tools.Set { return tools.New(b.options(name)
 
 func (b *bench) call(name, tool, input string) (string, bool) {
 	return b.tools(name).Call(b.ctx, tool, json.RawMessage(input))
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is now:\n%s", path, difference(string(want), got))
-	}
-}
-
-// difference returns the first line that differs, with the lines around it.
-func difference(want, got string) string {
-	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for i := range g {
-		if i >= len(w) || w[i] != g[i] {
-			return strings.Join(g[max(0, i-5):min(len(g), i+10)], "\n")
-		}
-	}
-	return got
 }

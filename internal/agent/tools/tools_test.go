@@ -18,6 +18,7 @@ import (
 	"cadre/internal/agent/envelope"
 	"cadre/internal/agent/tools"
 	"cadre/internal/team"
+	"cadre/internal/testkit/golden"
 )
 
 var _ agent.Tools = (*tools.Set)(nil)
@@ -83,7 +84,7 @@ func TestSchemas(t *testing.T) {
 			all.WriteString("\n" + tool.Name + "\n" + tool.Description + "\n" + string(pretty) + "\n")
 		}
 	}
-	golden(t, "schemas.golden", all.String())
+	golden.File(t, "testdata/schemas.golden", all.String())
 }
 
 // TestAgentsOfASpawn checks that the schema names the agents that are available now, and the

@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/hook"
 	"cadre/internal/team"
+	"cadre/internal/testkit/golden"
 )
 
 // TestTranscripts plays testdata/*.txt. A line that is not indented is a step, and the indented
@@ -52,7 +53,7 @@ func TestTranscripts(t *testing.T) {
 					}
 				}
 			}
-			golden(t, filepath.Base(path), out.String())
+			golden.File(t, path, out.String())
 		})
 	}
 }

@@ -3,7 +3,6 @@ package projection
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -14,9 +13,8 @@ import (
 	"testing"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // strict decodes a file, and rejects unknown fields.
 func strict(t *testing.T, path string, into any) []byte {
@@ -173,14 +171,5 @@ func TestTranscript(t *testing.T) {
 		}
 		before = now
 	}
-	const golden = "testdata/transcript.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil || string(want) != out.String() {
-		t.Errorf("%s differs (%v); look at it and run with -update:\n%s", golden, err, out.String())
-	}
+	golden.File(t, "testdata/transcript.txt", out.String())
 }

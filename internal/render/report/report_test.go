@@ -1,8 +1,6 @@
 package report_test
 
 import (
-	"flag"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"cadre/internal/render/report"
+	"cadre/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the expected reports")
 
 func render(t testing.TB, r report.Report) string {
 	var b strings.Builder
@@ -72,19 +69,7 @@ func TestGolden(t *testing.T) {
 		r    report.Report
 	}{{"full", full}, {"hostile", hostile}, {"empty", report.Report{}}} {
 		t.Run(c.name, func(t *testing.T) {
-			got, file := render(t, c.r), "testdata/"+c.name+".md"
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("got:\n%s\nwant:\n%s", got, want)
-			}
+			golden.File(t, "testdata/"+c.name+".md", render(t, c.r))
 		})
 	}
 }

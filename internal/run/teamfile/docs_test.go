@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cadre/internal/run/teamfile"
+	"cadre/internal/testkit/golden"
 )
 
 // manual is the document of team files. The part between the two marks is made from the schema.
@@ -29,23 +30,7 @@ var chapters = []struct{ definition, title string }{
 
 // TestManual: the manual has every key, as the schema describes it.
 func TestManual(t *testing.T) {
-	text, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), firstMark)
-	_, tail, ends := strings.Cut(rest, lastMark)
-	if !ok || !ends {
-		t.Fatalf("%s has no place for the keys", manual)
-	}
-	want := head + firstMark + tables(t) + lastMark + tail
-	if *update {
-		if err := os.WriteFile(manual, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if string(text) != want {
-		t.Errorf("%s is not what the schema says: go test ./internal/run/teamfile -update", manual)
-	}
+	golden.Part(t, manual, firstMark, lastMark, tables(t))
 }
 
 // TestManualsFiles: each complete team file in the manual is valid.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,9 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"cadre/internal/run/teamfile"
+	"cadre/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the expected errors of testdata/errors")
 
 var agents = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "external"}}
 
@@ -115,20 +113,7 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &one) || one.Line == 0 || one.Column == 0 {
 				t.Errorf("no position: %#v", err)
 			}
-			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
-			got := err.Error() + "\n"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("got:\n%s\nwant:\n%s", got, want)
-			}
+			golden.File(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")
 		})
 	}
 }

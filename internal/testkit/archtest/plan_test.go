@@ -258,6 +258,8 @@ var rooms = []room{
 		"it contains only tests"},
 	{"testkit/doctest", nil,
 		"the commands in a document are text; the caller runs them"},
+	{"testkit/golden", nil,
+		"a golden file is text; the test says what belongs in it"},
 	{"testkit/historytest", []string{"team"},
 		"a history of a team is what the core decides; the tests say what they do with it"},
 	{"testkit/simtest", []string{"agent", "host", "journal", "journal/memjournal", "liveness/heartbeat",
@@ -316,8 +318,8 @@ var bans = []ban{
 		because: "the program can be cross-compiled for every platform, and stays memory-safe"},
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
 		but: []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest",
-			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/simtest",
-			"internal/testkit/treetest"},
+			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/golden",
+			"internal/testkit/simtest", "internal/testkit/treetest"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 

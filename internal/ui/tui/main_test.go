@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,8 +16,6 @@ import (
 	"cadre/internal/team"
 	"cadre/internal/ui/sessionview"
 )
-
-var update = flag.Bool("update", false, "write the frames again")
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC

@@ -2,32 +2,17 @@ package tui
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/golden"
 )
 
 // TestManual checks that the keys in docs/watch.md are those of the keymap.
 func TestManual(t *testing.T) {
-	file := filepath.Join("..", "..", "..", "docs", "watch.md")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begins, ends = "<!-- keys -->\n", "<!-- end -->\n"
-	before, rest, _ := strings.Cut(string(text), begins)
-	_, after, is := strings.Cut(rest, ends)
-	if !is {
-		t.Fatal("docs/watch.md has no place for the keys")
-	}
-	if want := before + begins + "\n" + keyTable() + "\n" + ends + after; *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
-		t.Error("docs/watch.md has other keys; run go test ./internal/ui/tui -run Manual -update")
-	}
+	golden.Part(t, filepath.Join("..", "..", "..", "docs", "watch.md"), "<!-- keys -->\n", "<!-- end -->\n",
+		"\n"+keyTable()+"\n")
 }
 
 // keyTable lists the keys in Markdown.

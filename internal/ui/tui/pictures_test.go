@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"cadre/internal/render"
 	"cadre/internal/team"
+	"cadre/internal/testkit/golden"
 )
 
 // pictures are the pictures of the screen in README.md.
@@ -101,20 +101,7 @@ func TestPictures(t *testing.T) {
 		if err := xml.Unmarshal(got, new(struct{})); err != nil {
 			t.Fatalf("%s is not XML: %v", p.name, err)
 		}
-		file := filepath.Join("..", "..", "..", "docs", "pictures", p.name+".svg")
-		if *update {
-			if err := os.WriteFile(file, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the screen shows now. Draw it again: go test ./internal/ui/tui -run Pictures -update", file)
-		}
+		golden.File(t, filepath.Join("..", "..", "..", "docs", "pictures", p.name+".svg"), string(got))
 	}
 }
 

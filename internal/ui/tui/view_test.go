@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
+	"cadre/internal/testkit/golden"
 )
 
 // sizes are those at which every view is shown: usual, large, and the smallest that is usable.
@@ -183,27 +183,14 @@ func TestCutMiddle(t *testing.T) {
 	}
 }
 
+// compare compares a frame with its golden file, without the spaces at the ends of lines.
 func compare(t *testing.T, name, got string) {
 	t.Helper()
 	var lines []string
 	for l := range strings.SplitSeq(got, "\n") {
 		lines = append(lines, strings.TrimRight(l, " "))
 	}
-	got = strings.Join(lines, "\n") + "\n"
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the frame %s is\n%s\nnot\n%s", name, got, want)
-	}
+	golden.File(t, filepath.Join("testdata", name+".txt"), strings.Join(lines, "\n")+"\n")
 }
 
 // TestKeys checks the table of keys: each key has a help, means one thing in a place, and those that
