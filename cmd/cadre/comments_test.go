@@ -246,7 +246,7 @@ var (
 
 // constants are the values of constants that comments link to.
 var constants = map[string]string{"ForUser": team.ForUser, "InMerged": team.InMerged, "Always": team.Always,
-	"DefaultHandoverAt": fmt.Sprint(team.DefaultHandoverAt), "DefaultPatience": fmt.Sprint(team.DefaultPatience),
+	"DefaultHandoverAt": fmt.Sprint(team.DefaultHandoverAt), "DefaultPatience": team.Span(team.DefaultPatience),
 	"DefaultMaxTeammates": fmt.Sprint(team.DefaultMaxTeammates)}
 
 // plainly returns a comment in the type of, as a text for people who do not read the code. The comment may
