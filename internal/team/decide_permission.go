@@ -1,7 +1,9 @@
 package team
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -300,6 +302,18 @@ func (d *decision) pending(request string) (Permission, error) {
 	if err := d.alreadyAnswered("request", request); err != nil {
 		return Permission{}, err
 	}
+	if !d.requested(request) {
+		return Permission{}, Refuse(NotFound, "team %s never had a permission request %q", d.team.Name, brief(request)).
+			With(d.team.hint(ActShowTeam))
+	}
 	return Permission{}, refuse(NotFound, "no permission request %q waits for an answer; its session ended, or it "+
 		"was answered long ago", brief(request))
+}
+
+// requested reports whether a request may have had that id: [decision.newRequest] has reached its
+// number.
+func (s *State) requested(id string) bool {
+	number, member, _ := strings.Cut(strings.TrimPrefix(id, "permission-"), "@")
+	n, err := strconv.ParseInt(number, 10, 64)
+	return err == nil && 0 < n && n <= s.requestSeq && fmt.Sprintf("permission-%d@%s", n, member) == id
 }
