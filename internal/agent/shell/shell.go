@@ -28,6 +28,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -440,9 +441,14 @@ func below(dir, task string) (string, error) {
 	}
 	defer root.Close()
 	at, err := root.Stat(task)
+	if failed, is := errors.AsType[*fs.PathError](err); is {
+		err = failed.Err // it begins with the name of a system call
+	}
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("the directory of the task does not exist: %s", task)
 	case err != nil:
-		return "", fmt.Errorf("the directory of the task cannot be used: %w", err)
+		return "", fmt.Errorf("the directory of the task cannot be used: %s: %w", task, err)
 	case !at.IsDir():
 		return "", fmt.Errorf("the directory of the task cannot be used: %s is not a directory", task)
 	}
