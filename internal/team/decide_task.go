@@ -460,9 +460,12 @@ func (b *FailTask) decide(d *decision) error {
 		return nil
 	}
 	if m.Name != d.team.Lead {
-		d.tell(d.team.Lead, t.ID, "Task %s is out of retries after failure %d:%s\nIt is tried again when you "+
-			"release it, or when a member claims it by its id.",
-			t.titled(), t.Failures+1, cited(clipTo(reason, MaxSubject)))
+		failure := fmt.Sprintf("is out of retries after failure %d", t.Failures+1)
+		if t.Retries == 0 {
+			failure = "failed, and has no retries"
+		}
+		d.tell(d.team.Lead, t.ID, "Task %s %s:%s\nIt is tried again when you release it, or when a member claims it by "+
+			"its id.", t.titled(), failure, cited(clipTo(reason, MaxSubject)))
 	}
 	failed.Unblocked = d.freedByFailure(t)
 	d.wakeOwners(failed.Unblocked, "task "+t.Called()+" has failed (out of retries)")
