@@ -305,7 +305,7 @@ func TestAttention(t *testing.T) {
 			&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1},
 			&ReportCheck{Attempt: 1, Check: "test", Failure: "exit status 2"},
 			&CreateTask{Subject: "mend", Owner: "eve"}}, outside: alive(),
-			want: "check for user since 6 → show_team: The check test failed, and nothing was committed.\n"},
+			want: "check for user since 6 → show_task 1: The check test failed, and nothing was committed.\n"},
 		{name: "a spent budget, and no process runs the team", history: history{&AttachLead{Session: "run-1"},
 			&SetBudget{Budget: Budget{Tokens: 100}}, shell("ann"), hosted, &CreateTask{Subject: "one"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),

@@ -68,7 +68,8 @@ const mostReasons = 20
 // the way.
 func (d *decision) green() error {
 	var reasons []string
-	var failed *Task
+	var failed, open *Task
+	busy := map[string]bool{} // members whose task is named
 	say := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 	for i := range d.tasks {
 		if d.Count(Pending)+d.Count(InProgress) == 0 { // then there is no need to look at thousands
@@ -82,8 +83,12 @@ func (d *decision) green() error {
 			}
 		case t.Status == InProgress:
 			say("%s works on %s", t.Owner, t.label())
+			busy[t.Owner] = true
 		case t.Status == Pending:
 			say("%s is open", t.label())
+			if open == nil {
+				open = t
+			}
 		}
 	}
 	for i := range d.members {
@@ -102,7 +107,9 @@ func (d *decision) green() error {
 		case m.Status == Blocked:
 			say("%s is blocked: %s", m.Name, clipTo(m.Summary, 200))
 		case m.Status == Active:
-			say("%s works", m.Name)
+			if !busy[m.Name] {
+				say("%s works", m.Name)
+			}
 		case m.Status == Spawning && m.Host != "":
 			say("%s is starting", m.Name)
 		case m.Host != "" && d.wakes(m):
@@ -127,6 +134,8 @@ func (d *decision) green() error {
 		for _, action := range []Action{ActRetryTask, ActDeleteTask} {
 			refusal.With(failed.hint(&d.team, action))
 		}
+	} else if open != nil {
+		refusal.With(open.hint(&d.team, ActShowTask))
 	}
 	return refusal
 }
