@@ -56,6 +56,7 @@ var outside = map[string][][]string{
 	"create":              {{"create", "third"}},
 	"host":                {{"host", "demo"}, {"host", "other"}},
 	"resume":              {{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"resume", "other", "--take-over"}},
+	"pause":               {{"pause", "demo"}, {"pause", "other"}},
 	"abort":               {{"abort", "demo", "--yes"}, {"abort", "other", "--yes"}},
 	"cleanup":             {{"cleanup", "demo", "--force"}, {"cleanup", "other", "--force"}},
 	"consolidate":         {{"consolidate", "demo", "--no-commit"}, {"consolidate", "other", "--no-commit"}},

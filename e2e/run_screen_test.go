@@ -161,12 +161,12 @@ func TestRunScreenBackground(t *testing.T) {
 	p := w.runs()
 	worker := child(t, p.front())
 	p.keys("q")
-	p.shows("Stop team demo, or let it continue in the background?")
+	p.shows("Pause team demo, or let it continue in the background?")
 	p.keys("x")
 	p.shows("Nothing was changed.")
 	p.keys("q", "b")
 	p.leavesLines(0, "team demo begins", "team demo continues in the background", "cadre watch demo",
-		"kill "+strconv.Itoa(worker), "host.log")
+		"cadre pause demo", "host.log")
 	p.close() // a terminal that is closed changes nothing
 	if text := w.must("status", "demo"); !strings.Contains(text, "2 in progress") && !strings.Contains(text, "active") {
 		t.Errorf("the team does not work on:\n%s", text)
@@ -193,8 +193,10 @@ func TestRunScreenStops(t *testing.T) {
 		}
 	}
 	for name, stop := range map[string]func(*terminal){
-		"answer":  func(p *terminal) { p.keys("q"); p.shows("s stop it"); p.keys("s") },
+		"answer":  func(p *terminal) { p.keys("q"); p.shows("p pause it"); p.keys("p") },
 		"ctrl-c":  func(p *terminal) { p.keys("C-c") },
+		"command": func(p *terminal) { p.must("pause", "demo") },
+		"palette": func(p *terminal) { p.keys(":"); p.shows("cadre"); p.keys("p", "a", "u", "s", "e", "Enter") },
 		"sigint":  func(p *terminal) { kill(p, syscall.SIGINT) },
 		"sigterm": func(p *terminal) { kill(p, syscall.SIGTERM) },
 	} {

@@ -111,6 +111,7 @@ var drives = map[string][]drive{
 	"plan submit":    {calls("evil", "{evil}", "--as", "bob"), shows("evil", "x", "--as", "{evil}")},
 	"permit": {shows("evil", "{evil}"), calls("evil", "{permission}", "--deny", "--reason", "{evil}"),
 		calls("evil", "{permission}", "--always")},
+	"pause": {calls("evil"), calls("evil", "--json"), shows("{evil}"), calls("aborted"), shows("broken")},
 	"panes": {shows("{evil}"), calls("evil"), calls("evil", "--close"), shows("evil", "--teammate-mode", "{evil}")},
 	"plan": {shows("evil", "{plan}"), shows("evil", "{plan}", "--json"), shows("evil", "{evil}"),
 		calls("evil", "{plan}", "--reject", "{evil}")},

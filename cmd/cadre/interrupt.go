@@ -13,10 +13,15 @@ import (
 	"cadre/internal/team"
 )
 
-// interruptedError is the cause when a signal ends a command.
-type interruptedError struct{ signal os.Signal }
+// interruptedError is the cause when a signal or cadre pause ends a command.
+type interruptedError struct{ signal os.Signal } // nil for cadre pause
 
-func (e *interruptedError) Error() string { return fmt.Sprintf("%s signal received", e.signal) }
+func (e *interruptedError) Error() string {
+	if e.signal == nil {
+		return "cadre pause was called"
+	}
+	return fmt.Sprintf("%s signal received", e.signal)
+}
 
 // haste is how urgently the process was asked to end, after it was asked once.
 type haste struct {
@@ -27,7 +32,7 @@ type haste struct {
 
 // request asks the process to end.
 type request struct {
-	signal os.Signal
+	signal os.Signal // nil for cadre pause
 	// relayed marks a signal to the process in front of this worker. A terminal signals both.
 	relayed bool
 }
@@ -77,6 +82,9 @@ func interruptible() (context.Context, haste) {
 	}()
 	return ctx, haste{hurry, kill, asks}
 }
+
+// pause asks this process to pause the team that it runs, for cadre pause.
+func (h haste) pause() { h.asks <- request{} }
 
 // announce prints at once what the command does after a signal, because ending sessions takes a
 // while. running returns how many sessions run. It prints nothing more after stop.

@@ -88,7 +88,7 @@ var commands = []entry{
 	{"create", "team", (*app).createCommand}, {"spawn", "team", (*app).spawnCommand},
 	{"shutdown", "team", (*app).shutdownCommand}, {"cleanup", "team", (*app).cleanupCommand},
 	{"host", "team", (*app).hostCommand}, {"resume", "team", (*app).resumeCommand},
-	{"probe", "team", (*app).probeCommand}, {"consolidate", "team", (*app).consolidateCommand},
+	{"pause", "team", (*app).pauseCommand}, {"probe", "team", (*app).probeCommand}, {"consolidate", "team", (*app).consolidateCommand},
 	{"review", "team", (*app).reviewCommand}, {"abort", "team", (*app).abortCommand},
 	{"checkpoint", "team", (*app).checkpointCommand}, {"push", "team", (*app).pushCommand},
 	{"pull", "team", (*app).pullCommand},

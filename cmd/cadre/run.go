@@ -61,16 +61,16 @@ A run commits nothing. Work done in worktrees is on the members' branches. The l
 and commits the work: cadre consolidate TEAM. With --consolidate, or consolidate: true in the team file, the run does
 that itself.
 
-On a terminal the screen of cadre watch opens after two seconds. When you quit it, it asks whether the team stops or
-continues in the background; --detach continues there at once. The last lines of the run stand in the terminal when the screen has closed. --plain
-prints lines and opens no screen; so do CI, TERM=dumb and "screen": "never" in settings.json in the folder of the teams.
+On a terminal the screen of cadre watch opens after two seconds. When you quit it, it asks whether the team is paused or
+continues in the background; --detach continues there at once, and cadre pause TEAM pauses it. The last lines of the run
+stand in the terminal when the screen has closed. --plain prints lines and opens no screen; so do CI, TERM=dumb and
+"screen": "never" in settings.json in the folder of the teams.
 
 Each line begins with a mark: + a member joined, · a task was added, ▸ a task began, ✓ it is done, ✗ it failed, ↺ it
 returned to the queue, ✉ a message, ! something that you should look at.
 
 Exit status 0: every task is completed, and with --consolidate the work is committed; or you let the team continue in
-the background. 1: not everything is done, for the
-reason that is printed; run it again. 2: it cannot work.
+the background. 1: not everything is done, for the reason that is printed; run it again. 2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
@@ -331,7 +331,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		asker.saw(ctx, r, of)
 		shown.saw(ctx, of)
 	}
-	o.Hurry, o.Kill = a.haste.hurry, a.haste.kill
+	o.Hurry, o.Kill, o.Pause = a.haste.hurry, a.haste.kill, a.haste.pause
 	screen.notifies(context.WithoutCancel(ctx))
 	defer screen.quiet()
 	stop := a.announce(ctx, p.note, p.sessions)

@@ -129,7 +129,7 @@ func (s *runScreen) show(ctx context.Context, t team.Team) {
 		return
 	}
 	switch how {
-	case tui.Stop:
+	case tui.Pause:
 		a.haste.asks <- request{signal: os.Interrupt}
 	case tui.Background:
 		if err := s.background(ctx, t, name); err != nil {
@@ -153,8 +153,8 @@ func (s *runScreen) background(ctx context.Context, t team.Team, name string) er
 	s.lines.Close()
 	s.quiet() // the terminal is used for notifications too
 	defer s.notifies(context.WithoutCancel(ctx))
-	s.progress.printf("team %s continues in the background\n  see it:   cadre watch %s\n  pause it: kill %d\n  its log:  %s",
-		name, name, os.Getpid(), log.Name())
+	s.progress.printf("team %s continues in the background\n  see it:   cadre watch %s\n  pause it: cadre pause %s\n  its log:  %s",
+		name, name, name, log.Name())
 	s.progress.leave()
 	return a.worker.Leave(log)
 }

@@ -78,6 +78,7 @@ func prints() map[string][]printedForm {
 			follows[team.Record]("--follow")},
 		"ls":             {listOf[overview](""), listOf[catalog.Checkpoint]("--git")},
 		"mode":           {one[moded]("")},
+		"pause":          {one[engine.Paused]("")},
 		"permission":     {listOf[permissionRule]("")},
 		"permission add": {one[permissionRule]("")},
 		"permission rm":  {one[permissionRule]("")},

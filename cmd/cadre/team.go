@@ -189,8 +189,8 @@ func (a *app) hostCommand() *cobra.Command {
 		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process",
 		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a " +
 			"team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as " +
-			"host.log. It may be stopped and\nstarted again at any time, also with kill -9: tasks that were under " +
-			"way return to the queue.",
+			"host.log. cadre pause ends it, and so does kill -9, at any time: tasks that were under way return to the " +
+			"queue, and the next host continues.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
 		ctx := c.Context()
@@ -199,7 +199,8 @@ func (a *app) hostCommand() *cobra.Command {
 			return err
 		}
 		defer t.Close()
-		h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: a.haste.hurry, Kill: a.haste.kill})
+		h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: a.haste.hurry, Kill: a.haste.kill,
+			Pause: a.haste.pause})
 		if err != nil {
 			return a.moving(err, name, "cadre resume "+name)
 		}

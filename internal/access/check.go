@@ -53,6 +53,7 @@ var (
 		"task update --run": "its command would run with the user's rights",
 
 		"abort":                 may,
+		"pause":                 may,
 		"cleanup":               may,
 		"consolidate":           may, // the user chose the checks
 		"checkpoint":            may,

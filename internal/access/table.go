@@ -24,6 +24,7 @@ var commands = []Row{
 	{Name: "create", Rule: User, Because: "no member creates a team"},
 	{Name: "host", Rule: User, Because: "it runs sessions outside of the permissions of any agent"},
 	{Name: "resume", Rule: User, Because: "it takes the lead as the user"},
+	{Name: "pause", Rule: User, Because: "it ends everybody's session"},
 	{Name: "abort", Rule: User, Because: "it ends everybody's session"},
 	{Name: "cleanup", Rule: User, Because: "it removes the team with its history"},
 	{Name: "consolidate", Rule: User, Because: "it runs the checks and moves the user's HEAD"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"cadre/internal/agent"
@@ -44,6 +45,9 @@ type HostOptions struct {
 	// Hurry and Kill shorten that. Once Hurry is closed a session has a second; once Kill is closed
 	// it has no time. nil for never.
 	Hurry, Kill <-chan struct{}
+	// Pause is called when another process asks to pause the team: see [Team.Pause]. The host must
+	// then be paused with [Host.Pause]. If Pause is nil, the host does that by itself.
+	Pause func()
 }
 
 // Host runs the sessions of a team until the host or the team ends.
@@ -89,17 +93,22 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	t.Project(ctx)
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	h := &Host{id: id, end: end, done: make(chan struct{})}
-	shown := make(chan struct{})
-	go func() {
-		defer close(shown)
-		t.KeepProjections(running)
-	}()
+	var beside sync.WaitGroup
+	beside.Go(func() { t.KeepProjections(running) })
+	beside.Go(func() {
+		switch asked := awaitPause(running, filepath.Join(t.Hosts(), id)); {
+		case asked && o.Pause != nil:
+			o.Pause()
+		case asked:
+			end(host.ErrPaused)
+		}
+	})
 	go func() {
 		defer close(h.done)
 		h.err = runs.Run(running)
 		t.procs.Store(nil) // that register is closed: hooks cannot run through it
 		end(nil)
-		<-shown
+		beside.Wait()
 	}()
 	return h, nil
 }

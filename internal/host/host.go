@@ -144,15 +144,21 @@ func Hosted(hosts string) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.HostAlive(filepath.Join(hosts, e.Name())) })
 }
 
+// Running returns the folders of the running hosts that are enrolled in the folder of hosts.
+func Running(hosts string) (dirs []string) {
+	entries, _ := os.ReadDir(hosts)
+	for _, e := range entries {
+		if dir := filepath.Join(hosts, e.Name()); proc.HostAlive(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
 // Terminal returns the socket of the tmux server whose terminal shows the member's session, by the
 // records of the running hosts; "" for none.
 func Terminal(hosts, member string) string {
-	entries, _ := os.ReadDir(hosts)
-	for _, e := range entries {
-		dir := filepath.Join(hosts, e.Name())
-		if !proc.HostAlive(dir) {
-			continue
-		}
+	for _, dir := range Running(hosts) {
 		// an unreadable record is another child's, or is reported when the session is asked for
 		records, _ := proc.Records(dir)
 		for _, r := range records {

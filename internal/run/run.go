@@ -77,6 +77,9 @@ type Options struct {
 	// has a second, and work that only informs is skipped. Once Kill is closed a session has no
 	// time. nil for never.
 	Hurry, Kill <-chan struct{}
+	// Pause is called when another process asks to pause the team: see [engine.Team.Pause]. It ends
+	// ctx. nil pauses the team's host, and the run ends early.
+	Pause func()
 
 	// Began is called when the work begins, with the team and whether it existed before.
 	Began func(t team.Team, again bool)
@@ -498,7 +501,7 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 		}
 	}
 	h, err := a.team.Host(ctx, engine.HostOptions{Agent: a.Agent, Env: a.Env, Said: a.Said, Hurry: a.Hurry,
-		Kill: a.Kill})
+		Kill: a.Kill, Pause: a.Pause})
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ import (
 	"cadre/internal/replica"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/pause"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -46,7 +47,20 @@ func Alive(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lo
 type Lock = filelock.Lock
 
 // Claim takes the lock. The error is [filelock.ErrHeld] while another process has it.
-func Claim(teamDir string) (*Lock, error) { return filelock.New(filepath.Join(teamDir, lockName)) }
+func Claim(teamDir string) (*Lock, error) {
+	lock, err := filelock.New(filepath.Join(teamDir, lockName))
+	if err == nil {
+		_ = proc.Sign(lock) // without a signature, Pid does not find this process
+	}
+	return lock, err
+}
+
+// Pid returns the process of this machine that leads the team with this folder; 0 if none does, or
+// if it is not known.
+func Pid(teamDir string) int {
+	h, _, _ := proc.HolderOf(filepath.Join(teamDir, lockName))
+	return h.Pid
+}
 
 // Options configures a lead.
 type Options struct {

@@ -95,6 +95,12 @@ func sweepList(folder string) {
 	}
 }
 
+// Listed reports whether this process runs sessions: whether a register of it is in the list.
+func Listed(folder string) bool {
+	hosts, err := listed(folder)
+	return err == nil && len(hosts[os.Getpid()]) > 0
+}
+
 func exists(pid int) bool {
 	_, err := lookup(pid)
 	return err == nil

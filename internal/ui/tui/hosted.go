@@ -22,7 +22,7 @@ type Leave int
 // The values of [Leave].
 const (
 	Closed     Leave = iota // the team has ended, or the context did
-	Stop                    // the person wants the team to stop
+	Pause                   // the person wants the team to be paused
 	Background              // the person wants the team to continue without the terminal
 )
 
@@ -46,8 +46,8 @@ func (m *Model) quits() tea.Cmd {
 	leave := func(how Leave) func(*Model) tea.Cmd {
 		return func(*Model) tea.Cmd { return func() tea.Msg { return quitMsg{how} } }
 	}
-	m.ask = &question{text: "Stop team " + name + ", or let it continue in the background?",
-		options: []option{{[]string{"s", "S"}, "stop it", leave(Stop)},
+	m.ask = &question{text: "Pause team " + name + ", or let it continue in the background?",
+		options: []option{{[]string{"p", "P", "s", "S"}, "pause it", leave(Pause)},
 			{[]string{"b", "B"}, "background", leave(Background)}}, no: "cancel"}
 	return nil
 }

@@ -20,7 +20,7 @@ func leaves(cmd tea.Cmd) Leave {
 	return -1
 }
 
-// TestHostedQuits: the screen of a process that runs the team asks what happens to it. Ctrl-C stops it
+// TestHostedQuits: the screen of a process that runs the team asks what happens to it. Ctrl-C pauses it
 // without a question, except where it clears a line.
 func TestHostedQuits(t *testing.T) {
 	press := func(x *screen, name string) Leave {
@@ -32,7 +32,8 @@ func TestHostedQuits(t *testing.T) {
 		return leaves(cmd)
 	}
 	s := newStory(t)
-	for answer, want := range map[string]Leave{"s": Stop, "b": Background, "esc": -1, "q": -1, "ctrl+c": Stop} {
+	for answer, want := range map[string]Leave{"p": Pause, "s": Pause, "b": Background, "esc": -1, "q": -1,
+		"ctrl+c": Pause} {
 		x := newScreen(s, 80, 24)
 		x.hosted = "demo"
 		x.open(s)
@@ -56,7 +57,7 @@ func TestHostedQuits(t *testing.T) {
 	if got := press(x, "ctrl+c"); got != -1 || !x.draft().empty() {
 		t.Errorf("Ctrl-C in a line with text: %v, and the line is %q", got, x.draft())
 	}
-	if got := press(x, "ctrl+c"); got != Stop {
+	if got := press(x, "ctrl+c"); got != Pause {
 		t.Errorf("Ctrl-C in an empty line: %v", got)
 	}
 }

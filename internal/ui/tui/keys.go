@@ -154,7 +154,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	if m.interrupts(name) {
 		m.ask = nil
-		return func() tea.Msg { return quitMsg{Stop} }
+		return func() tea.Msg { return quitMsg{Pause} }
 	}
 	if m.ask != nil {
 		return m.answer(name)

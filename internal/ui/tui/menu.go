@@ -236,6 +236,8 @@ func (m *Model) teamActions() []choice {
 			return m.runCommand([]string{"checkpoint", v.id})
 		}},
 		{"consolidate", "Show what would be committed, check it, and make it one commit.", "", (*Model).plansConsolidation},
+		{"pause", "End every session, to resume the team later. Members keep their tasks.", ended,
+			asksFirst("End the sessions of the team "+v.name+"? cadre resume continues it.", "pause", v.id)},
 		{"shutdown --graceful", "Let the team wind down: members finish their tasks and start no new ones.", ended,
 			asksFirst("Let the team "+v.name+" wind down? No new work starts.", "shutdown", v.id, "--graceful")},
 		{"abort", "End every session at once, and the team with them. Its record is kept.", ended,

@@ -73,6 +73,7 @@ func TestActions(t *testing.T) {
 		{"handover ann", "Replace the session of ann", `command demo ["handover" "demo-1" "ann"]`},
 		{"shutdown ann", "Shut down ann?", `command demo ["shutdown" "demo-1" "ann"]`},
 		{"shutdown --graceful", "wind down?", `command demo ["shutdown" "demo-1" "--graceful"]`},
+		{"pause", "End the sessions of the team demo?", `command demo ["pause" "demo-1"]`},
 		{"abort", "End every session of the team demo at once?", `command demo ["abort" "demo-1" "--yes"]`},
 		{"checkpoint", "", `command demo ["checkpoint" "demo-1"]`},
 	} {

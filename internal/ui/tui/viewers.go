@@ -198,11 +198,6 @@ func (s *source) Command(ref string, args []string) tea.Msg {
 		msg.text = text
 		return msg
 	}
-	procs, err := proc.Open("")
-	if err != nil {
-		return fail(err)
-	}
-	defer procs.Close(context.WithoutCancel(s.ctx))
 	most := commandTime
 	if args[0] == "consolidate" {
 		most = consolidateTime
@@ -210,8 +205,8 @@ func (s *source) Command(ref string, args []string) tea.Msg {
 	ctx, cancel := context.WithTimeout(s.ctx, most)
 	defer cancel()
 	output := &proc.Capture{Head: mostOutput, Tail: mostOutput}
-	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{s.self}, args...), Env: env, Stdout: output, Stderr: output,
-		Trusted: true}, proc.Ladder{})
+	exit, err := s.engine.RunForUser(ctx, proc.Cmd{Args: append([]string{s.self}, args...), Env: env, Stdout: output,
+		Stderr: output})
 	msg.code, msg.text = exit.Code, sanitize.Strip(output.String())
 	if err != nil {
 		return fail(err)
