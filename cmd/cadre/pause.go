@@ -43,7 +43,7 @@ func (a *app) pauseCommand() *cobra.Command {
 		case n == 0:
 			return a.print(p, said("team %s is paused; no session was running; %s", name, resume))
 		default:
-			return a.print(p, said("team %s is paused: %s ended (%s); %s", name, plural(n, "session"),
+			return a.print(p, said("team %s is paused: %s ended (%s); %s", name, team.Count(n, "session"),
 				strings.Join(p.Members, ", "), resume))
 		}
 	})
