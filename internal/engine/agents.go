@@ -44,7 +44,7 @@ func (e *Engine) Leading(ctx context.Context, name string) (string, error) {
 		}
 		return "", ErrNoAgent
 	}
-	if name == team.Shell || name == team.External {
+	if name == team.Shell || name == team.External || name == team.ClaudeTmux {
 		return "", team.Refuse(team.Invalid, "%s cannot lead by itself; the agents that can: %s", name,
 			strings.Join(drivers.Leading(), ", "))
 	}

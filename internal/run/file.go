@@ -46,7 +46,8 @@ func ParseFile(name string, data []byte) (*teamfile.File, error) {
 	for _, model := range engine.Models() {
 		known = append(known, teamfile.Agent{Name: model})
 	}
-	return teamfile.Parse(data, name, append(known, teamfile.Agent{Name: team.ACP, Boundless: true}))
+	return teamfile.Parse(data, name, append(known, teamfile.Agent{Name: team.ClaudeTmux, Boundless: true, FollowsOnly: true},
+		teamfile.Agent{Name: team.ACP, Boundless: true}))
 }
 
 // LoadTasks reads tasks for an existing team from a file, or from in for "-".

@@ -75,3 +75,16 @@ func TestAnAgentThatNothingHolds(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAgentThatOnlyFollows: an agent at a terminal of its own can be a member, but cannot lead.
+func TestAnAgentThatOnlyFollows(t *testing.T) {
+	agents := append(models, teamfile.Agent{Name: "claude-tmux", Boundless: true, FollowsOnly: true})
+	f, err := teamfile.Parse([]byte("name: a\nmembers: [{name: bob, agent: claude-tmux}]\ntasks: [{id: one}]"), "a.yaml", agents)
+	if err != nil || f.Members[0].Agent != "claude-tmux" {
+		t.Errorf("a member is read as %+v, %v", f, err)
+	}
+	if _, err := teamfile.Parse([]byte("name: a\ngoal: g\nlead: {agent: claude-tmux}"), "a.yaml", agents); err == nil ||
+		!strings.Contains(err.Error(), "3:15: claude-tmux cannot lead by itself") {
+		t.Errorf("a lead is refused with %v", err)
+	}
+}

@@ -180,7 +180,7 @@ func (p *parser) readLead(root *mapping, f *File) {
 	case f.Leader.Agent == "":
 		p.fail(n, "the lead is a mapping without agent:; say which agent leads, or write lead: NAME where a person "+
 			"or a program does")
-	case p.commandsOnly(f.Leader.Agent) || f.Leader.Agent == "external":
+	case p.commandsOnly(f.Leader.Agent) || p.kind(f.Leader.Agent).FollowsOnly || f.Leader.Agent == "external":
 		p.fail(m.at("agent"), "%s cannot lead by itself; a lead needs an agent with a model, or write lead: NAME "+
 			"where a person or a program leads", f.Leader.Agent)
 	default:

@@ -132,6 +132,8 @@ type Agent struct {
 	// Boundless agents cannot be held to the team's rules, so approval of plans and delegate mode
 	// are refused for them.
 	Boundless bool
+	// FollowsOnly agents can be members, but cannot lead.
+	FollowsOnly bool
 }
 
 // File is a team file that was read and is consistent.
