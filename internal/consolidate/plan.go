@@ -22,6 +22,7 @@ type Plan struct {
 	Branches []string `json:"branches"`           // the branches of members that would be merged
 	Obstacle string   `json:"obstacle,omitempty"` // why a consolidation is refused now
 	Refused  error    `json:"-"`                  // the same with what helps; nil if nothing is in the way
+	Top      string   `json:"-"`                  // the top of the work tree; "" without a repository
 }
 
 // Fate says what a consolidation does with a path.
@@ -103,7 +104,7 @@ func Preview(ctx context.Context, o Options) (*Plan, error) {
 	}
 	defer done()
 	t := w.Replica.Team()
-	p := &Plan{Team: t.Name, Paths: []Staged{}, Checks: []string{}, Branches: []string{}}
+	p := &Plan{Team: t.Name, Paths: []Staged{}, Checks: []string{}, Branches: []string{}, Top: w.repo.top}
 	for _, check := range t.Checks {
 		p.Checks = append(p.Checks, check.Name)
 	}

@@ -27,7 +27,8 @@ const (
 	inPrompt
 	inTask
 	inMenu
-	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask | inMenu
+	inStaging
+	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask | inMenu | inStaging
 )
 
 // key is what a key does. It is the only place where that is said: handling, the bottom line and
@@ -63,7 +64,10 @@ func moveKeys() []key {
 		{[]string{"pgup", "ctrl+b"}, everywhere, "", "go up by a page", nil, func(m *Model) tea.Cmd {
 			return m.move(-m.page())
 		}},
-		{[]string{"pgdown", "ctrl+f", "space"}, everywhere, "", "go down by a page", nil, func(m *Model) tea.Cmd {
+		{[]string{"pgdown", "ctrl+f"}, everywhere, "", "go down by a page", nil, func(m *Model) tea.Cmd {
+			return m.move(m.page())
+		}},
+		{[]string{"space"}, everywhere &^ inStaging, "", "go down by a page", nil, func(m *Model) tea.Cmd {
 			return m.move(m.page())
 		}},
 		{[]string{"home", "g"}, everywhere, "", "go to the beginning", nil, step(-farAway)},
@@ -108,7 +112,8 @@ func teamKeys() []key {
 
 func commonKeys() []key {
 	return []key{
-		{[]string{"esc", "left", "h", "backspace"}, inTeam | inMember | inAttention | inPager | inTask | inMenu, "back", "go back", nil,
+		{[]string{"esc", "left", "h", "backspace"}, inTeam | inMember | inAttention | inPager | inTask | inMenu | inStaging, "back",
+			"go back", nil,
 			(*Model).backOut},
 		{[]string{"?", "f1"}, everywhere, "help", "show all keys", nil, (*Model).help},
 		{[]string{"ctrl+l"}, everywhere | inLine, "", "draw the screen again", nil,
@@ -129,6 +134,8 @@ type quitMsg struct{ leave Leave }
 // scope returns where keys go now.
 func (m *Model) scope() scope {
 	switch {
+	case m.overlay != nil && m.overlay.stage != nil:
+		return inStaging
 	case m.overlay != nil:
 		return inPager
 	case m.input != nil:
@@ -217,6 +224,9 @@ func (m *Model) page() int { return max(1, m.height-6) }
 // move selects another row of the list that has the focus, or scrolls.
 func (m *Model) move(by int) tea.Cmd {
 	switch {
+	case m.overlay != nil && m.overlay.stage != nil:
+		m.overlay.stage.move(by)
+		m.stageText()
 	case m.overlay != nil:
 		m.overlay.top += by
 	case m.menu != nil:

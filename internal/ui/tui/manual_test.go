@@ -21,7 +21,7 @@ func keyTable() string {
 		in   scope
 		name string
 	}{{inTeams, "teams"}, {inTeam, "a team"}, {inMember, "a member"}, {inTask, "a task"}, {inLine, "the line"}, {inAttention, "what waits"},
-		{inPager, "a text"}, {inMenu, "a menu"}, {inPrompt, "an answer"}}
+		{inPager, "a text"}, {inStaging, "a consolidation"}, {inMenu, "a menu"}, {inPrompt, "an answer"}}
 	var b strings.Builder
 	b.WriteString("| key | or | where | does |\n| --- | --- | --- | --- |\n")
 	for _, k := range keymap() {

@@ -41,8 +41,8 @@ type outside interface {
 	Task(ref, id string, seq int64) tea.Msg
 	// Diff returns what was changed for a task, as a [diffMsg].
 	Diff(ref, task string) tea.Msg
-	// Staging returns what a consolidation of the team would do, as a [stagingMsg].
-	Staging(ref string) tea.Msg
+	// Staging returns what a consolidation of the team with these options would do, as a [stagingMsg].
+	Staging(ref string, include, only []string) tea.Msg
 	// Act sends a command as the user. said is shown when it is done.
 	Act(ref string, body team.Body, said string) tea.Msg
 }

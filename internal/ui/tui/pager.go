@@ -16,11 +16,15 @@ type pager struct {
 	confirm func(*Model) tea.Cmd
 	why     string // why it cannot be done now; "" if it can
 	follows string // the team whose consolidation the text follows; "" for none
+	stage   *stage // the paths that can be chosen; nil for other texts
 }
 
 // lines returns the part of the text that is shown.
 func (p *pager) lines(width, height int) []string {
 	room := max(1, height-2)
+	if p.stage != nil { // the selected path stays in view
+		p.top = min(max(p.top, p.stage.line-room+1), max(0, p.stage.line-1))
+	}
 	p.top = max(0, min(p.top, len(p.text)-room))
 	out := []string{" " + strong.on(p.title), ""}
 	return append(out, p.text[p.top:min(len(p.text), p.top+room)]...)

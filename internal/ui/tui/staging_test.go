@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,8 +13,13 @@ import (
 )
 
 // Staging implements [outside].
-func (x *screen) Staging(ref string) tea.Msg {
-	x.asked = append(x.asked, "staging "+ref)
+func (x *screen) Staging(ref string, include, only []string) tea.Msg {
+	asked := "staging " + ref
+	if len(include)+len(only) > 0 {
+		asked = fmt.Sprintf("staging %s include %q only %q", ref, include, only)
+	}
+	x.asked = append(x.asked, asked)
+	x.staged.include, x.staged.only = include, only
 	return x.staged
 }
 
@@ -82,4 +88,51 @@ func TestStaging(t *testing.T) {
 	if strings.Contains(strings.Join(x.frame(), ""), "\x1b[2J") {
 		t.Error("a path reaches the terminal as it is")
 	}
+}
+
+// TestStagingChoosesPaths: a key leaves a path out or takes it in, the plan follows, and the consolidation
+// gets the paths. Paths on a branch stay as they are.
+func TestStagingChoosesPaths(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 100, 30)
+	x.open(s)
+	plan := func(paths ...consolidate.Staged) stagingMsg {
+		return stagingMsg{ref: "demo", plan: &consolidate.Plan{Team: "demo", Top: "/work/app", Paths: paths}}
+	}
+	parser := consolidate.Staged{Path: "parser.go", Fate: consolidate.Commits, Change: "A", From: []string{"bob"},
+		Branch: "cadre/demo@bob"}
+	token := consolidate.Staged{Path: "token.go", Fate: consolidate.Commits, Change: "A", From: []string{"ann"}}
+	tree := consolidate.Staged{Path: "dir/tree.go", Fate: consolidate.Commits, Change: "M", From: []string{"ann"}}
+	notes := consolidate.Staged{Path: "notes.txt", Fate: consolidate.LeftOut, Why: "it is yours"}
+	out := func(one consolidate.Staged) consolidate.Staged { one.Fate = consolidate.LeftOut; return one }
+	x.staged = plan(parser, token, tree, notes)
+	x.keys(".")
+	x.picks("consolidate")
+	for _, want := range []string{"▸     added    parser.go", "  [x] added    token.go", "  [ ]          notes.txt"} {
+		x.says(want)
+	}
+	x.keys(" ")
+	x.says("It is on a branch, which is merged as a whole.")
+	x.staged = plan(parser, tree, notes, out(token))
+	x.keys("j", " ")
+	x.wants(`staging demo include [] only ["dir/tree.go"]`)
+	x.says("▸ [ ] added    token.go")
+	x.keys("k")
+	x.says("▸ [ ]          notes.txt")
+	in := notes
+	in.Fate = consolidate.Commits
+	x.staged = plan(parser, tree, in, out(token))
+	x.keys(" ")
+	x.wants(`staging demo include ["notes.txt"] only ["dir/tree.go" "notes.txt"]`)
+	x.says("▸ [x]          notes.txt")
+	x.keys("enter", "y")
+	x.wants(`command demo ["consolidate" "demo-1" "--include" "/work/app/notes.txt" "--only" "/work/app/dir/tree.go" ` +
+		`"--only" "/work/app/notes.txt"]`)
+	x.keys("esc")
+
+	x.staged = plan(token)
+	x.keys(".")
+	x.picks("consolidate")
+	x.keys(" ")
+	x.says("To commit nothing: cadre consolidate demo --no-commit --complete")
 }

@@ -196,7 +196,7 @@ func compare(t *testing.T, name, got string) {
 // TestKeys checks the table of keys: each key has a help, means one thing in a place, and those that
 // terminals swallow have a second plain one.
 func TestKeys(t *testing.T) {
-	for _, place := range []scope{inTeams, inTeam, inMember, inTask, inLine, inAttention, inPager} {
+	for _, place := range []scope{inTeams, inTeam, inMember, inTask, inLine, inAttention, inPager, inMenu, inStaging} {
 		known := map[string]string{}
 		for _, k := range keymap() {
 			if k.help == "" {
