@@ -166,7 +166,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	if m.ask != nil {
 		return m.answer(name)
 	}
-	m.notice = notice{}
+	m.notice, m.menuFor = notice{}, ""
 	f := m.typed()
 	if f != nil && msg.Text != "" && f.press(msg) { // a letter is text, and not a key
 		return nil

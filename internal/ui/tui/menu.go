@@ -86,6 +86,7 @@ func menuKeys() []key {
 		{[]string{"enter", "right", "l"}, inMenu, "choose", "do what is selected", nil, (*Model).choose},
 		{[]string{".", "f2"}, inTeam | inTask | inMember | inAttention, "actions", "what can be done to the team, the member or the task " +
 			"that is selected", noActions, (*Model).actions},
+		{[]string{".", "f2"}, inTeams, "actions", "what can be done to the team", (*Model).noTeam, (*Model).listedActions},
 		{[]string{"f2"}, inLine, "", "what can be done to the team and the member", noActions, (*Model).actions},
 	}
 }
@@ -109,10 +110,33 @@ func asksFirst(text string, args ...string) func(*Model) tea.Cmd {
 	}
 }
 
+// listedActions shows what can be done to the team that is selected in the list, once it has been read.
+func (m *Model) listedActions() tea.Cmd {
+	one := m.teams[m.teamIndex()]
+	m.chosen.team = one.ref
+	if m.ref == one.ref && m.team != nil {
+		return m.actions()
+	}
+	m.menuFor = one.ref
+	m.notice = notice{"Reading the team " + oneLine(one.name) + " …", faint}
+	return m.open(one.ref)
+}
+
+// opensMenu opens the menu that was asked for in the list of teams. A key that was pressed since has
+// cancelled it.
+func (m *Model) opensMenu() {
+	if m.menuFor == "" || m.menuFor != m.ref || m.place != atTeams || m.team == nil {
+		return
+	}
+	m.menuFor, m.notice = "", notice{}
+	m.actions()
+}
+
 // subject returns the member and the task that actions are for; nil for none.
 func (m *Model) subject() (one *memberRow, task *taskRow) {
 	name, id := "", ""
 	switch {
+	case m.place == atTeams:
 	case m.place == atMember:
 		name = m.member
 	case m.place == atTask:

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -161,4 +162,38 @@ func TestActionsOfTasks(t *testing.T) {
 	x.picks("task rm lexer")
 	x.keys("y")
 	x.wants(`command demo ["task" "rm" "demo-1" "#1"]`)
+}
+
+// TestActionsInTheList: in the list of teams the menu has the actions of the selected team, once it has
+// been read. A key that was pressed meanwhile cancels the menu.
+func TestActionsInTheList(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 100, 30)
+	x.keys(".")
+	x.says("Reading the team demo …")
+	x.send(s.message())
+	x.says("team demo")
+	x.picks("checkpoint")
+	x.wants(`command demo ["checkpoint" "demo-1"]`)
+	if x.place != atTeams || x.menu != nil {
+		t.Errorf("the menu leads to %v", x.place)
+	}
+	x.keys(".")
+	for _, c := range x.menu.choices {
+		if strings.Contains(c.name, "ann") || strings.HasPrefix(c.name, "task ") {
+			t.Errorf("the menu of a team has %s", c.name)
+		}
+	}
+	x.keys("esc")
+
+	x = newScreen(s, 100, 30)
+	x.keys(".", "end")
+	x.send(s.message())
+	if x.menu != nil {
+		t.Error("the menu opens after another key")
+	}
+	x = newScreen(s, 100, 30)
+	x.keys(".")
+	x.send(teamMsg{ref: "demo", err: errors.New("the journal is damaged")})
+	x.says("the journal is damaged")
 }

@@ -95,6 +95,7 @@ type Model struct {
 	input   *prompting
 	overlay *pager
 	menu    *menu
+	menuFor string // the team whose menu opens when it has been read; "" for none
 
 	clickable []spot // of the last frame
 	mouseOff  bool   // the terminal has the mouse
@@ -269,6 +270,9 @@ func (m *Model) see(msg teamMsg) {
 	}
 	if msg.err != nil {
 		m.trouble = oneLine(msg.err.Error())
+		if m.menuFor == msg.ref {
+			m.menuFor, m.notice = "", notice{m.trouble, alarm}
+		}
 		return
 	}
 	m.steps(msg)
@@ -284,6 +288,7 @@ func (m *Model) see(msg teamMsg) {
 	if m.scroll > 0 && !m.away() { // what is read stays where it is
 		m.scroll += len(msg.feed)
 	}
+	m.opensMenu()
 	*feed = append(*feed, msg.feed...)
 	if over := len(*feed) - mostFeed; over > 0 {
 		*feed = slices.Clone((*feed)[over:])
