@@ -199,39 +199,52 @@ func TestWatchSize(t *testing.T) {
 	})
 }
 
+// openScreen creates a team with 8 members and opens its screen in a terminal. close ends the screen.
+func openScreen(b *testing.B, agent string, began team.Time) (h layout.Home, cmd *exec.Cmd, close func()) {
+	root, err := os.MkdirTemp("/dev/shm", "cadre") // in memory: no write waits for a disk
+	if err != nil {
+		root = b.TempDir()
+	}
+	b.Cleanup(func() { os.RemoveAll(root) })
+	h = layout.Home{Root: root, Claude: b.TempDir()}
+	commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: began,
+		Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "watched", Dir: "/"}}}
+	for i := range 8 {
+		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: began,
+			Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: agent}})
+	}
+	if err := h.Create("watched", commands); err != nil {
+		b.Fatal(err)
+	}
+	p := newSlowTerminal(b, 120, 40)
+	go p.answers(0)
+	cmd = exec.Command(cadre, "watch", "watched")
+	cmd.Env = append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(),
+		"TERM=xterm-256color")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.theirs, p.theirs, p.theirs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	return h, cmd, func() {
+		if _, err := p.ours.WriteString("q"); err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil || !strings.Contains(p.written(), "MEMBER") {
+			b.Fatalf("the screen ended with %v:\n%s", err, p.written())
+		}
+	}
+}
+
 // BenchmarkIdleScreen runs cadre watch in a terminal for some seconds, on a team with 8 silent members.
 // It reports the processor time as a percentage of one core. It subtracts two runs of different length,
 // so that the start does not count.
 func BenchmarkIdleScreen(b *testing.B) {
 	used := func(stand time.Duration) time.Duration {
-		h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
-		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
-			Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "idle", Dir: "/"}}}
-		for i := range 8 {
-			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
-				Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.External}})
-		}
-		if err := h.Create("idle", commands); err != nil {
-			b.Fatal(err)
-		}
-		p := newSlowTerminal(b, 120, 40)
-		p.answers(0)
-		c := exec.Command(cadre, "watch", "idle")
-		c.Env = append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(),
-			"TERM=xterm-256color")
-		c.Stdin, c.Stdout, c.Stderr = p.theirs, p.theirs, p.theirs
-		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		if err := c.Start(); err != nil {
-			b.Fatal(err)
-		}
+		_, cmd, end := openScreen(b, team.External, replica.Now())
 		time.Sleep(stand)
-		if _, err := p.ours.WriteString("q"); err != nil {
-			b.Fatal(err)
-		}
-		if err := c.Wait(); err != nil || !strings.Contains(p.written(), "MEMBER") {
-			b.Fatalf("the screen ended with %v:\n%s", err, p.written())
-		}
-		return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+		end()
+		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	const brief, long = 4 * time.Second, 14 * time.Second
 	var share float64
@@ -240,4 +253,78 @@ func BenchmarkIdleScreen(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(share/float64(b.N), "%-of-a-core")
+}
+
+// BenchmarkScreenMemory runs cadre watch in a terminal, on a team in which 8 members work for 12 hours:
+// a turn every two minutes, and a completed task every ten. It reports the memory of the process after
+// the first hour and after the last one.
+func BenchmarkScreenMemory(b *testing.B) {
+	const hours = 12
+	for range b.N {
+		at := replica.Now() - hours*3_600_000
+		h, cmd, end := openScreen(b, team.Claude, at)
+		j, _, err := h.Open("watched", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rep, err := replica.Open(b.Context(), j, replica.Options{Now: func() team.Time { return at }})
+		if err != nil {
+			b.Fatal(err)
+		}
+		do := func(actor string, body team.Body) {
+			if _, err := rep.Do(b.Context(), team.Command{Actor: actor, Body: body}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		host := team.Host("h")
+		for i := range 8 {
+			name := fmt.Sprint("m", i)
+			do(host, &team.AttachMember{Member: name})
+			do(host, &team.ReportStarted{Member: name, Session: name})
+		}
+		var used []float64
+		task := 0
+		for minute := range hours * 60 {
+			at += 60_000
+			for i := minute % 2; i < 8; i += 2 {
+				name := fmt.Sprint("m", i)
+				do(host, &team.ReportStatus{Member: name, Status: team.Active})
+				if minute%10 == i {
+					task++
+					do(team.User, &team.CreateTask{Subject: "Look at another module", Owner: name})
+					do(name, &team.ClaimTask{Task: fmt.Sprint(task)})
+					do(name, &team.CompleteTask{Task: fmt.Sprint(task), Fence: 1, Result: "It is done."})
+				}
+				do(host, &team.ReportUsage{Member: name, Usage: team.Usage{InputTokens: 9_000, OutputTokens: 400}})
+				do(host, &team.ReportStatus{Member: name, Status: team.Idle})
+				do("lead", &team.ReceiveMessages{})
+			}
+			if minute%60 == 59 {
+				time.Sleep(time.Second) // the screen takes what is new
+				used = append(used, resident(b, cmd.Process.Pid))
+			}
+		}
+		rep.Close()
+		end()
+
+		b.Logf("MB after each hour: %.1f", used)
+		b.ReportMetric(used[0], "MB-first-hour")
+		b.ReportMetric(used[hours-1], "MB-last-hour")
+		b.ReportMetric(used[hours-1]/used[0], "x-first-hour")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// resident returns the memory that a process has touched, in MB.
+func resident(b *testing.B, pid int) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	var kb float64
+	if _, err := fmt.Sscan(after, &kb); err != nil {
+		b.Fatal(err)
+	}
+	return kb / 1024
 }

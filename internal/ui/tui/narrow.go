@@ -122,6 +122,10 @@ func (m *Model) applyTasks(v *teamView) {
 	if v == nil {
 		return
 	}
+	if m.narrowTasks.text == "" { // all, without a copy
+		v.tasks = v.everyTask
+		return
+	}
 	v.tasks = nil
 	for _, one := range v.everyTask {
 		if m.narrowTasks.filter.Match(one.item(v.name)) {
