@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,7 @@ func (a *app) watchCommand() *cobra.Command {
 					way{"follow a team without it", line("log", orPlaceholder(name), "--follow").line})
 			}
 			stays()
+			debug.SetGCPercent(50) // a screen stays open for days and does little: memory counts more than time
 			o.Presence = presence.Open(a.home.Root, os.Getenv)
 			defer o.Presence.Close()
 			silent := func(string) {} // the screen stays as it is; cadre notify says what is wrong

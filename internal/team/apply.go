@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Apply brings the state from the record before r to r. It reports whether it did: a record that
@@ -21,8 +22,17 @@ func (s *State) Apply(r *Record) bool {
 		e.apply(s, r)
 	}
 	s.team.UpdatedAt = max(s.team.UpdatedAt, r.At)
-	s.recent.add(r.ID, r.Seq)
+	s.recent.add(strings.Clone(r.ID), r.Seq) // the id is part of the record's line, which is longer
 	return true
+}
+
+// known returns the name as the state has it. A name in a record is part of the record's line, which
+// would be kept as long as the name.
+func (s *State) known(name string) string {
+	if m := s.member(name); m != nil {
+		return m.Name
+	}
+	return name
 }
 
 func (e *TeamCreated) apply(s *State, r *Record) {
@@ -431,7 +441,7 @@ func (e *TaskClaimed) apply(s *State, r *Record) {
 		s.reopenReport()
 	}
 	s.change(e.Task, r, func(t *Task) {
-		t.Status, t.Owner, t.Fence, t.StartedAt = InProgress, e.Member, e.Fence, r.At
+		t.Status, t.Owner, t.Fence, t.StartedAt = InProgress, s.known(e.Member), e.Fence, r.At
 		t.Failure = ""
 		t.Attempts++
 	})
@@ -472,7 +482,7 @@ func (e *TaskFailed) apply(s *State, r *Record) {
 
 func (e *TaskCompleted) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
-		t.Status, t.Result, t.CompletedBy, t.CompletedAt = Completed, e.Result, e.By, r.At
+		t.Status, t.Result, t.CompletedBy, t.CompletedAt = Completed, e.Result, s.known(e.By), r.At
 		t.Failure, t.Saved = "", nil
 		s.setStrikes(hookKey("TaskCompleted", e.By, t.ID), 0)
 	})

@@ -121,7 +121,7 @@ func (t *Tasks) task(id string) *taskPast {
 	of := t.of[id]
 	if of == nil {
 		of = &taskPast{}
-		t.of[id] = of
+		t.of[strings.Clone(id)] = of // the id is part of the record's line, which is longer
 	}
 	return of
 }
@@ -137,7 +137,8 @@ func (t *Tasks) take(e team.Event, r *team.Record) {
 	case *team.TaskClaimed:
 		t.end(e.Task, "released", "", r)
 		of := t.task(e.Task)
-		of.attempts = bounded(append(of.attempts, Attempt{Member: e.Member, Seq: r.Seq, Began: r.At}), mostAttempts)
+		of.attempts = bounded(append(of.attempts, Attempt{Member: strings.Clone(e.Member), Seq: r.Seq, Began: r.At}),
+			mostAttempts)
 	case *team.TaskReleased:
 		t.end(e.Task, "released", e.Reason, r)
 	case *team.TaskRolledBack:

@@ -3,6 +3,7 @@ package timeline
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"cadre/internal/team"
 )
@@ -208,7 +209,7 @@ func (t *Timeline) task(e team.Event, r *team.Record) {
 	case *team.TaskRevised:
 		t.change(e.Task.ID, func(k *task) { k.revise(&e.Task, e.Fields) })
 	case *team.TaskClaimed:
-		t.change(e.Task, func(k *task) { k.status, k.owner, k.failure = team.InProgress, e.Member, false })
+		t.change(e.Task, func(k *task) { k.status, k.owner, k.failure = team.InProgress, t.known(e.Member), false })
 		if l := t.named[e.Member]; l != nil && l.status == team.Idle && !l.external {
 			l.status = team.Active
 			t.touch(l)
@@ -248,6 +249,14 @@ func (t *Timeline) task(e team.Event, r *team.Record) {
 	}
 }
 
+// known returns the name as its lane has it.
+func (t *Timeline) known(name string) string {
+	if l := t.named[name]; l != nil {
+		return l.name
+	}
+	return strings.Clone(name)
+}
+
 func (t *Timeline) create(of team.Task) {
 	if t.tasks == nil {
 		t.tasks = map[string]*task{}
@@ -255,8 +264,9 @@ func (t *Timeline) create(of team.Task) {
 	if old := t.tasks[of.ID]; old != nil {
 		return
 	}
-	t.tasks[of.ID] = &task{status: of.Status, owner: of.Owner, assigned: of.Assigned, role: of.Role, retries: of.Retries,
-		failures: of.Failures, failure: of.Failure != ""}
+	// What is kept must not keep the record, of whose line the texts are parts.
+	t.tasks[strings.Clone(of.ID)] = &task{status: of.Status, owner: t.known(of.Owner), assigned: of.Assigned,
+		role: strings.Clone(of.Role), retries: of.Retries, failures: of.Failures, failure: of.Failure != ""}
 	t.link(of.ID, of.BlockedBy)
 }
 
