@@ -26,15 +26,6 @@ func (s *State) Apply(r *Record) bool {
 	return true
 }
 
-// known returns the name as the state has it. A name in a record is part of the record's line, which
-// would be kept as long as the name.
-func (s *State) known(name string) string {
-	if m := s.member(name); m != nil {
-		return m.Name
-	}
-	return name
-}
-
 func (e *TeamCreated) apply(s *State, r *Record) {
 	if s.team.ID != "" || e.Team.ID == "" {
 		return

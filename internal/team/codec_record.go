@@ -104,10 +104,10 @@ func (t *tagged) fields(c *coder) {
 	}
 	c.str("kind", &name)
 	if c.mode == reading {
-		make, ok := kinds[name]
+		made := newEvent(name)
 		switch {
-		case ok:
-			t.event = make()
+		case made != nil:
+			t.event = made
 		case name == "" && c.byName == nil: // not the first field: look it up by name
 			return
 		default:

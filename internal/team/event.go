@@ -2,7 +2,6 @@ package team
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 )
 
@@ -17,41 +16,15 @@ type Event interface {
 	apply(s *State, r *Record)
 }
 
-// kinds maps each kind that was ever recorded to a maker of an empty event.
-var kinds = map[string]func() Event{}
-
-func kind[E any, P interface {
-	*E
-	Event
-}]() struct{} {
-	kinds[P(new(E)).Kind()] = func() Event { return P(new(E)) }
-	return struct{}{}
-}
-
-var _ = []struct{}{
-	kind[TeamCreated](), kind[TeamRestored](), kind[TeamStatusChanged](), kind[TeamCleanedUp](),
-	kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
-	kind[BudgetAlerted](), kind[MemberBudgetChanged](), kind[MemberBudgetExhausted](),
-	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](),
-	kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
-	kind[MemberReturned](), kind[MemberDescribed](), kind[TasksSkipped](), kind[GapNoticed](), kind[MemberTroubled](),
-	kind[HandoverRequested](), kind[InterruptRequested](), kind[ReportAsked](), kind[ReportGiven](),
-	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](),
-	kind[PlanSubmitted](), kind[PlanAnswered](),
-	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
-	kind[HookSwitched](),
-	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](),
-	kind[TaskCompleted](), kind[TaskDeleted](),
-	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](),
-	kind[WorkRecorded](), kind[TaskRolledBack](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](),
-	kind[MemberOnline](), kind[BranchLeft](), kind[TeamReleased](), kind[TeamTakenBack](), kind[WorkFound](),
-	kind[ConsolidationBegan](), kind[WorktreesMerged](), kind[WorkStaged](), kind[CheckPassed](), kind[CheckFailed](),
-	kind[CommitMade](), kind[TeamConsolidated](), kind[ConsolidationAbandoned](),
-	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
-}
-
 // Kinds returns the kinds of all events, sorted.
-func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+func Kinds() []string {
+	var kinds []string
+	for _, e := range everyEvent() {
+		kinds = append(kinds, e.Kind())
+	}
+	slices.Sort(kinds)
+	return kinds
+}
 
 // The events of the team.
 type (

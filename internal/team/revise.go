@@ -35,8 +35,6 @@ type (
 	}
 )
 
-var _ = []struct{}{kind[TeamRevised](), kind[MemberRevised](), kind[TaskRevised]()}
-
 func (*TeamRevised) Kind() string   { return "team_revised" }
 func (*MemberRevised) Kind() string { return "member_revised" }
 func (*TaskRevised) Kind() string   { return "task_revised" }

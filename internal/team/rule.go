@@ -34,8 +34,6 @@ type (
 	RuleRemoved struct{ Rule, Member string }
 )
 
-var _ = []struct{}{kind[RuleAdded](), kind[RuleRemoved]()}
-
 // Kind returns the event's name in the journal.
 func (*RuleAdded) Kind() string { return "rule_added" }
 

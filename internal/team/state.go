@@ -455,6 +455,15 @@ func (s *State) member(name string) *Member {
 	return nil
 }
 
+// known returns the name as the state has it. A name in a record is part of the record's line, which
+// would be kept as long as the name.
+func (s *State) known(name string) string {
+	if m := s.member(name); m != nil {
+		return m.Name
+	}
+	return name
+}
+
 func (s *State) lead() *Member { return &s.members[0] }
 
 func (s *State) task(id string) *Task {

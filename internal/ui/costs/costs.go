@@ -256,13 +256,20 @@ func Edges(from, to team.Time, columns int) []team.Time {
 	return edges
 }
 
-var levels = map[bool][]rune{false: []rune(" ▁▂▃▄▅▆▇█"), true: []rune(" .:-=+*%#")}
+// levels are the characters of bars, from empty to full.
+var levels = [...]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
+
+// plainLevels are those of ASCII.
+var plainLevels = [len(levels)]rune{' ', '.', ':', '-', '=', '+', '*', '%', '#'}
 
 // Bars returns the row as one character a column. plain uses ASCII alone. A value that is not zero
 // has a mark, however small it is.
 func (r Row) Bars(plain bool) string {
 	var b strings.Builder
-	chars := levels[plain]
+	chars := &levels
+	if plain {
+		chars = &plainLevels
+	}
 	top := len(chars) - 1
 	for _, value := range r.Cells {
 		level := 0
