@@ -183,6 +183,28 @@ func TestRunScreenBackground(t *testing.T) {
 	}
 }
 
+// TestRunScreenCommands: a command that the person types in the screen of a run acts as the person, for
+// as long as the run hosts the team, also one that continues in the background.
+func TestRunScreenCommands(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("other.yaml", "name: other\nmembers: [{name: w, agent: shell}]\ntasks: [{id: one, run: test -e mended}]\n")
+	w.cadre("run", "other.yaml", "--plain")
+	w.write("mended", "")
+	w.must("task", "release", "other", "one")
+	p := w.runs()
+	p.keys(":")
+	p.enter("budget demo --tokens 5000000")
+	p.shows("team   tokens  5000000")
+	p.keys(":")
+	p.enter("resume other --plain")
+	eventually(t, "the other team is complete", func() bool {
+		return strings.Contains(w.must("status", "other"), "complete: 1 of 1")
+	})
+	p.keys("C-c")
+	p.ended()
+}
+
 // TestRunScreenStops: the person stops the team with an answer or with Ctrl-C, and others with a signal.
 // The run says at once what it does, and the team can be resumed.
 func TestRunScreenStops(t *testing.T) {

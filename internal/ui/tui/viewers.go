@@ -170,7 +170,11 @@ func (s *source) behind(args, env []string) (string, error) {
 	}
 	defer f.Close()
 	defer os.Remove(f.Name()) // the command keeps it open
-	if err := proc.Detach(args, env, f); err != nil {
+	start := proc.Detach
+	if proc.Listed(s.engine.Home.Running()) { // it would count as left behind by a session
+		start = proc.DetachOwn
+	}
+	if err := start(args, env, f); err != nil {
 		return "", err
 	}
 	pause.For(s.ctx, firstWords)
