@@ -82,7 +82,8 @@ func (m *Model) always(everybody bool) tea.Cmd {
 
 // addRule adds a permission rule, after a question if it sets no bounds.
 func (m *Model) addRule(ref, dir string, add *team.AddRule) tea.Cmd {
-	said := fmt.Sprintf("%s may always use: %s.", orAll(add.Member), oneLine(team.RuleMeaning(add.Rule)))
+	said := m.ofTeam(ref, fmt.Sprintf("%s may always use: %s.", orAll(add.Member),
+		oneLine(team.RuleMeaning(add.Rule))))
 	why := team.Unbounded(add.Rule, dir)
 	if why == "" {
 		return m.act(ref, add, said)

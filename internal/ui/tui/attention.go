@@ -14,11 +14,37 @@ import (
 // id tells items of all teams apart.
 func (i itemRow) id() string { return i.ref + "/" + i.Key() }
 
-// openAttention shows what waits for the user, in all teams.
+// openAttention shows what waits for the user, in all teams. The items of the open team come first.
 func (m *Model) openAttention() tea.Cmd {
+	if m.first = m.ref; m.place == atTeams {
+		m.first = ""
+	}
+	m.sortItems()
 	m.enter(atAttention)
 	m.chosen.item, m.detail = "", 0
 	return m.chooseItem(0)
+}
+
+// sortItems puts the items of the team in whose view the list was opened first.
+func (m *Model) sortItems() {
+	m.items = slices.Clone(m.everyItem)
+	slices.SortStableFunc(m.items, func(a, b itemRow) int {
+		switch {
+		case (a.ref == m.first) == (b.ref == m.first):
+			return 0
+		case a.ref == m.first:
+			return -1
+		}
+		return 1
+	})
+}
+
+// ofTeam returns what was done in a team. In a list with items of several teams it names the team.
+func (m *Model) ofTeam(ref, said string) string {
+	if m.place == atAttention && slices.ContainsFunc(m.items, func(i itemRow) bool { return i.ref != ref }) {
+		return oneLine(ref) + ": " + said
+	}
+	return said
 }
 
 // chooseItem selects an item, and reads the team that it belongs to, which has the whole plan or
@@ -159,9 +185,10 @@ func (m *Model) sayYes() tea.Cmd {
 	m.mine = one.Request
 	if one.Kind == team.ItemPlan {
 		return m.act(one.ref, &team.AnswerPlan{Request: one.Request, Approved: true},
-			"The plan of "+one.Member+" is approved.")
+			m.ofTeam(one.ref, "The plan of "+one.Member+" is approved."))
 	}
-	return m.act(one.ref, &team.AnswerPermission{Request: one.Request, Allow: true}, one.Member+" may do it.")
+	return m.act(one.ref, &team.AnswerPermission{Request: one.Request, Allow: true},
+		m.ofTeam(one.ref, one.Member+" may do it."))
 }
 
 func (m *Model) sayNo() tea.Cmd {
@@ -172,7 +199,7 @@ func (m *Model) sayNo() tea.Cmd {
 			func(m *Model, text string, _ bool) tea.Cmd {
 				m.mine = one.Request
 				return m.act(one.ref, &team.AnswerPlan{Request: one.Request, Feedback: text},
-					"The plan of "+one.Member+" is rejected.")
+					m.ofTeam(one.ref, "The plan of "+one.Member+" is rejected."))
 			})
 		return nil
 	}
@@ -180,7 +207,8 @@ func (m *Model) sayNo() tea.Cmd {
 	m.asks(" deny "+one.Member+" ▸ ", m.memberStyle(one.Member), "",
 		func(m *Model, text string, _ bool) tea.Cmd {
 			m.mine = one.Request
-			return m.act(one.ref, &team.AnswerPermission{Request: one.Request, Reason: text}, one.Member+" may not do it.")
+			return m.act(one.ref, &team.AnswerPermission{Request: one.Request, Reason: text},
+				m.ofTeam(one.ref, one.Member+" may not do it."))
 		})
 	return nil
 }
@@ -193,11 +221,12 @@ func (m *Model) writeToItem() tea.Cmd {
 			return nil
 		}
 		send, out := &team.SendMessage{To: one.Member, Body: text, Answers: one.answers()}, m.out
+		said := m.ofTeam(one.ref, one.Member+" has your answer.")
 		if send.Answers == 0 {
-			return m.act(one.ref, send, "Sent to "+one.Member+".")
+			return m.act(one.ref, send, m.ofTeam(one.ref, "Sent to "+one.Member+"."))
 		}
 		return func() tea.Msg {
-			msg := out.Act(one.ref, send, one.Member+" has your answer.")
+			msg := out.Act(one.ref, send, said)
 			if acted, is := msg.(actedMsg); is && acted.err != "" {
 				acted.err += " Your text is in the line to " + one.Member + "."
 				acted.draft = &unsent{one.ref + "/" + one.Member, text}
@@ -214,7 +243,8 @@ func (m *Model) retry() tea.Cmd {
 	one, _ := m.item()
 	m.ask = yesOrNo(fmt.Sprintf("Return task %s to the queue, with its failures forgotten? [y/N]", one.Hint.Task),
 		func(m *Model) tea.Cmd {
-			return m.act(one.ref, &team.ReleaseTask{Task: one.Task}, "Task "+one.Task+" is back in the queue.")
+			return m.act(one.ref, &team.ReleaseTask{Task: one.Task},
+				m.ofTeam(one.ref, "Task "+one.Task+" is back in the queue."))
 		})
 	return nil
 }

@@ -65,7 +65,9 @@ type Model struct {
 	teams       []teamRow // those that are shown
 	narrowTeams narrowing
 	narrowTasks narrowing // of the open team
-	items       []itemRow
+	everyItem   []itemRow // in the order in which they were read
+	items       []itemRow // in the order in which they are shown
+	first       string    // the team whose items come first; "" for none
 
 	order   int    // counts what was asked to be opened
 	ref     string // the open team; "" for none
@@ -258,8 +260,9 @@ func (m *Model) list(msg teamsMsg) {
 		m.notice = notice{oneLine(msg.err.Error()), alarm}
 		return
 	}
-	m.listed, m.everyTeam, m.items = true, msg.teams, msg.items
+	m.listed, m.everyTeam, m.everyItem = true, msg.teams, msg.items
 	slices.SortStableFunc(m.everyTeam, func(a, b teamRow) int { return int(a.section - b.section) })
+	m.sortItems()
 	m.applyTeams()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cadre/internal/inspect/attention"
 	"cadre/internal/team"
 	"cadre/internal/ui/sessionview"
 )
@@ -144,6 +145,32 @@ func TestAnswers(t *testing.T) {
 	}
 	x.keys("down")
 	x.says("3. Port the parser.")
+}
+
+// TestAttentionOfTheOpenTeam: what waits in the open team comes first and is selected, also when the list
+// changes. What was done names the team.
+func TestAttentionOfTheOpenTeam(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	other := func(f attention.Found) attention.Found {
+		f.Folder = "another"
+		return f
+	}(s.listed())
+	list := teamsMsg{teams: []teamRow{rowOf(other), rowOf(s.listed())}, items: append(itemsOf(other), itemsOf(s.listed())...)}
+	x.send(list)
+	for one := (teamRow{}); one.ref != "demo"; one = x.teams[x.teamIndex()] {
+		x.keys("down")
+	}
+	x.open(s)
+	x.keys("a")
+	x.send(list)
+	x.keys("y")
+	x.wants("demo *team.AnswerPermission &{Request:permission-2@ann Allow:true Reason:}")
+	x.says("demo: ann may do it.")
+	x.keys("esc", "esc", "a")
+	if one, _ := x.item(); one.ref != "another" {
+		t.Errorf("the list of all teams begins with %+v", one)
+	}
 }
 
 // TestTasksThatFailed: a failed task goes back to the queue after a question, or to another member.
