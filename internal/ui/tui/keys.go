@@ -159,6 +159,7 @@ func (m *Model) scope() scope {
 // press handles a key.
 func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
+	m.stirred = true
 	if m.interrupts(name) {
 		m.ask = nil
 		return func() tea.Msg { return quitMsg{Pause} }

@@ -97,7 +97,9 @@ type Model struct {
 	input   *prompting
 	overlay *pager
 	menu    *menu
-	menuFor string // the team whose menu opens when it has been read; "" for none
+	menuFor string      // the team whose menu opens when it has been read; "" for none
+	late    []outputMsg // what commands printed while the person typed
+	stirred bool        // a key was pressed since a command began, or in the last second or two
 
 	clickable []spot // of the last frame
 	mouseOff  bool   // the terminal has the mouse
@@ -209,6 +211,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case clockMsg:
 		m.now = max(m.now, team.Time(msg))
+		m.catchUp()
 		return m, tea.Batch(tick(), m.readDiff())
 	case teamsMsg:
 		before, was := m.item()

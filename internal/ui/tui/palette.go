@@ -53,13 +53,21 @@ func (m *Model) commanded() string {
 func (m *Model) runCommand(args []string) tea.Cmd {
 	out, ref := m.out, m.commanded()
 	m.notice = notice{"cadre " + oneLine(strings.Join(args, " ")) + " …", faint}
+	m.stirred = false
 	return func() tea.Msg { return out.Command(ref, args) }
 }
 
 // printed shows what a command printed: one line below, more in an overlay. A command that asks for a
-// confirmation is asked for here.
+// confirmation is asked for here. What takes the keys waits until the person types nothing.
 func (m *Model) printed(msg outputMsg) {
 	command := "cadre " + oneLine(strings.Join(msg.args, " "))
+	lines := strings.Split(strings.TrimRight(msg.text, "\n"), "\n")
+	short := msg.asked == "" && len(lines) == 1 && len(lines[0]) < m.width-2
+	if !short && m.types() {
+		m.late = append(m.late, msg)
+		m.notice = notice{command + " has ended. What it says is shown when you type nothing.", waits}
+		return
+	}
 	m.notice = notice{}
 	if msg.asked != "" {
 		m.ask = yesOrNo(msg.asked+" [y/N]", func(m *Model) tea.Cmd { return m.runCommand(append(msg.args, "--yes")) })
@@ -67,8 +75,7 @@ func (m *Model) printed(msg outputMsg) {
 			return
 		}
 	}
-	lines := strings.Split(strings.TrimRight(msg.text, "\n"), "\n")
-	if msg.asked == "" && len(lines) == 1 && len(lines[0]) < m.width-2 {
+	if short {
 		look := good
 		if msg.code != 0 {
 			look = alarm
@@ -89,6 +96,25 @@ func (m *Model) printed(msg outputMsg) {
 		}
 	}
 	m.overlay = &pager{title: command, text: text}
+}
+
+// types reports whether the next key may be meant for something that is on the screen already: a line, a
+// question, or whatever the keys before it did.
+func (m *Model) types() bool {
+	f := m.typed()
+	return m.stirred || m.ask != nil || m.input != nil || f != nil && !f.empty()
+}
+
+// catchUp shows what a command printed while the person typed. It is called once a second, so that a second
+// without a key has passed.
+func (m *Model) catchUp() {
+	if stirred := m.stirred; len(m.late) > 0 {
+		if m.stirred = false; !stirred && !m.types() && m.overlay == nil {
+			msg := m.late[0]
+			m.late = m.late[1:]
+			m.printed(msg)
+		}
+	}
 }
 
 // diffLook returns how a line looks: those of a patch are green and red.

@@ -212,6 +212,41 @@ func TestPalette(t *testing.T) {
 	x.says("the quote ' is not closed")
 }
 
+// TestLateCommand: what a command prints or asks while the person types in a line does not take the keys.
+func TestLateCommand(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.view("ann")
+	second := func() { x.Update(clockMsg(x.now + 1000)) }
+	for _, late := range []outputMsg{{args: []string{"permission", "add"}, code: 2, asked: "Do it?"},
+		{args: []string{"probe", "demo"}, text: "one\ntwo\n"}} {
+		x.holds = true
+		x.keys("tab", ":", "probe demo", "enter", "tab", "ab")
+		x.send(late)
+		x.says("has ended. What it says is shown when you type nothing.")
+		x.keys("yq")
+		if got := x.draft().String(); got != "abyq" || x.ask != nil || x.overlay != nil {
+			t.Errorf("the line holds %q, the question is %v", got, x.ask)
+		}
+		second()
+		second()
+		if x.ask != nil || x.overlay != nil {
+			t.Error("the command takes the keys while the line has a text")
+		}
+		x.keys("backspace", "backspace", "backspace", "backspace")
+		second()
+		if x.ask != nil || x.overlay != nil {
+			t.Error("the command takes the keys at once after a key")
+		}
+		second()
+		if (x.ask != nil) != (late.asked != "") || (x.overlay != nil) != (late.text != "") {
+			t.Errorf("what the command said is not shown: %+v", late)
+		}
+		x.ask, x.overlay = nil, nil
+	}
+}
+
 // TestSplit divides command lines into words.
 func TestSplit(t *testing.T) {
 	for line, want := range map[string][]string{"": nil, " a  b ": {"a", "b"}, `a "b c" 'd"e' f''g`: {"a", "b c", `d"e`,
