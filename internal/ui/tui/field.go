@@ -24,9 +24,12 @@ func (f *field) String() string { return string(f.text) }
 
 func (f *field) empty() bool { return len(f.text) == 0 }
 
+// pasted makes what terminals send for a line break in a paste a line break, and a tab a space.
+var pasted = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ")
+
 // insert inserts text at the cursor.
 func (f *field) insert(text string) {
-	added := []rune(strings.ReplaceAll(sanitize.Lines(text), "\t", " "))
+	added := []rune(sanitize.Lines(pasted.Replace(text)))
 	f.text = append(f.text[:f.at:f.at], append(added, f.text[f.at:]...)...)
 	f.at += len(added)
 }

@@ -67,6 +67,10 @@ func TestMessages(t *testing.T) {
 	x.says("to ann ▸ for ann")
 	x.send(tea.PasteMsg{Content: "\x1b[2Jtwo\nlines"})
 	x.says("for ann␛[2Jtwo↵lines")
+	x.send(tea.PasteMsg{Content: "one\rtwo\r\n\tthree"})
+	if got := x.draft().String(); !strings.HasSuffix(got, "lines"+"one\ntwo\n three") {
+		t.Errorf("the line with the paste is %q", got)
+	}
 }
 
 // TestMessageToTheLead: a lead that cadre does not run takes no message at a tool boundary.
