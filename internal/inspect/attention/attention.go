@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,7 +78,20 @@ type Found struct {
 	Overview catalog.Overview
 }
 
-// List returns what waits now, in the order of [Follower.Teams].
+// Sooner compares two items: what a person must answer before a deadline comes first, the nearest
+// deadline before the others. All others are equal, so a stable sort leaves them in their order.
+func Sooner(a, b team.Item) int {
+	limit := func(i team.Item) team.Time {
+		if i.Deadline == 0 || i.WaitsFor != team.ForUser {
+			return math.MaxInt64
+		}
+		return i.Deadline
+	}
+	return cmp.Compare(limit(a), limit(b))
+}
+
+// List returns what waits now, team by team: first the teams with a deadline, then the others by
+// name.
 func (f *Follower) List(ctx context.Context) ([]Item, error) {
 	found, err := f.Teams(ctx)
 	return waiting(found), err
@@ -86,6 +100,14 @@ func (f *Follower) List(ctx context.Context) ([]Item, error) {
 // waiting returns what waits in the teams. The hint of an item names the team as the item does.
 func waiting(teams []Found) []Item {
 	items := []Item{}
+	teams = slices.Clone(teams)
+	first := func(f Found) (one team.Item) {
+		if len(f.Items) > 0 {
+			one = slices.MinFunc(f.Items, Sooner)
+		}
+		return one
+	}
+	slices.SortStableFunc(teams, func(a, b Found) int { return Sooner(first(a), first(b)) })
 	for _, t := range teams {
 		for _, i := range t.Items {
 			i.Hint.Team = t.Folder

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cadre/internal/inspect/attention"
 	"cadre/internal/render"
 	"cadre/internal/team"
 )
@@ -25,13 +26,14 @@ func (m *Model) openAttention() tea.Cmd {
 	return m.chooseItem(0)
 }
 
-// sortItems puts the items of the team in whose view the list was opened first.
+// sortItems puts the items of the team in whose view the list was opened first, and in each part those with
+// a deadline.
 func (m *Model) sortItems() {
 	m.items = slices.Clone(m.everyItem)
 	slices.SortStableFunc(m.items, func(a, b itemRow) int {
 		switch {
 		case (a.ref == m.first) == (b.ref == m.first):
-			return 0
+			return attention.Sooner(a.Item, b.Item)
 		case a.ref == m.first:
 			return -1
 		}
@@ -92,11 +94,32 @@ func (m *Model) attentionBody(width, height int) []string {
 		t.rows = append(t.rows, []cell{{one.ref, faint}, {m.waiting(one), waits}, {text, look}})
 	}
 	room := min(len(t.rows), max(3, height/3))
-	out := append(t.lines(width, room), "")
+	out := t.lines(width, room)
+	out = append(out, hiddenRows(t.first, len(t.rows)-t.end))
 	m.spots(&t, 0, 0, width, onItem, func(row int) string { return m.items[row].id() })
-	text := m.itemText(width)
-	m.detail = max(0, min(m.detail, len(text)-(height-len(out))))
-	return append(out, text[m.detail:]...)
+	text, room := m.itemText(width), height-len(out)
+	const least = 3 // rows that can spare one to say that more follows
+	if m.detailPage = max(2, room); len(text) <= room || room < least {
+		m.detail = max(0, min(m.detail, len(text)-room))
+		return append(out, text[m.detail:]...)
+	}
+	m.detailPage = room - 1
+	m.detail = max(0, min(m.detail, len(text)-m.detailPage))
+	end := m.detail + m.detailPage
+	return append(append(out, text[m.detail:end]...), hiddenRows(m.detail, len(text)-end))
+}
+
+// hiddenRows says how many rows are hidden above and below; "" for none.
+func hiddenRows(above, below int) string {
+	switch {
+	case above > 0 && below > 0:
+		return faint.on(fmt.Sprintf("  ↑ %d more above, ↓ %d more below", above, below))
+	case below > 0:
+		return faint.on(fmt.Sprintf("  ↓ %d more", below))
+	case above > 0:
+		return faint.on(fmt.Sprintf("  ↑ %d more", above))
+	}
+	return ""
 }
 
 // waiting says for how long an item waits, or how long it may.

@@ -220,7 +220,12 @@ func (m *Model) wheel(b tea.MouseButton) tea.Cmd {
 }
 
 // page is how far a page is.
-func (m *Model) page() int { return max(1, m.height-6) }
+func (m *Model) page() int {
+	if m.place == atAttention && m.overlay == nil && m.menu == nil && m.detailPage > 0 {
+		return m.detailPage
+	}
+	return max(1, m.height-6)
+}
 
 // move selects another row of the list that has the focus, or scrolls.
 func (m *Model) move(by int) tea.Cmd {

@@ -85,10 +85,11 @@ type Model struct {
 	typing  bool              // letters go to the line to the open member
 	drafts  map[string]*field // what was typed to members, by team and name
 
-	chosen chosen
-	mine   string // the request that was answered here last
-	detail int    // the first line that is shown of the selected item
-	plan   laidOut
+	chosen     chosen
+	mine       string // the request that was answered here last
+	detail     int    // the first line that is shown of the selected item
+	detailPage int    // how many lines of it were shown
+	plan       laidOut
 
 	shown taskView // the open task
 

@@ -177,6 +177,62 @@ func TestAttentionOfTheOpenTeam(t *testing.T) {
 	}
 }
 
+// TestPlanByPages: a page of a long plan follows the one before without a gap, and the screen says that more
+// follows.
+func TestPlanByPages(t *testing.T) {
+	s := newStory(t)
+	var plan strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&plan, "step %d of it\n\n", i)
+	}
+	s.do(team.User, &team.SpawnMember{Name: "eve", Agent: "claude", PlanApproval: true})
+	s.do(team.Host("host-1"), &team.AttachMember{Member: "eve"})
+	s.do(team.Host("host-1"), &team.ReportStarted{Member: "eve", Session: "session-eve"})
+	s.do("eve", &team.SubmitPlan{Plan: plan.String()})
+	x := newScreen(s, 80, 24)
+	x.keys("a")
+	x.send(s.message())
+	for one, _ := x.item(); one.Member != "eve"; one, _ = x.item() {
+		x.keys("down")
+	}
+	x.says("↓ ")
+	seen, before := "", ""
+	for frame := ""; ; before = frame {
+		if frame = stripped(strings.Join(x.frame(), "\n")); frame == before {
+			break
+		}
+		seen += frame
+		x.keys("pgdown")
+	}
+	for i := range 60 {
+		if !strings.Contains(seen, fmt.Sprintf("step %d of it", i)) {
+			t.Errorf("no page has step %d", i)
+		}
+	}
+}
+
+// TestNearestDeadlineFirst: what is denied soonest is the first of the list, and the list says that it goes on.
+func TestNearestDeadlineFirst(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	late := attention.Found{Folder: "aaa"}
+	for i := range 20 {
+		late.Items = append(late.Items, team.Item{Kind: team.ItemTaskFailed, Task: fmt.Sprint(i), WaitsFor: team.ForUser, Text: "Stale."})
+	}
+	soon := attention.Found{Folder: "zzz", Items: []team.Item{{Kind: team.ItemPermission, WaitsFor: team.ForUser,
+		Request: "permission-1@z", Member: "z", Deadline: x.now + 60_000, Text: "z asks."}}}
+	var items []itemRow
+	for _, one := range []attention.Found{late, s.listed(), soon} {
+		items = append(items, itemsOf(one)...)
+	}
+	x.send(teamsMsg{teams: []teamRow{rowOf(s.listed())}, items: items})
+	x.keys("a")
+	if one, _ := x.item(); one.ref != "zzz" || x.items[1].Request != "permission-2@ann" {
+		t.Errorf("the first items are %+v and %+v", one, x.items[1])
+	}
+	x.says("↓ ")
+}
+
 // TestTasksThatFailed: a failed task goes back to the queue after a question, or to another member.
 func TestTasksThatFailed(t *testing.T) {
 	s := newStory(t)
