@@ -51,6 +51,9 @@ func pathPattern(file, dir string) string {
 	return "/" + b.String()
 }
 
+// CheckRule refuses a text that is not a permission rule, or that could never allow anything.
+func CheckRule(rule string) error { return checkRule(rule) }
+
 // RuleMeaning says what a rule allows, for the person who is about to add it.
 func RuleMeaning(rule string) string {
 	tool, pattern, patterned := splitRule(rule)

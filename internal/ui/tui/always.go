@@ -72,7 +72,8 @@ func (m *Model) always(everybody bool) tea.Cmd {
 		return m.addRule(one.ref, dir, &team.AddRule{Rule: strings.TrimSpace(rule), Member: member})
 	})
 	m.input.says = func(rule string) (string, style) {
-		if rule = strings.TrimSpace(rule); !p.AllowedBy(rule, dir) {
+		rule = strings.TrimSpace(rule)
+		if team.CheckRule(rule) == nil && !p.AllowedBy(rule, dir) {
 			return "This rule does not cover the request of " + p.Member + ".", waits
 		}
 		return ruleWords(rule, dir)
@@ -95,8 +96,17 @@ func (m *Model) addRule(ref, dir string, add *team.AddRule) tea.Cmd {
 	return nil
 }
 
-// ruleWords says what a typed rule allows.
+// ruleWords says what a typed rule allows, or why it is not a rule.
 func ruleWords(rule, dir string) (string, style) {
+	if rule == "" {
+		return "Type a rule, for example Edit, Bash(go test:*) or Read(docs/**).", plain
+	}
+	if err := team.CheckRule(rule); err != nil {
+		return "Not a rule yet: " + oneLine(err.Error()) + ".", waits
+	}
+	if tool, _ := team.UnknownTool(rule); tool != "" {
+		return "No agent has a tool called " + oneLine(tool) + ".", waits
+	}
 	if why := team.Unbounded(rule, dir); why != "" {
 		return "No bounds: " + oneLine(why) + ".", alarm
 	}

@@ -59,6 +59,17 @@ func TestAlways(t *testing.T) {
 	x.says("No rule can cover this request")
 }
 
+// TestRuleWords: what is not a rule is not said to allow anything.
+func TestRuleWords(t *testing.T) {
+	for rule, want := range map[string]string{"": "Type a rule", "Bash(rm": "Not a rule yet: ", "Edit(src/main.go)sh(git": "Not a rule yet: ",
+		"foo bar": "Not a rule yet: ", "Bash()": "Not a rule yet: ", "Bsh": "No agent has a tool called Bsh.",
+		"Bash": "No bounds: ", "Edit(src/**)": "Allows changes to "} {
+		if got, _ := ruleWords(rule, "/w"); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %q", rule, got)
+		}
+	}
+}
+
 // TestAnswerOfAQuestion settles a question with its answer. The text of one who was slower is kept in the
 // line to the member.
 func TestAnswerOfAQuestion(t *testing.T) {
