@@ -55,7 +55,8 @@ step needs the one before.
 Killed or interrupted, the same command continues where it stopped: completed tasks are not done again, and failed
 ones are tried again. If the file was changed, the changes are shown and asked about first; --yes applies them without
 asking, --dry-run only shows them, and --redo NAME does a completed task again. A team that is complete is archived
-under its id, and the file starts over.
+under its id, and the file starts over. While files that the team changed in the directory are not committed, the run
+names them and is refused; --yes starts over all the same.
 
 A run commits nothing. Work done in worktrees is on the members' branches. The last line names the command that checks
 and commits the work: cadre consolidate TEAM. With --consolidate, or consolidate: true in the team file, the run does
@@ -87,7 +88,7 @@ With --json every record is printed as it happens, one a line, and the result la
 			if err != nil {
 				return err
 			}
-			o.Redo, o.Changed = r.redo, r.changed(c.Context())
+			o.Redo, o.Changed, o.StartOver = r.redo, r.changed(c.Context()), r.yes
 			ctx := c.Context()
 			if r.dry {
 				return a.preview(ctx, o)
@@ -97,7 +98,7 @@ With --json every record is printed as it happens, one a line, and the result la
 				ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the time limit of %s was reached", team.Span(r.timeout)))
 				defer cancel()
 			}
-			return a.runAndConsolidate(ctx, o, r.commits || o.File.Consolidate)
+			return r.orStartOver(o, a.runAndConsolidate(ctx, o, r.commits || o.File.Consolidate))
 		},
 	}
 	templateFlag(c, &r.template, "run an example that is in the program; --template alone lists them")
@@ -111,7 +112,8 @@ With --json every record is printed as it happens, one a line, and the result la
 	f.BoolVar(&r.commits, "consolidate", false, "when all is done, check what the team did and commit it: "+
 		"cadre consolidate")
 	f.BoolVar(&r.dry, "dry-run", false, "show what the run would do, and start nothing")
-	f.BoolVar(&r.yes, "yes", false, "apply the changes of a team file without asking")
+	f.BoolVar(&r.yes, "yes", false, "apply the changes of a team file without asking; "+
+		"start over although work of the complete team is not committed")
 	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task again, also where only the "+
 		"consolidation is left; may be repeated")
 	r.lead.flags(c)
@@ -128,6 +130,18 @@ func oneGoal(c *cobra.Command, args []string) error {
 			way{"run it", line("run", strings.Join(args, " ")).line})
 	}
 	return counts(c, args, 0, 1)
+}
+
+// orStartOver adds the command that starts over, where uncommitted work is in the way.
+func (r *running) orStartOver(o run.Options, err error) error {
+	if _, is := errors.AsType[*run.UncommittedError](err); !is {
+		return err
+	}
+	again := line("run", o.File.Goal, "--yes").line
+	if !strings.HasPrefix(o.Path, team.GoalOrigin) {
+		again = r.again(o.Path, "--yes")
+	}
+	return withWays(err, way{"start over all the same", again})
 }
 
 // options returns what to run, and how.

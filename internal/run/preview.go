@@ -107,7 +107,10 @@ func (p *Preview) beside(ctx context.Context, a *attempt, there *engine.Team) er
 		if !t.CleanedUp && p.Refusal == nil {
 			var members []team.Member
 			there.View(func(s *team.State) { members = s.Members() })
-			p.refuse(merged(ctx, t, members))
+			p.refuse(a.uncommitted(ctx, there))
+			if p.Refusal == nil {
+				p.refuse(merged(ctx, t, members))
+			}
 		}
 		return nil
 	}

@@ -32,6 +32,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,9 @@ type Options struct {
 	// Changed is called when the team file differs from what the unfinished team was made from. The
 	// changes are applied if it returns nil; otherwise Run returns its error. nil refuses changes.
 	Changed func(Changes) error
+	// StartOver lets a complete team start over although its work in the shared directory is not
+	// committed. After that cadre cannot tell whose those files are.
+	StartOver bool
 
 	Agent func(name string) agent.Agent // by name; nil for the engine's agents
 	Env   []string                      // added to the environment of sessions
@@ -249,7 +253,11 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		// The team has ended: archive its record under its id, and start over under the name.
 		var members []team.Member
 		a.team.View(func(s *team.State) { members = s.Members() })
+		err := a.uncommitted(ctx, a.team)
 		a.close()
+		if err != nil {
+			return nil, err
+		}
 		if t.CleanedUp {
 			if err := a.team.Remove(ctx); err != nil {
 				return nil, err
@@ -358,6 +366,37 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 		return refusal
 	}
 	return nil
+}
+
+// UncommittedError is the refusal to start a complete team over while its work is not committed.
+type UncommittedError struct{ error }
+
+func (e *UncommittedError) Unwrap() error { return e.error }
+
+// uncommitted refuses to start a complete team over while its work in the shared directory is not
+// committed: the new team would find these files as changes of the user.
+func (a *attempt) uncommitted(ctx context.Context, of *engine.Team) error {
+	t := of.Team()
+	if a.StartOver || t.Status != team.TeamComplete || t.CleanedUp || t.Consolidation.Step == team.Done {
+		return nil
+	}
+	left, err := consolidate.LookPending(ctx, of.Consolidation())
+	if err != nil || left.Unknown != "" { // the directory does not exist any more, or git fails: nothing can be committed
+		return ctx.Err()
+	}
+	report := worktree.From(t.Base.Top, t.Report)
+	files := slices.DeleteFunc(left.Files, func(path string) bool { return path == report })
+	if len(files) == 0 {
+		return nil
+	}
+	const most = 5
+	names := strings.Join(files[:min(most, len(files))], ", ")
+	if more := len(files) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return &UncommittedError{team.Refuse(team.NotReady, "the earlier team %s is complete, and %s of its work %s not committed: "+
+		"%s", t.Name, team.Count(len(files), "file"), map[bool]string{true: "is", false: "are"}[len(files) == 1], names).
+		With(team.Hint{Action: team.ActConsolidate, Team: t.Name})}
 }
 
 // missing says why the directory of the unfinished team cannot be used. Only a person can say
