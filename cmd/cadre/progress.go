@@ -118,6 +118,9 @@ func (p *progress) await(r *team.Record, of *engine.Team) {
 	}
 	var all []run.Awaited
 	of.View(func(s *team.State) { all = p.waiting.Outside(s) })
+	if len(all) > 0 { // first what it is about
+		p.show(p.digest.Held())
+	}
 	for _, one := range all {
 		h := team.Hint{Action: team.ActClaimTask, Team: of.Team().Name, Task: one.Task.ID, TaskName: one.Task.Name,
 			Member: one.Members[0]}

@@ -38,7 +38,8 @@ func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fr
 	t.View(func(s *team.State) { items = s.Attention(replica.Now(), &outside) })
 	waits := map[string]bool{}
 	for _, i := range items {
-		if i.WaitsFor != team.ForUser || i.Kind == team.ItemConsolidate {
+		outside := i.Kind == team.ItemTaskYours && i.Member != "" // Outside returns it
+		if i.WaitsFor != team.ForUser || i.Kind == team.ItemConsolidate || outside {
 			continue
 		}
 		if waits[i.Key()] = true; !w.known[i.Key()] {

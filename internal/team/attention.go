@@ -32,7 +32,7 @@ const (
 	ItemCheck       ItemKind = "check"       // the last consolidation ended with a failed check
 	ItemConflict    ItemKind = "conflict"    // a branch does not merge, and must be merged by hand
 	ItemTaskFailed  ItemKind = "task_failed" // a task is out of retries
-	ItemTaskYours   ItemKind = "task_yours"  // a task is for the person who leads
+	ItemTaskYours   ItemKind = "task_yours"  // a task is for the person who leads, or for an external member of a run
 	ItemUnassigned  ItemKind = "unassigned"  // tasks are open that no member takes
 	ItemHook        ItemKind = "hook"        // a hook keeps rejecting the same thing
 	ItemConsolidate ItemKind = "consolidate" // the team winds down or is done, and waits to be consolidated
@@ -361,7 +361,7 @@ func (a *attention) work() {
 			Hint: t.hint(a.t, ActRetryTask)},
 			"Task %s failed%s: %s", t.briefly(), times, clipTo(t.Failure, 200))
 	}
-	yours, others := a.s.untaken()
+	yours, theirs, others := a.s.untaken()
 	for n, t := range yours {
 		if a.lead != ForUser { // an agent does this work
 			break
@@ -374,6 +374,7 @@ func (a *attention) work() {
 		}
 		a.add(item, "Task %s waits for you: %s", t.Called(), brief(t.Subject))
 	}
+	a.outside(theirs)
 	if len(others) > 0 && a.t.Status != TeamConsolidating {
 		t := others[0]
 		item := Item{Kind: ItemUnassigned, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: a.taker(t)}
@@ -382,6 +383,26 @@ func (a *attention) work() {
 		} else {
 			a.add(item, "Task %s and %d more are open, and no member takes them.", t.Called(), len(others)-1)
 		}
+	}
+}
+
+// outside adds the tasks for external members of a run whose sessions cannot be seen: a person may not
+// know that the run waits for them.
+func (a *attention) outside(theirs []*Task) {
+	if a.t.Origin == "" || a.s.lead().Agent != External || a.t.Status != TeamActive {
+		return
+	}
+	n := 0
+	for _, t := range theirs {
+		if a.o != nil && a.o.Sights[t.Owner].Life == LifeOnline {
+			continue
+		}
+		if n++; n > mostAlike {
+			return
+		}
+		item := Item{Kind: ItemTaskYours, Member: t.Owner, Task: t.ID, Since: t.UpdatedAt, Hint: t.hint(a.t, ActClaimTask)}
+		item.Hint.Member = t.Owner
+		a.add(item, "Task %s waits for member %s: %s", t.Called(), t.Owner, brief(t.Subject))
 	}
 }
 
@@ -487,8 +508,8 @@ func prefixed(prefix, s string) string {
 }
 
 // untaken returns the tasks that could be claimed and that no running teammate takes: yours are for
-// the lead itself. The most urgent come first.
-func (s *State) untaken() (yours, others []*Task) {
+// the lead itself. theirs are for an external teammate, which may take them. The most urgent come first.
+func (s *State) untaken() (yours, theirs, others []*Task) {
 	lead := s.lead()
 	type class struct {
 		owner, role string
@@ -536,10 +557,14 @@ func (s *State) untaken() (yours, others []*Task) {
 			case s.spent(t.Owner): // the item about the budget covers it
 			case !takes(t):
 				others = append(others, t)
+			default:
+				if m := s.member(t.Owner); m != nil && m.Agent == External {
+					theirs = append(theirs, t)
+				}
 			}
 		}
 	}
-	return yours, others
+	return yours, theirs, others
 }
 
 func isAre(n int, what string) string { return Count(n, what) + word(n, " is", " are") }

@@ -316,6 +316,12 @@ func TestAttention(t *testing.T) {
 			&CreateTask{Subject: "one", Owner: "lead"}}, outside: dead(),
 			want: "dormant for user since 0 → complete_task 1: No process of the team is running; 1 task is open.\n" +
 				"task_yours for user since 4 → complete_task lead 1: Task 1 waits for you: one\n"},
+		{name: "a task for an external member of a run", history: history{&CreateTeam{TeamID: "demo-1", Name: "demo",
+			Dir: "/there", Origin: "/there/demo.yaml"}, eve, &CreateTask{Subject: "one", Owner: "eve"}}, outside: alive(),
+			want: "task_yours for user since 3 → claim_task eve 1: Task 1 waits for member eve: one\n"},
+		{name: "a task for a member of a run that is there", history: history{&CreateTeam{TeamID: "demo-1", Name: "demo",
+			Dir: "/there", Origin: "/there/demo.yaml"}, eve, &CreateTask{Subject: "one", Owner: "eve"}},
+			outside: saw(alive(), "eve", Sight{Life: LifeOnline})},
 		{name: "all done, and no process runs the team", history: history{eve, &CreateTask{Subject: "one"}, "eve",
 			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: dead(),
 			want: "consolidate for user since 0 → consolidate: All tasks are done, and no process runs the team; its " +

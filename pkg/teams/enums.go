@@ -217,7 +217,7 @@ const (
 	AttentionCheck       = AttentionKind(team.ItemCheck)       // the last consolidation ended with a failed check
 	AttentionConflict    = AttentionKind(team.ItemConflict)    // a branch does not merge, and must be merged by hand
 	AttentionTaskFailed  = AttentionKind(team.ItemTaskFailed)  // a task is out of retries
-	AttentionTaskYours   = AttentionKind(team.ItemTaskYours)   // a task is for the person who leads
+	AttentionTaskYours   = AttentionKind(team.ItemTaskYours)   // a task is for the person who leads, or for an external member of a run
 	AttentionUnassigned  = AttentionKind(team.ItemUnassigned)  // tasks are open that no member takes
 	AttentionHook        = AttentionKind(team.ItemHook)        // a hook keeps rejecting the same thing
 	AttentionConsolidate = AttentionKind(team.ItemConsolidate) // all work is done, and waits for the consolidation
