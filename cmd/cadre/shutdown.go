@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -65,8 +66,15 @@ func (a *app) shutdownCommand() *cobra.Command {
 }
 
 // awaitEnd waits until the member has ended, and prints that. It prints a refusal, which is in the
-// history after the given record.
+// history after the given record. For an external member it prints first how to answer.
 func (a *app) awaitEnd(ctx context.Context, t *engine.Team, member string, after int64) error {
+	var asked team.Member
+	t.View(func(s *team.State) { asked, _ = s.Member(member) })
+	if asked.Agent == team.External && asked.Status.Running() && asked.Shutdown.Answer == "" &&
+		asked.Shutdown.Deadline > now() {
+		a.note(remedied(fmt.Sprintf("waiting for %s until %s", member, render.Clock(asked.Shutdown.Deadline)),
+			[]remedy{{Purpose: "answer as " + member, Command: line("leave", t.Team().Name, "--as", member).line}}))
+	}
 	m, err := t.AwaitEnd(ctx, member, after, func(m team.Member, reason string) {
 		a.note(fmt.Sprintf("%s refuses to shut down%s; it is ended at the deadline, in %s; to let it work: cadre "+
 			"shutdown %s %s --withdraw", m.Name, prefix(": ", reason),
