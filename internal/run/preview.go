@@ -70,6 +70,7 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 		p.Checks = append(p.Checks, c.Name)
 	}
 	p.Cannot = a.cannot()
+	p.refuse(a.placeForReport())
 	a.Engine = o.Engine.In(o.Dir)
 	if _, err := a.folder(); team.CodeOf(err) == team.NotFound {
 		if len(o.Redo) > 0 {

@@ -31,6 +31,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,6 +205,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		o.Engine = o.Engine.In(o.Dir)
 	}
 	a := &attempt{Options: o}
+	if err := a.placeForReport(); err != nil {
+		return nil, err
+	}
 	name, home := o.File.Name, o.Engine.Home
 	if _, err := a.folder(); team.CodeOf(err) == team.NotFound && !o.Resume {
 		if len(o.Redo) > 0 {
@@ -586,6 +590,23 @@ func (a *attempt) hurried() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// placeForReport refuses a path at which no file can be written, before the work begins.
+func (a *attempt) placeForReport() error {
+	path := a.reportPath()
+	if is, err := os.Stat(path); err == nil && is.IsDir() {
+		return team.Refuse(team.Invalid, "the report cannot be written: %s is a directory", path)
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		is, err := os.Stat(dir)
+		switch {
+		case err == nil && !is.IsDir():
+			return team.Refuse(team.Invalid, "the report cannot be written to %s: %s is not a directory", path, dir)
+		case err == nil, dir == filepath.Dir(dir): // what is missing below is created with the report
+			return nil
+		}
 	}
 }
 

@@ -308,15 +308,26 @@ hooks:
 	}
 }
 
-// TestNoPlaceForTheReport: a report that cannot be written is an error, and the team does not count
-// as complete.
+// TestNoPlaceForTheReport: a path at which no report can be written is refused before the work. A
+// report that cannot be written later is an error, and the team does not count as complete.
 func TestNoPlaceForTheReport(t *testing.T) {
 	o := newOffice(t)
 	if err := os.WriteFile(filepath.Join(o.dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := o.options(three)
-	options.Report = "file/report.md"
+	for path, why := range map[string]string{"file/report.md": "/file is not a directory",
+		"file/new/report.md": "/file is not a directory", ".": "is a directory"} {
+		options := o.options(three)
+		options.Report = path
+		if _, err := run.Run(within(t), options); team.CodeOf(err) != team.Invalid || !strings.Contains(err.Error(), why) {
+			t.Errorf("with %s it ended with %v, want: %s", path, err, why)
+		}
+		if p, err := run.Look(within(t), options); err != nil || p.Does != "create" || !strings.Contains(p.Refused, why) {
+			t.Errorf("with %s it would %s, refused: %s, %v", path, p.Does, p.Refused, err)
+		}
+	}
+	options := o.options("{name: late, members: [{name: ann}], tasks: [{id: one, run: touch later}]}")
+	options.Report = "later/report.md"
 	if _, err := run.Run(within(t), options); err == nil || !strings.Contains(err.Error(),
 		"the report was not written") {
 		t.Errorf("it ended with %v", err)
