@@ -101,7 +101,7 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 			}
 		}
 		others := some(p.Completed-completed, ", and %d that the file does not have")
-		w.Printf("team %s continues in %s: %d of %s done%s\n", p.Team, p.Dir, completed, team.Count(len(p.Tasks), "task"), others)
+		w.Printf("team %s would continue in %s: %d of %s done%s\n", p.Team, p.Dir, completed, team.Count(len(p.Tasks), "task"), others)
 		if len(p.Changes) > 0 {
 			w.Printf("\nchanges of the team file:\n")
 			if err := writeChanges(w, p.Changes); err != nil {
@@ -109,24 +109,25 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 			}
 		}
 	case "start_over":
-		w.Printf("team %s starts over in %s; the team before it is archived\n", p.Team, p.Dir)
+		w.Printf("team %s would start over in %s; the team before it would be archived\n", p.Team, p.Dir)
 	default:
-		w.Printf("team %s is created in %s\n", p.Team, p.Dir)
+		w.Printf("team %s would be created in %s\n", p.Team, p.Dir)
 	}
 	w.Printf("\n")
-	members := render.NewTable(len(p.Members)+2, "MEMBER", "AGENT", "ROLE")
+	members := render.NewTable(len(p.Members)+2, "MEMBER", "AGENT", "ROLE", "ISOLATION")
 	members.Spare = []string{"ROLE"}
-	members.Row(p.Lead.Name, p.Lead.Agent, "lead")
+	members.Row(p.Lead.Name, p.Lead.Agent, "lead", "")
 	for _, m := range p.Members {
-		members.Row(m.Name, m.Agent, m.Role)
+		members.Row(m.Name, m.Agent, m.Role, m.Isolation)
 	}
+	members.Compact()
 	if err := members.Write(w); err != nil {
 		return err
 	}
 	if len(p.Tasks) > 0 {
 		w.Printf("\n")
-		tasks := render.NewTable(len(p.Tasks)+1, "TASK", "STATUS", "FOR", "AFTER", "SUBJECT")
-		tasks.Texts, tasks.Spare = []string{"SUBJECT", "AFTER"}, []string{"FOR", "STATUS"}
+		tasks := render.NewTable(len(p.Tasks)+1, "TASK", "STATUS", "FOR", "AFTER", "SUBJECT", "RUN")
+		tasks.Texts, tasks.Spare = []string{"SUBJECT", "RUN", "AFTER"}, []string{"FOR", "STATUS"}
 		for _, t := range p.Tasks {
 			after := strings.Join(t.BlockedBy, ", ")
 			if t.When == team.Always {
@@ -136,7 +137,7 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 			if t.Role != "" {
 				whose = "role " + t.Role
 			}
-			tasks.Row(t.Name, t.Status, whose, after, t.Subject)
+			tasks.Row(t.Name, t.Status, whose, after, t.Subject, t.Run)
 		}
 		tasks.Compact()
 		if err := tasks.Write(w); err != nil {

@@ -31,9 +31,10 @@ type Preview struct {
 
 // PreviewMember is a member that the team would have.
 type PreviewMember struct {
-	Name  string `json:"name"`           // name of the member
-	Agent string `json:"agent"`          // agent that would run its sessions
-	Role  string `json:"role,omitempty"` // its role; "" for none
+	Name      string `json:"name"`                // name of the member
+	Agent     string `json:"agent"`               // agent that would run its sessions
+	Role      string `json:"role,omitempty"`      // its role; "" for none
+	Isolation string `json:"isolation,omitempty"` // worktree, or "" for the team's directory
 }
 
 // PreviewTask is a task that the team would have.
@@ -60,7 +61,7 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 		Lead:    PreviewMember{Name: f.Lead, Agent: cmp.Or(f.Leader.Agent, team.External), Role: f.Leader.Role},
 		Members: []PreviewMember{}, Tasks: []PreviewTask{}}
 	for _, m := range f.Members {
-		p.Members = append(p.Members, PreviewMember{m.Name, m.Agent, m.Role})
+		p.Members = append(p.Members, PreviewMember{m.Name, m.Agent, m.Role, m.Isolation})
 	}
 	for _, t := range f.Order() {
 		p.Tasks = append(p.Tasks, PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
