@@ -1,4 +1,4 @@
-// Package detector records members, and the lead, as offline when they stop sending heartbeats.
+// Package detector records a teammate as offline, and the lead as lost, when its heartbeats stop.
 // Every process that attends a team runs a detector: each host, and each external session.
 //
 // # Authority
