@@ -125,6 +125,8 @@ func TestWatchLines(t *testing.T) {
 	w := newWorld(t)
 	w.must("create", "demo")
 	w.must("spawn", "demo", "ann", "--agent", "external")
+	w.must("spawn", "demo", "bob", "--agent", "external")
+	w.must("shutdown", "demo", "bob", "--deadline", "10ms")
 	all, one := w.start("watch", "--screen-reader"), w.start("watch", "demo", "--screen-reader")
 	says := func(p *process, texts ...string) {
 		t.Helper()
@@ -133,9 +135,9 @@ func TestWatchLines(t *testing.T) {
 		}
 	}
 	says(all, "demo is ")
-	says(one, "demo is active: 0 of 0 tasks done", "ann is active")
+	says(one, "demo is active: 0 of 0 tasks done", "ann is active", "bob is stopped: shut down")
 	w.must("task", "add", "demo", "greet", "--owner", "lead")
-	says(one, "task 1  greet", "needs you: Task 1 waits for you: greet Type: cadre task done demo 1")
+	says(one, "task 1  greet", "needs you: Task 1 waits for you: greet. Type: cadre task done demo 1")
 	says(all, "needs you, demo: Task 1 waits for you", "demo is active: 0 of 1 tasks done")
 	w.must("abort", "demo", "--reason", "enough")
 	says(one, "demo is aborted")

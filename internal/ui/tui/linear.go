@@ -83,6 +83,9 @@ func (l *linear) list(msg teamsMsg) {
 			}
 			text += ": " + one.text
 			if command := l.command(one.Hint); command != "" {
+				if !strings.ContainsRune(".?!", rune(text[len(text)-1])) {
+					text += "."
+				}
 				text += " Type: " + oneLine(command)
 			}
 			l.print(text)
@@ -105,11 +108,14 @@ func (l *linear) see(msg teamMsg) {
 		l.began = true
 		l.print(fmt.Sprintf("%s is %s: %d of %d tasks done", v.name, v.state, v.done, v.all))
 		for _, one := range v.members {
-			parts := []string{one.name + " is " + one.state}
-			if one.works != "" {
-				parts = append(parts, "works on "+one.works)
+			text := one.name + " is " + one.state
+			switch {
+			case one.holds:
+				text += ", works on " + one.works
+			case one.works != "":
+				text += ": " + one.works
 			}
-			l.print(strings.Join(parts, ", "))
+			l.print(text)
 		}
 		l.seq = v.seq
 	}

@@ -62,8 +62,11 @@ func (m *Model) memberBody(width, height int) []string {
 	var out []string
 	if one.works != "" && height > 6 {
 		label := " works on  "
-		if !one.running {
+		switch {
+		case !one.running:
 			label = " ended: "
+		case !one.holds:
+			label = " "
 		}
 		out = append(out, line(width, []cell{{label, faint}, {one.works, plain}}, nil))
 	}
