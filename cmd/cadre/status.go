@@ -252,9 +252,9 @@ func (n *standing) next() string {
 
 // writeMembers writes the table of members, without empty columns.
 func (n *standing) writeMembers(w *sanitize.Writer) error {
-	t := render.Table{Texts: []string{"WORKS ON"}, Spare: []string{"COST", "TOKENS", "CONTEXT", "MODE", "AGENT", "ROLE",
+	t := render.Table{Texts: []string{"NOTE"}, Spare: []string{"COST", "TOKENS", "CONTEXT", "MODE", "AGENT", "ROLE",
 		"MAIL"}, Numbers: []string{"MAIL", "TOKENS", "COST", "CONTEXT"}}
-	t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MODE", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
+	t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MODE", "MAIL", "TOKENS", "COST", "CONTEXT", "NOTE")
 	for _, m := range n.Members {
 		mail, mode := "", m.PermissionMode
 		if len(m.Inbox) > 0 {

@@ -164,7 +164,7 @@ func roster(s *team.State, width int) []Line {
 	}
 	slices.SortStableFunc(members, func(a, b team.Member) int { return rank(a) - rank(b) })
 	var t Table
-	t.Row("MEMBER", "STATUS", "ROLE", "MODEL", "TOKENS", "WORKS ON")
+	t.Row("MEMBER", "STATUS", "ROLE", "MODEL", "TOKENS", "NOTE")
 	tones := []Tone{Strong}
 	for _, m := range members {
 		role, tone := m.Role, Plain
@@ -187,7 +187,7 @@ func roster(s *team.State, width int) []Line {
 		tones = append(tones, tone)
 	}
 	t.Compact()
-	t.Texts, t.Spare = []string{"WORKS ON"}, []string{"MODEL", "TOKENS", "ROLE"}
+	t.Texts, t.Spare = []string{"NOTE"}, []string{"MODEL", "TOKENS", "ROLE"}
 	t.Fit(width)
 	return toned(&t, tones)
 }

@@ -60,7 +60,7 @@ func TestBoard(t *testing.T) {
 	got := text(render.Board(watched(2, 3), said, 80, 30))
 	want := `1 here (fx) · 1 of 3 tasks done
 0 
-1 MEMBER  STATUS   ROLE    WORKS ON
+1 MEMBER  STATUS   ROLE    NOTE
 0 boss    active   lead
 2 m0      active   worker  2 Subject 漢字 2
 3 m1      stopped  worker  it was↵enough

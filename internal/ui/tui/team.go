@@ -126,7 +126,7 @@ func (m *Model) wideTeam(width, height int) []string {
 
 func (m *Model) memberTable() table {
 	t := table{columns: []column{{head: "MEMBER", most: 20, tail: true}, {head: "STATUS", most: 13}, {head: "FOR", right: true},
-		{head: "WORKS ON", flex: true}, {head: "MODEL", most: 18, spare: 6}, {head: "TOKENS", right: true, spare: 4},
+		{head: "NOTE", flex: true}, {head: "MODEL", most: 18, spare: 6}, {head: "TOKENS", right: true, spare: 4},
 		{head: "COST", right: true, spare: 3}, {head: "CTX", right: true, spare: 2},
 		{head: "MAIL", right: true, spare: 1}}, selected: m.memberIndex()}
 	for _, one := range m.team.members {
