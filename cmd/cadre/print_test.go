@@ -280,3 +280,19 @@ func TestRebuiltText(t *testing.T) {
 		}
 	}
 }
+
+// TestByReason checks that files that are left out for one reason are listed together.
+func TestByReason(t *testing.T) {
+	for want, left := range map[string][]string{
+		"a, c d (large); b (secret)":     {"a (large)", "b (secret)", "c d (large)"},
+		"a; b (large)":                   {"a", "b (large)"},
+		"a (2) (large)":                  {"a (2) (large)"},
+		"a, b":                           {"a", "b"},
+		"a (large (2 MB)), b (of 3) c d": {"a (large (2 MB))", "b (of 3) c d"},
+		"":                               nil,
+	} {
+		if got := byReason(left); got != want {
+			t.Errorf("%q: got %q, want %q", left, got, want)
+		}
+	}
+}

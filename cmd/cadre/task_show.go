@@ -93,7 +93,7 @@ func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 			w.Printf("  %s\n", file)
 		}
 		if len(k.Left) > 0 && k.Commit != "" {
-			w.Printf("  not recorded in the commit: %s\n", strings.Join(k.Left, ", "))
+			w.Printf("  not recorded in the commit: %s\n", byReason(k.Left))
 		}
 		if k.Commit != "" && len(k.Files) > 0 {
 			w.Printf("  %s\n", whole)
@@ -103,6 +103,26 @@ func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 			"repository\n")
 	}
 	return nil
+}
+
+// byReason names each reason of "PATH (REASON)" once, behind its paths.
+func byReason(left []string) string {
+	var order []string
+	paths := map[string][]string{}
+	for _, one := range left {
+		path, reason := one, ""
+		if at := strings.LastIndex(one, " ("); at > 0 && strings.Index(one[at:], ")") == len(one)-at-1 {
+			path, reason = one[:at], one[at:]
+		}
+		if paths[reason] == nil {
+			order = append(order, reason)
+		}
+		paths[reason] = append(paths[reason], path)
+	}
+	for i, reason := range order {
+		order[i] = strings.Join(paths[reason], ", ") + reason
+	}
+	return strings.Join(order, "; ")
 }
 
 // isPatch reports whether each line of the text is one that git writes in a patch. A member wrote
