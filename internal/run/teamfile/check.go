@@ -216,6 +216,11 @@ func (p *parser) checkTaker(t taskNode, c memberIndex) {
 				return
 			}
 		}
+		if t.Owner == p.lead {
+			p.fail(t.at("owner"), "owner %q leads the team, and is not an agent that does tasks; name a teammate",
+				shorten(t.Owner))
+			return
+		}
 		p.fail(t.at("owner"), "owner %q is not a member%s", shorten(t.Owner), p.didYouMean(t.Owner, c.names))
 	case t.Run == "" && t.isBlank("run") && !slices.ContainsFunc(takers,
 		func(m Member) bool { return !p.commandsOnly(m.Agent) }):

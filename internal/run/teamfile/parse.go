@@ -32,6 +32,7 @@ type parser struct {
 	agents []Agent
 	led    bool // an agent leads, which can add tasks and members to those of the file
 	leader Member
+	lead   string // the lead's name
 
 	added   bool // the tasks are for an existing team
 	members []memberNode
@@ -60,6 +61,7 @@ func (p *parser) file(root *yaml.Node) *File {
 		Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers))}
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
+	p.lead = f.Lead
 	if f.Delegate && p.boundless(f.Leader.Agent) {
 		p.fail(m.at("delegate"), "nothing keeps %s from doing the work itself in delegate mode; leave delegate out, "+
 			"or let another agent lead", shorten(f.Leader.Agent))
