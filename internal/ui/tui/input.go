@@ -16,6 +16,8 @@ type prompting struct {
 	says func(text string) (string, style)
 	// complete returns what could stand in place of text[from:cursor]; nil without completion
 	complete func(text string, cursor int) (from int, terms []string)
+	// ask asks for the same, and the answer comes as a completionMsg; nil for complete
+	ask func(m *Model, before string) tea.Cmd
 }
 
 // asks asks for a line, which begins with the text.

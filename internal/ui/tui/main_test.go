@@ -152,7 +152,7 @@ func (x *screen) run(cmd tea.Cmd) {
 		for _, one := range msg {
 			x.run(one)
 		}
-	case actedMsg, outputMsg, stagingMsg:
+	case actedMsg, outputMsg, stagingMsg, completionMsg:
 		x.send(msg)
 	case momentMsg, taskMsg, diffMsg:
 		x.send(msg)

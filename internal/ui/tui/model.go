@@ -244,6 +244,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.stages(msg)
 	case outputMsg:
 		m.printed(msg)
+	case completionMsg:
+		m.completed(msg)
 	case tea.PasteMsg:
 		if f := m.typed(); f != nil {
 			f.insert(msg.Content)

@@ -34,7 +34,7 @@ func noList(m *Model) string {
 }
 
 func noCompletion(m *Model) string {
-	if m.input == nil || m.input.complete == nil {
+	if m.input == nil || m.input.complete == nil && m.input.ask == nil {
 		return "This line has no completion."
 	}
 	return ""
@@ -80,10 +80,20 @@ func (m *Model) narrow() tea.Cmd {
 func (m *Model) complete() tea.Cmd {
 	f := &m.input.field
 	before := string(f.text[:f.at])
+	if m.input.ask != nil {
+		return m.input.ask(m, before)
+	}
 	from, terms := m.input.complete(before, len(before))
+	m.completes(before, from, terms)
+	return nil
+}
+
+// completes puts what all terms begin with in place of before[from:], and lists them.
+func (m *Model) completes(before string, from int, terms []string) {
+	f := &m.input.field
 	if len(terms) == 0 {
 		m.notice = notice{"Nothing is known that continues this.", faint}
-		return nil
+		return
 	}
 	common := terms[0]
 	for _, one := range terms[1:] {
@@ -98,7 +108,6 @@ func (m *Model) complete() tea.Cmd {
 	if len(terms) > 1 {
 		m.notice = notice{oneLine(strings.Join(terms, "  ")), faint}
 	}
-	return nil
 }
 
 // applyTeams narrows the list of teams.

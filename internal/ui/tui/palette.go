@@ -27,6 +27,52 @@ func (m *Model) palette(text string) {
 		}
 		return m.runCommand(words)
 	})
+	m.input.ask = (*Model).completeCommand
+}
+
+// completionMsg is what could stand in place of before[from:], in the line of the palette.
+type completionMsg struct {
+	before string
+	from   int
+	terms  []string
+}
+
+// completeCommand asks the program what could follow, as a shell does.
+func (m *Model) completeCommand(before string) tea.Cmd {
+	from := strings.LastIndexByte(before, ' ') + 1
+	words, err := split(before[:from])
+	if err != nil {
+		m.notice = notice{err.Error(), alarm}
+		return nil
+	}
+	if len(words) > 0 && words[0] == "cadre" {
+		words = words[1:]
+	}
+	args := append(append([]string{"__complete"}, words...), before[from:])
+	out, ref := m.out, m.commanded()
+	return func() tea.Msg {
+		answer, _ := out.Command(ref, args).(outputMsg)
+		msg := completionMsg{before: before, from: from}
+		for line := range strings.Lines(answer.text) {
+			if strings.HasPrefix(line, ":") { // what follows is for a shell
+				return msg
+			}
+			term, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			msg.terms = append(msg.terms, term)
+		}
+		return completionMsg{before: before, from: from} // it did not answer
+	}
+}
+
+// completed puts the answer into the line, unless that has changed since.
+func (m *Model) completed(msg completionMsg) {
+	if m.input == nil || m.input.ask == nil || string(m.input.field.text[:m.input.field.at]) != msg.before {
+		return
+	}
+	if len(msg.terms) == 1 {
+		msg.terms[0] += " "
+	}
+	m.completes(msg.before, msg.from, msg.terms)
 }
 
 // outputMsg is what a command of the palette printed. Its text is harmless.

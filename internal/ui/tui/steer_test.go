@@ -390,3 +390,31 @@ func TestField(t *testing.T) {
 		t.Errorf("%q with the cursor at %d is too wide", text, at)
 	}
 }
+
+// TestPaletteCompletes checks that Tab completes a command as a shell does, with what the program
+// says could follow, unless the line has changed since.
+func TestPaletteCompletes(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 100, 30)
+	x.open(s)
+	x.prints = outputMsg{text: "task\tWork on tasks\n:4\nCompletion ended with directive: NoFileComp\n"}
+	x.keys(":", "ta", "tab")
+	if got := x.input.field.String(); got != "task " || x.asked[len(x.asked)-1] != `command demo ["__complete" "ta"]` {
+		t.Errorf("completed to %q, after %q", got, x.asked)
+	}
+	x.prints.text = "release\tReturn a task to the queue\nrm\tDelete a task\n:4\n"
+	x.keys("r", "tab")
+	if got := x.input.field.String(); got != "task r" || x.notice.text != "release  rm" ||
+		x.asked[len(x.asked)-1] != `command demo ["__complete" "task" "r"]` {
+		t.Errorf("completed to %q, offered %q, after %q", got, x.notice.text, x.asked)
+	}
+	x.prints = outputMsg{text: "cadre: it failed\n", code: 2}
+	x.keys("x", "tab")
+	if got := x.input.field.String(); got != "task rx" || !strings.HasPrefix(x.notice.text, "Nothing is known") {
+		t.Errorf("completed to %q, said %q", got, x.notice.text)
+	}
+	x.send(completionMsg{before: "ta", terms: []string{"task"}})
+	if got := x.input.field.String(); got != "task rx" {
+		t.Errorf("a late answer made it %q", got)
+	}
+}
