@@ -250,6 +250,9 @@ func TestCommittedOnTop(t *testing.T) {
 // TestStrays checks that the next process ends what a check had started in a session of its own, if
 // cadre was killed before it could.
 func TestStrays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip(err)

@@ -79,7 +79,7 @@ var first, fatal string
 func prepareAll(dir string) error {
 	config := filepath.Join(dir, "gitconfig")
 	if err := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
-		"ann@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
+		"ann@example.org\n[init]\n\tdefaultBranch = main\n[maintenance]\n\tauto = false\n"), 0o600); err != nil {
 		return err
 	}
 	os.Setenv("GIT_CONFIG_GLOBAL", config)

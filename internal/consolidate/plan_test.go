@@ -11,6 +11,9 @@ import (
 // TestPreview checks that the plan of a consolidation has each path with what becomes of it, and that
 // making it changes nothing. The consolidation does what the plan says.
 func TestPreview(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.write("yours.txt", "the person's\n")

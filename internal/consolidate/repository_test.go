@@ -109,6 +109,9 @@ func TestBranchOfCheckpoints(t *testing.T) {
 
 // TestDetachedHeadIsTold checks the warning about a commit that is on no branch.
 func TestDetachedHeadIsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	l.git("checkout", "-q", "--detach")

@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 	config := filepath.Join(dir, "gitconfig")
 	if err == nil {
 		err = os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
-			"ann@example.org\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n"), 0o600)
+			"ann@example.org\n[init]\n\tdefaultBranch = main\n[maintenance]\n\tauto = false\n"), 0o600)
 	}
 	os.Setenv("GIT_CONFIG_GLOBAL", config)
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")

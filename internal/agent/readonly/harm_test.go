@@ -68,7 +68,7 @@ func TestHarm(t *testing.T) {
 		{name: "a mark in another locale", command: "sed 's|あ|A|;s|w pwned|x|' a.txt", untried: true},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-			w := newWorld(t)
+			w := newFolders(t)
 			w.write(t, w.project, c.files)
 			for _, link := range c.links {
 				if err := os.MkdirAll(filepath.Dir(filepath.Join(w.project, link)), 0o700); err != nil {

@@ -20,7 +20,19 @@ const (
 	marker = "marker-f81a"  // a name outside
 )
 
+// newWorld returns a world whose project is a repository with a commit and a change.
 func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := newFolders(t)
+	w.git(t, "init", "-q", "-b", "main")
+	w.git(t, "add", "a.txt", "b.go", "sub/c.txt")
+	w.git(t, "commit", "-q", "-m", "first")
+	w.write(t, w.project, map[string]string{"a.txt": "one\ntwo\nthree\nfour\n"})
+	return w
+}
+
+// newFolders returns a world whose project is no repository.
+func newFolders(t testing.TB) *world {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -40,10 +52,6 @@ func newWorld(t testing.TB) *world {
 		}
 	}
 	w.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
-	w.git(t, "init", "-q", "-b", "main")
-	w.git(t, "add", "a.txt", "b.go", "sub/c.txt")
-	w.git(t, "commit", "-q", "-m", "first")
-	w.write(t, w.project, map[string]string{"a.txt": "one\ntwo\nthree\nfour\n"})
 	return w
 }
 

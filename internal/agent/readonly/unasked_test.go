@@ -55,7 +55,10 @@ func TestUnasked(t *testing.T) {
 		{"agents", "project/.claude/agents/explore.md", "---\nname: explore\n---\n", "ls", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFolders(t)
+			if strings.Contains(c.command, "git") {
+				w = newWorld(t)
+			}
 			if c.file != "" {
 				w.write(t, filepath.Dir(w.project), map[string]string{c.file: c.settings})
 			}
@@ -68,7 +71,7 @@ func TestUnasked(t *testing.T) {
 			}
 		})
 	}
-	w := newWorld(t)
+	w := newFolders(t)
 	s := w.scope()
 	elsewhere := filepath.Join(w.outside, "config")
 	s.Env = append(s.Env, "CLAUDE_CONFIG_DIR="+elsewhere)
@@ -103,13 +106,13 @@ func TestExploreIsDefined(t *testing.T) {
 		{"of the user", "home/.claude/agents/x.md", "---\nname: Explore\n---\n", false},
 		{"too large", "project/.claude/agents/x.md", strings.Repeat("x", maxSettings+1), false},
 	} {
-		w := newWorld(t)
+		w := newFolders(t)
 		w.write(t, filepath.Dir(w.project), map[string]string{c.file: c.text})
 		if got := w.scope().Unasked("Agent", `{"subagent_type":"Explore","prompt":"look"}`); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
 		}
 	}
-	w := newWorld(t)
+	w := newFolders(t)
 	w.write(t, w.outside, map[string]string{"agents/x.md": "---\nname: Explore\n---\n"})
 	w.write(t, w.project, map[string]string{".claude/agents/a.md": "---\nname: a\n---\n"})
 	link := filepath.Join(w.project, ".claude", "agents", "more")

@@ -344,7 +344,7 @@ func TestLooseObjects(t *testing.T) {
 	t.Parallel()
 	total, every := 120, 8 // like 1,000 with the default of 64, and faster
 	if testing.Short() {
-		total = 60
+		total, every = 30, 4
 	}
 	l := newLab(t)
 	project := l.repository("r")

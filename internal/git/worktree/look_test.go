@@ -291,6 +291,9 @@ func TestAddAfterTheHomeIsLost(t *testing.T) {
 
 // TestLockedByItsMember checks that a worktree which its member has locked is removed all the same.
 func TestLockedByItsMember(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")

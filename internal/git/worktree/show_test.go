@@ -127,6 +127,9 @@ func (r *repository) link(to, at string) {
 
 // TestHideAlone checks that the worktree itself names its repository if that is unknown.
 func TestHideAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -189,6 +192,9 @@ func TestKilledShow(t *testing.T) {
 // and leaves nothing under its old path. A copy, or one whose file .git names another entry,
 // removes nothing.
 func TestShowMoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")

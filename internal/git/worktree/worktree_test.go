@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +25,32 @@ func TestMain(m *testing.M) {
 		os.Exit(mergeUntilKilled(args))
 	}
 	soak.InMemory()
-	goleak.VerifyTestMain(m)
+	dir, err := os.MkdirTemp("", "cadre-worktree-")
+	if err == nil {
+		plain = filepath.Join(dir, ".git")
+		err = makePlain(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// plain is the folder .git of a repository without commits, which every test copies.
+var plain string
+
+func makePlain(dir string) error {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "ann@example.org"},
+		{"config", "user.name", "ann"}, {"config", "maintenance.auto", "false"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %v: %w: %s", args, err, out)
+		}
+	}
+	return nil
 }
 
 // repository is a real repository with one commit.
@@ -50,9 +76,9 @@ func newRepository(t *testing.T) *repository {
 	if err := os.Mkdir(r.place.Repo, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.git("init", "-q", "-b", "main")
-	r.git("config", "user.email", "ann@example.org")
-	r.git("config", "user.name", "ann")
+	if err := os.CopyFS(filepath.Join(r.place.Repo, ".git"), os.DirFS(plain)); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
@@ -67,13 +93,13 @@ func (r *repository) git(args ...string) string {
 
 func (r *repository) run(args ...string) (string, int) {
 	r.t.Helper()
-	var out proc.Capture
-	exit, err := r.procs.Run(r.ctx, proc.Cmd{Args: append([]string{"git"}, args...), Dir: r.place.Repo, Stdout: &out,
-		Stderr: &out}, proc.Ladder{})
-	if err != nil {
+	cmd := exec.CommandContext(r.ctx, "git", args...)
+	cmd.Dir = r.place.Repo
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
 		r.t.Fatalf("git %v: %v", args, err)
 	}
-	return strings.TrimSpace(out.String()), exit.Code
+	return strings.TrimSpace(string(out)), cmd.ProcessState.ExitCode()
 }
 
 func (r *repository) write(dir, name, text string) {
@@ -140,8 +166,8 @@ func (r *repository) keep() worktree.Kept {
 // checkedOut returns HEAD, the index and the differences of the person's checkout.
 func (r *repository) checkedOut() string {
 	r.t.Helper()
-	return strings.Join([]string{r.git("rev-parse", "HEAD"), r.git("ls-files", "--stage"),
-		r.git("status", "--porcelain=v2", "--branch"), r.git("diff", "HEAD")}, "\n")
+	return strings.Join([]string{r.git("ls-files", "--stage"), r.git("status", "--porcelain=v2", "--branch"),
+		r.git("diff", "HEAD")}, "\n")
 }
 
 // TestWorkStaysOnItsBranch checks that a member's work is only on its branch: not in HEAD, the
@@ -184,6 +210,9 @@ func TestNothingDone(t *testing.T) {
 // TestMergeThatWasNotFinished checks that a merge which the member left with conflicts does not
 // count as merged: a later merge finds the conflicts again.
 func TestMergeThatWasNotFinished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
