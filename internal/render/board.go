@@ -319,12 +319,12 @@ func fit(table []Line, room int, what string) []Line {
 // Cut shortens a line to that many columns of any terminal: it counts the most columns that a
 // character may take. It leaves out whole characters, with what is joined to them.
 func Cut(s string, columns int) string {
-	if len(s) <= columns || most(s) <= columns {
+	if len(s) <= columns || Widest(s) <= columns {
 		return s
 	}
-	used, keep := most("…"), 0
+	used, keep := Widest("…"), 0
 	for clusters := displaywidth.StringGraphemes(s); clusters.Next(); {
-		if used += most(clusters.Value()); used > columns {
+		if used += Widest(clusters.Value()); used > columns {
 			break
 		}
 		keep += len(clusters.Value())
@@ -332,8 +332,8 @@ func Cut(s string, columns int) string {
 	return s[:keep] + "…"
 }
 
-// most returns the most columns that a terminal may give to the text.
-func most(s string) (columns int) {
+// Widest returns the most columns that a terminal may give to the text.
+func Widest(s string) (columns int) {
 	for _, r := range s {
 		columns += sanitize.Columns(r)
 	}

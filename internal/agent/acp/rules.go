@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/readonly"
@@ -17,7 +16,7 @@ import (
 // openCodeRuled reports whether a configuration of opencode may deny something or require a
 // question. Our modes come after it, so opencode asks for both reasons.
 func openCodeRuled(env []string, dir string) bool {
-	set := variables(env)
+	set := readonly.Environment(env)
 	folders := []string{filepath.Join(set["HOME"], ".config", "opencode"), filepath.Join(set["HOME"], ".opencode"),
 		set["OPENCODE_CONFIG_DIR"]}
 	if xdg := set["XDG_CONFIG_HOME"]; xdg != "" {
@@ -51,7 +50,7 @@ var assignment = lazyregexp.New(`([A-Za-z_][A-Za-z0-9_]*)\s*[=:]`)
 // The program itself refuses what they deny. A file of variables counts too if it sets one that may
 // change what a command does.
 func geminiRuled(env []string, dir string) bool {
-	set := variables(env)
+	set := readonly.Environment(env)
 	home := set["GEMINI_CLI_HOME"]
 	if home == "" {
 		home = set["HOME"]
@@ -78,15 +77,6 @@ func geminiVariables(home, dir string) (files []string) {
 		files = append(files, filepath.Join(at, ".gemini", ".env"), filepath.Join(at, ".env"))
 	}
 	return files
-}
-
-func variables(env []string) map[string]string {
-	set := map[string]string{}
-	for _, v := range env {
-		name, value, _ := strings.Cut(v, "=")
-		set[name] = value
-	}
-	return set
 }
 
 // maxSettings bounds how much of a settings file is read, in bytes.

@@ -26,6 +26,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -82,12 +83,7 @@ func start(ctx context.Context, spec agent.Spec, started agent.Started) (agent.S
 	return s, nil
 }
 
-func (a Agent) program() string {
-	if a.Program != "" {
-		return a.Program
-	}
-	return "claude"
-}
+func (a Agent) program() string { return cmp.Or(a.Program, "claude") }
 
 // commandLine returns the program and its arguments.
 func commandLine(spec agent.Spec, id string, resumed bool) []string {

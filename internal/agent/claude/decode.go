@@ -86,13 +86,6 @@ type line struct {
 	Error       string `json:"error"`
 }
 
-type usage struct {
-	Input      int64 `json:"input_tokens"`
-	Output     int64 `json:"output_tokens"`
-	CacheRead  int64 `json:"cache_read_input_tokens"`
-	CacheWrite int64 `json:"cache_creation_input_tokens"`
-}
-
 // spending is the usage of each model, by the member and its subagents.
 type spending map[string]struct {
 	Input      int64   `json:"inputTokens"`
@@ -121,18 +114,7 @@ type message struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
 	Content json.RawMessage `json:"content"` // a text, or blocks
-	Usage   usage           `json:"usage"`
-}
-
-type block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"`
-	IsError   bool            `json:"is_error"`
-	Content   json.RawMessage `json:"content"`
+	Usage   Usage           `json:"usage"`
 }
 
 // synthetic is the model of texts that the program itself writes, such as the words of an error.
@@ -230,12 +212,12 @@ func (d *decoder) assistant(l *line) []any {
 			d.full = u.Input + u.CacheRead + u.CacheWrite + u.Output
 		}
 		if m.ID != d.call { // the usage at the call's start; the turn's result has the rest
-			used := m.Usage.team()
-			d.call, d.told = m.ID, plus(d.told, used)
+			used := m.Usage.Team()
+			d.call, d.told = m.ID, Sum(d.told, used)
 			said = append(said, d.used(used))
 		}
 	}
-	for _, b := range blocks(m.Content) {
+	for _, b := range Blocks(m.Content) {
 		switch b.Type {
 		case "text":
 			if strings.TrimSpace(b.Text) == "" {
@@ -257,9 +239,9 @@ func results(l *line) (said []any) {
 	if l.Parent != "" || agent.Parse(l.Message, &m) != nil {
 		return nil
 	}
-	for _, b := range blocks(m.Content) {
+	for _, b := range Blocks(m.Content) {
 		if b.Type == "tool_result" {
-			said = append(said, agent.ToolFinished{ID: b.ToolUseID, Failed: b.IsError, Output: textOf(b.Content)})
+			said = append(said, agent.ToolFinished{ID: b.ToolUseID, Failed: b.IsError, Output: TextOf(b.Content)})
 		}
 	}
 	return said
@@ -311,17 +293,6 @@ func (d *decoder) used(u team.Usage) agent.Used {
 	return said
 }
 
-func (u usage) team() team.Usage {
-	return team.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead,
-		CacheWriteTokens: u.CacheWrite}
-}
-
-func plus(u, v team.Usage) team.Usage {
-	return team.Usage{InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens,
-		CacheReadTokens:  u.CacheReadTokens + v.CacheReadTokens,
-		CacheWriteTokens: u.CacheWriteTokens + v.CacheWriteTokens, CostMicroUSD: u.CostMicroUSD + v.CostMicroUSD}
-}
-
 // minus returns the part of u that is not in v, and at least zero: a call of the model may be
 // reported twice, and usage never decreases.
 func minus(u, v team.Usage) team.Usage {
@@ -352,28 +323,6 @@ func kindOf(word string, status int, text string) agent.ProblemKind {
 		return agent.ProblemLimit
 	}
 	return agent.KindOf(status, text)
-}
-
-// blocks returns the blocks of a message; a bare text is one block.
-func blocks(content json.RawMessage) []block {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return []block{{Type: "text", Text: text}}
-	}
-	var list []block
-	agent.Parse(content, &list)
-	return list
-}
-
-// textOf returns the text of a tool's result, or of a message.
-func textOf(content json.RawMessage) string {
-	var parts []string
-	for _, b := range blocks(content) {
-		if b.Type == "text" {
-			parts = append(parts, b.Text)
-		}
-	}
-	return strings.Join(parts, "\n")
 }
 
 // toolName returns the team's name for a tool: its own without the name of the server.

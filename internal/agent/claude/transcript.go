@@ -51,15 +51,15 @@ type entry struct {
 func (e *entry) told() (texts []string) {
 	switch {
 	case e.Type == "user":
-		for _, b := range blocks(e.Message.Content) {
+		for _, b := range Blocks(e.Message.Content) {
 			if b.Type == "tool_result" {
-				texts = append(texts, textOf(b.Content))
+				texts = append(texts, TextOf(b.Content))
 			} else {
 				texts = append(texts, b.Text)
 			}
 		}
 	case e.Type == "attachment" && e.Attachment.Type == "queued_command":
-		texts = append(texts, textOf(e.Attachment.Prompt))
+		texts = append(texts, TextOf(e.Attachment.Prompt))
 	}
 	return texts
 }

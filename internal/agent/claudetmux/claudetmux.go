@@ -30,8 +30,8 @@
 package claudetmux
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +73,7 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.
 		}
 	}
 	env := environment(spec)
-	h, started := &history{claude: folder(env), session: newUUID()}, agent.Started{}
+	h, started := &history{claude: folder(env), session: teamfiles.NewUUID()}, agent.Started{}
 	if isID(spec.Resume) {
 		if left, err := teamfiles.Open(h.claude, teamOf(spec.Resume)); err == nil { // left by a dead host
 			left.Remove()
@@ -92,7 +92,7 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.
 	joined := time.Now().UnixMilli()
 	t, err := teamfiles.Found(h.claude, projection.Config{Name: name, Description: "a session of " + spec.Member +
 		" in team " + spec.Team + " of cadre", CreatedAt: joined,
-		LeadAgentID: teamfiles.Lead + "@" + name, LeadSessionID: newUUID(), Members: []teamfiles.Member{
+		LeadAgentID: teamfiles.Lead + "@" + name, LeadSessionID: teamfiles.NewUUID(), Members: []teamfiles.Member{
 			{AgentID: teamfiles.Lead + "@" + name, Name: teamfiles.Lead, AgentType: teamfiles.Lead, JoinedAt: joined,
 				TmuxPaneID: "leader", Cwd: spec.Dir, Subscriptions: []string{}, BackendType: "in-process"},
 			{AgentID: spec.Member + "@" + name, Name: spec.Member, AgentType: "general-purpose", Model: &spec.Model,
@@ -109,12 +109,7 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.
 	return s, nil
 }
 
-func (a Agent) program() string {
-	if a.Program != "" {
-		return a.Program
-	}
-	return "claude"
-}
+func (a Agent) program() string { return cmp.Or(a.Program, "claude") }
 
 // Probe looks for the program.
 func (a Agent) Probe(ctx context.Context) agent.Probe {
@@ -186,14 +181,6 @@ func teamOf(session string) string { return "cadre-" + session[:8] }
 
 // isID reports whether a word may be the id of a session.
 func isID(s string) bool { return len(s) == 36 && strings.Trim(s, "0123456789abcdef-") == "" }
-
-// newUUID returns a random UUID, version 4.
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
 
 // launch opens the terminal and starts the program in it.
 func (s *session) launch(ctx context.Context, env, args []string) error {

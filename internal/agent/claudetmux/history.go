@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
+	"cadre/internal/agent/claude"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -22,14 +23,7 @@ type history struct {
 	path            string // "" until it exists
 	at              int64  // how far it has been read
 	last            string // the agent's last text
-	spent           map[string]usage
-}
-
-type usage struct {
-	Input      int64 `json:"input_tokens"`
-	Output     int64 `json:"output_tokens"`
-	CacheRead  int64 `json:"cache_read_input_tokens"`
-	CacheWrite int64 `json:"cache_creation_input_tokens"`
+	spent           map[string]claude.Usage
 }
 
 // entry is one line, as far as it has something that was said or done.
@@ -39,24 +33,13 @@ type entry struct {
 	Message struct {
 		ID      string          `json:"id"`
 		Content json.RawMessage `json:"content"`
-		Usage   usage           `json:"usage"`
+		Usage   claude.Usage    `json:"usage"`
 	} `json:"message"`
 	Attachment struct {
 		Type    string          `json:"type"`
 		Prompt  json.RawMessage `json:"prompt"`
 		Content json.RawMessage `json:"content"` // from a hook: a list of texts
 	} `json:"attachment"`
-}
-
-type block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"`
-	IsError   bool            `json:"is_error"`
-	Content   json.RawMessage `json:"content"`
 }
 
 // find looks for the file.
@@ -122,10 +105,10 @@ func (h *history) note(e *entry) {
 		return
 	}
 	if h.spent == nil {
-		h.spent = map[string]usage{}
+		h.spent = map[string]claude.Usage{}
 	}
 	h.spent[e.Message.ID] = e.Message.Usage // each line of a message has the message's usage so far
-	for _, b := range blocksOf(e.Message.Content) {
+	for _, b := range claude.Blocks(e.Message.Content) {
 		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
 			h.last = b.Text
 		}
@@ -139,44 +122,23 @@ func (h *history) used() *agent.Used {
 	}
 	var u team.Usage
 	for _, one := range h.spent {
-		u.InputTokens += one.Input
-		u.OutputTokens += one.Output
-		u.CacheReadTokens += one.CacheRead
-		u.CacheWriteTokens += one.CacheWrite
+		u = claude.Sum(u, one.Team())
 	}
 	clear(h.spent)
 	return &agent.Used{Usage: u}
-}
-
-// blocksOf returns the blocks of a content, which is a text or a list of blocks.
-func blocksOf(raw json.RawMessage) (all []block) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return []block{{Type: "text", Text: text}}
-	}
-	json.Unmarshal(raw, &all)
-	return all
-}
-
-func textOf(raw json.RawMessage) string {
-	var texts []string
-	for _, b := range blocksOf(raw) {
-		texts = append(texts, b.Text)
-	}
-	return strings.Join(texts, "\n")
 }
 
 // told returns what the agent was told.
 func (e *entry) told() (texts []string) {
 	switch {
 	case e.Type == "user":
-		for _, b := range blocksOf(e.Message.Content) {
+		for _, b := range claude.Blocks(e.Message.Content) {
 			if b.Type == "text" {
 				texts = append(texts, b.Text)
 			}
 		}
 	case e.Type == "attachment" && e.Attachment.Type == "queued_command":
-		texts = append(texts, textOf(e.Attachment.Prompt))
+		texts = append(texts, claude.TextOf(e.Attachment.Prompt))
 	case e.Type == "attachment" && e.Attachment.Type == "hook_additional_context":
 		json.Unmarshal(e.Attachment.Content, &texts)
 	}
@@ -186,9 +148,9 @@ func (e *entry) told() (texts []string) {
 // results returns the results of the agent's tools.
 func (e *entry) results() (texts []string) {
 	if e.Type == "user" {
-		for _, b := range blocksOf(e.Message.Content) {
+		for _, b := range claude.Blocks(e.Message.Content) {
 			if b.Type == "tool_result" {
-				texts = append(texts, textOf(b.Content))
+				texts = append(texts, claude.TextOf(b.Content))
 			}
 		}
 	}
@@ -211,14 +173,14 @@ func (e *entry) says() (all []agent.Update) {
 	if e.Type != "assistant" && e.Type != "user" {
 		return nil
 	}
-	for _, b := range blocksOf(e.Message.Content) {
+	for _, b := range claude.Blocks(e.Message.Content) {
 		switch {
 		case b.Type == "text" && e.Type == "assistant" && strings.TrimSpace(b.Text) != "":
 			all = append(all, agent.Text{Text: b.Text})
 		case b.Type == "tool_use":
 			all = append(all, agent.ToolStarted{ID: b.ID, Tool: b.Name, Input: string(b.Input)})
 		case b.Type == "tool_result":
-			all = append(all, agent.ToolFinished{ID: b.ToolUseID, Failed: b.IsError, Output: textOf(b.Content)})
+			all = append(all, agent.ToolFinished{ID: b.ToolUseID, Failed: b.IsError, Output: claude.TextOf(b.Content)})
 		}
 	}
 	return all

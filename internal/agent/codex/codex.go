@@ -40,6 +40,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -51,12 +52,7 @@ type Agent struct {
 	Program string // "" for codex, from PATH
 }
 
-func (a Agent) program() string {
-	if a.Program != "" {
-		return a.Program
-	}
-	return "codex"
-}
+func (a Agent) program() string { return cmp.Or(a.Program, "codex") }
 
 // Start starts a session.
 func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {

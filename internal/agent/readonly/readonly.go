@@ -128,7 +128,7 @@ func (s Scope) command(command string, bsd bool) (found *Found, ok bool) {
 	if len(command) > maxCommand || strings.TrimSpace(command) == "" {
 		return nil, false
 	}
-	l := looker{scope: s, env: environment(s.Env), bsd: bsd}
+	l := looker{scope: s, env: Environment(s.Env), bsd: bsd}
 	if !l.begin() || !l.surroundings() || !l.script(command) {
 		return nil, false
 	}
@@ -148,7 +148,8 @@ type looker struct {
 	found Found
 }
 
-func environment(list []string) map[string]string {
+// Environment returns the values of variables by their names; the last value of a name counts.
+func Environment(list []string) map[string]string {
 	env := map[string]string{}
 	for _, v := range list {
 		name, value, _ := strings.Cut(v, "=")

@@ -39,7 +39,7 @@ func (s Scope) Unasked(tool, input string) bool {
 
 // home returns the user's home folder.
 func (s Scope) home() string {
-	if home := environment(s.Env)["HOME"]; home != "" {
+	if home := Environment(s.Env)["HOME"]; home != "" {
 		return home
 	}
 	u, err := user.Current()
@@ -59,7 +59,7 @@ var managed = []string{"/etc/claude-code", "/Library/Application Support/ClaudeC
 // session here. The user's come first, then the machine's, then those of the project and the
 // folders above it.
 func (s Scope) claudeFolders() []string {
-	config := environment(s.Env)["CLAUDE_CONFIG_DIR"]
+	config := Environment(s.Env)["CLAUDE_CONFIG_DIR"]
 	if config == "" {
 		config = filepath.Join(s.home(), ".claude")
 	}

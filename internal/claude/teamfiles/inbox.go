@@ -44,8 +44,8 @@ func (e Entry) Key() string {
 // Stamp formats a time as in these files.
 func Stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// newID returns a random UUID.
-func newID() string {
+// NewUUID returns a random UUID, version 4, as Claude Code uses them.
+func NewUUID() string {
 	var b [16]byte
 	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
@@ -89,7 +89,7 @@ func (t *Team) Send(ctx context.Context, to string, e Entry) error {
 		e.Timestamp = Stamp(time.Now())
 	}
 	if e.MsgID == "" {
-		e.MsgV, e.MsgID, e.Type = 1, newID(), "message"
+		e.MsgV, e.MsgID, e.Type = 1, NewUUID(), "message"
 	}
 	o, err := objectOf(e)
 	if err != nil {

@@ -6,9 +6,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cadre/internal/render/sanitize"
-
 	"github.com/clipperhouse/displaywidth"
+
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
 )
 
 // glyphs gives the library that draws the screen one character for each column that a terminal moves
@@ -154,7 +155,7 @@ func drawn(text string) (columns int) {
 	}
 	for clusters := displaywidth.StringGraphemes(text); clusters.Next(); {
 		if splits(clusters.Value()) {
-			columns += widest(clusters.Value())
+			columns += render.Widest(clusters.Value())
 		} else {
 			columns += clusters.Width()
 		}

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"cadre/internal/render/sanitize"
-
 	"github.com/clipperhouse/displaywidth"
 	"pgregory.net/rapid"
+
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
 )
 
 // TestGlyphs: the library gets a character for each column by which a terminal moves, also for accents
@@ -72,8 +73,8 @@ func TestGlyphsComeBack(t *testing.T) {
 		if got := string(g.show([]byte(hidden))); got != text {
 			t.Fatalf("%q comes back as %q", text, got)
 		}
-		if drawn(text) > widest(text) {
-			t.Fatalf("%q takes %d columns, more than %d", text, drawn(text), widest(text))
+		if drawn(text) > render.Widest(text) {
+			t.Fatalf("%q takes %d columns, more than %d", text, drawn(text), render.Widest(text))
 		}
 	})
 }

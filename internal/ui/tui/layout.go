@@ -204,15 +204,7 @@ func cutMiddle(text string, width int) string {
 		end += size
 	}
 	rest := text[end:]
-	return render.Cut(text, width-widest(rest)) + rest
-}
-
-// widest returns the most columns that a terminal may give to the text.
-func widest(text string) (columns int) {
-	for _, r := range text {
-		columns += sanitize.Columns(r)
-	}
-	return columns
+	return render.Cut(text, width-render.Widest(rest)) + rest
 }
 
 // line is one line of two parts, of which the right one ends at the right edge. The left part is cut
@@ -315,7 +307,7 @@ func wrap(text string, width int) (parts []string) {
 			}
 			parts = append(parts, text[start:end])
 			start, space = next, -1
-			used = widest(text[start:i])
+			used = render.Widest(text[start:i])
 		}
 		if r == ' ' {
 			space = i

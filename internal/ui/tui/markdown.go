@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 )
 
@@ -106,7 +107,7 @@ func (m *layouter) add(quote, first, rest string, lines []string) {
 func (m *layouter) hang(quote string, indent int, sign cell, text []cell) {
 	indent = min(indent, m.width/3)
 	first := strings.Repeat(" ", indent)
-	rest := first + strings.Repeat(" ", widest(sign.text))
+	rest := first + strings.Repeat(" ", render.Widest(sign.text))
 	first += sign.look.on(sign.text)
 	lines := flow(text, m.room(quote+rest))
 	if len(lines) == 0 {
@@ -221,7 +222,7 @@ func (m *layouter) table(head string) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], widest(textOf(c)))
+			widths[i] = max(widths[i], render.Widest(textOf(c)))
 		}
 	}
 	sum := -gap
@@ -237,7 +238,7 @@ func (m *layouter) table(head string) {
 		for i, c := range row {
 			b.WriteString(paintedPart(c, 0, len(textOf(c))))
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]+gap-widest(textOf(c))))
+				b.WriteString(strings.Repeat(" ", widths[i]+gap-render.Widest(textOf(c))))
 			}
 		}
 		if m.out = append(m.out, strings.TrimRight(b.String(), " ")); r == 0 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 )
 
@@ -29,7 +30,7 @@ func TestMarkdown(t *testing.T) {
 	for width, name := range map[int]string{76: "markdown-76", 30: "markdown-30"} {
 		lines := markdown(plan, width)
 		for _, l := range lines {
-			if w := widest(stripped(l)); w > width {
+			if w := render.Widest(stripped(l)); w > width {
 				t.Errorf("a line has %d columns, and not %d: %q", w, width, l)
 			}
 		}
@@ -98,7 +99,7 @@ func FuzzMarkdown(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		width = 20 + max(0, width)%100
 		for _, l := range markdown(sanitize.Lines(text), width) {
-			if text := stripped(l); text != sanitize.Line(text) || widest(text) > width+20 {
+			if text := stripped(l); text != sanitize.Line(text) || render.Widest(text) > width+20 {
 				t.Errorf("%d columns: %q", width, l)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render"
 )
 
 // click clicks where the screen shows the text.
@@ -13,7 +15,7 @@ func (x *screen) clickOn(text string) {
 	x.View()
 	for y, l := range x.frame() {
 		if at := strings.Index(stripped(l), text); at >= 0 {
-			x.send(tea.MouseClickMsg{X: widest(stripped(l)[:at]), Y: y, Button: tea.MouseLeft})
+			x.send(tea.MouseClickMsg{X: render.Widest(stripped(l)[:at]), Y: y, Button: tea.MouseLeft})
 			return
 		}
 	}

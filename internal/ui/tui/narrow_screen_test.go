@@ -6,6 +6,7 @@ import (
 
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -25,8 +26,8 @@ func TestTwinsAtAnySize(t *testing.T) {
 		x.send(teamsMsg{teams: teams})
 		rows := map[string]bool{}
 		for _, l := range x.frame() {
-			if l = stripped(l); widest(l) > size[0] {
-				t.Errorf("at %v a line has %d columns: %q", size, widest(l), l)
+			if l = stripped(l); render.Widest(l) > size[0] {
+				t.Errorf("at %v a line has %d columns: %q", size, render.Widest(l), l)
 			}
 			if strings.Contains(l, "release ") {
 				rows[l] = true

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cadre/internal/inspect/attention"
+	"cadre/internal/render"
 	"cadre/internal/team"
 	"cadre/internal/ui/sessionview"
 )
@@ -386,7 +387,7 @@ func TestField(t *testing.T) {
 		t.Errorf("%q", f.String())
 	}
 	f.set(strings.Repeat("漢", 40))
-	if text, at := f.shown(21); widest(text) > 21 || at > 20 {
+	if text, at := f.shown(21); render.Widest(text) > 21 || at > 20 {
 		t.Errorf("%q with the cursor at %d is too wide", text, at)
 	}
 }

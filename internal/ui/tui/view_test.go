@@ -84,7 +84,7 @@ func TestFrames(t *testing.T) {
 				t.Errorf("%s has %d lines at %v", v.name, len(frame), size)
 			}
 			for _, l := range frame {
-				if w := widest(stripped(l)); w > size[0] {
+				if w := render.Widest(stripped(l)); w > size[0] {
 					t.Errorf("%s at %v has a line of %d columns: %q", v.name, size, w, l)
 				}
 			}
@@ -177,7 +177,7 @@ func TestCutMiddle(t *testing.T) {
 		want  string
 	}{{"short", 5, "short"}, {"lint-module-01", 9, "lint…e-01"}, {"lint-module-01", 10, "lint-…e-01"},
 		{"文書を更新する", 9, "文書…する"}, {"lint-module-01", 4, "lin…"}, {"aaaaaaaaae\u0301", 5, "aa…ae\u0301"}} {
-		if got := cutMiddle(c.text, c.width); got != c.want || widest(got) > c.width {
+		if got := cutMiddle(c.text, c.width); got != c.want || render.Widest(got) > c.width {
 			t.Errorf("%q in %d columns is %q, not %q", c.text, c.width, got, c.want)
 		}
 	}
@@ -238,7 +238,7 @@ func TestHostileTexts(t *testing.T) {
 				t.Errorf("%s has %d lines at %v", v.name, len(frame), size)
 			}
 			for _, l := range frame {
-				if text := stripped(l); text != sanitize.Line(text) || widest(text) > size[0] {
+				if text := stripped(l); text != sanitize.Line(text) || render.Widest(text) > size[0] {
 					t.Errorf("%s at %v shows %q", v.name, size, l)
 				}
 			}
@@ -272,7 +272,7 @@ func TestWrap(t *testing.T) {
 		for width := 2; width < 12; width++ {
 			parts := wrap(text, width)
 			for _, p := range parts {
-				if widest(p) > width || width > 5 && p != sanitize.Line(p) {
+				if render.Widest(p) > width || width > 5 && p != sanitize.Line(p) {
 					t.Errorf("%q in %d columns: %q", text, width, p)
 				}
 			}
