@@ -92,7 +92,7 @@ func status(err error) int {
 	if _, ok := errors.AsType[*sdkrelay.RefusedError](err); ok {
 		return hopeless
 	}
-	if _, special := errors.AsType[*regularfile.Error](err); special {
+	if regularfile.Is(err) {
 		return hopeless
 	}
 	if _, large := errors.AsType[*regularfile.TooLargeError](err); large {

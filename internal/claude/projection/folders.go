@@ -122,9 +122,9 @@ func (f *folders) rosterHolder(known bool) (holder, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return free, nil // a folder without a config.json is not a team
-	case (errors.Is(err, errGarbled) || notAFile(err)) && known:
+	case (errors.Is(err, errGarbled) || regularfile.Is(err)) && known:
 		return ours, nil
-	case errors.Is(err, errGarbled) || notAFile(err) || err == nil && o == nil:
+	case errors.Is(err, errGarbled) || regularfile.Is(err) || err == nil && o == nil:
 		return others, nil
 	case err != nil:
 		return 0, err
@@ -150,7 +150,7 @@ func (f *folders) tasksHolder() (holder, error) {
 		}
 		return free, nil
 	}
-	if err != nil && !notAFile(err) {
+	if err != nil && !regularfile.Is(err) {
 		return 0, err
 	}
 	var o Owner
@@ -158,12 +158,6 @@ func (f *folders) tasksHolder() (holder, error) {
 		return older, nil // no other program writes a file of this name, so it is a damaged one of ours
 	}
 	return f.holderOf(o), nil
-}
-
-// notAFile reports whether the error means that the path is not a regular file.
-func notAFile(err error) bool {
-	_, special := errors.AsType[*regularfile.Error](err)
-	return special
 }
 
 // folderHolder returns the owner if it is clear without reading the folder. Otherwise it returns

@@ -133,9 +133,8 @@ func readOnce(path string, into any) error {
 // readFile reads a file. It reports a special file, or one that is far too large, as damage.
 func readFile(path string) ([]byte, error) {
 	data, err := regularfile.Read(path, maxFile)
-	_, special := errors.AsType[*regularfile.Error](err)
 	_, large := errors.AsType[*regularfile.TooLargeError](err)
-	if special || large {
+	if regularfile.Is(err) || large {
 		return nil, &DamagedError{path, err}
 	}
 	return data, err

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"cadre/internal/journal"
+	"cadre/internal/sys/regularfile"
 )
 
 // Health is the result of [Check].
@@ -113,7 +114,7 @@ func survey(d Disk, dir string) (*surveyed, error) {
 		if err == nil {
 			f.Close()
 		}
-		if notAFile(err) {
+		if regularfile.Is(err) {
 			s.problem(path, 0, 0, "%v", err)
 		}
 	}
@@ -137,7 +138,7 @@ func (s *surveyed) readMarker() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if notAFile(err) {
+	if regularfile.Is(err) {
 		s.problem(path, 0, 0, "%v", err)
 		return nil
 	}
@@ -163,7 +164,7 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 	seg := &surveyedSegment{header: header{First: first}, path: filepath.Join(s.dir, segmentName(first)), clean: true}
 	s.segments = append(s.segments, seg)
 	f, err := s.disk.Open(seg.path, os.O_RDONLY)
-	if notAFile(err) {
+	if regularfile.Is(err) {
 		seg.clean = false
 		s.problem(seg.path, 0, first, "%v", err)
 		return nil
@@ -381,7 +382,7 @@ func (s *surveyed) readSnapshot() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if notAFile(err) {
+	if regularfile.Is(err) {
 		bad, err = err.Error(), nil
 	}
 	if bad == "" {

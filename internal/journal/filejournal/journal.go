@@ -240,7 +240,7 @@ func (j *Journal) openLocks() error {
 func (j *Journal) openHelper(name string) (File, error) {
 	path := filepath.Join(j.dir, name)
 	f, err := j.disk.Open(path, os.O_RDWR|os.O_CREATE)
-	if notAFile(err) {
+	if regularfile.Is(err) {
 		return nil, damagedFile(j.team, path, err)
 	}
 	if !errors.Is(err, fs.ErrPermission) && !isReadOnly(err) {
@@ -254,12 +254,6 @@ func (j *Journal) openHelper(name string) (File, error) {
 		return nil, nil
 	}
 	return f, err
-}
-
-// notAFile reports whether the error means that the path is not a regular file.
-func notAFile(err error) bool {
-	_, special := errors.AsType[*regularfile.Error](err)
-	return special
 }
 
 func damagedFile(team, path string, err error) error {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"cadre/internal/journal"
+	"cadre/internal/sys/regularfile"
 )
 
 const (
@@ -105,7 +106,7 @@ func (j *Journal) Keyframe(ctx context.Context, seq int64) (journal.Snapshot, er
 	case bad && j.writable == nil:
 		_ = j.disk.Remove(path)
 	}
-	if _, damaged := errors.AsType[*journal.DamageError](err); damaged || notAFile(err) || errors.Is(err, fs.ErrNotExist) {
+	if _, damaged := errors.AsType[*journal.DamageError](err); damaged || regularfile.Is(err) || errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return s, err

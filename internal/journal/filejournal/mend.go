@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"cadre/internal/sys/regularfile"
 )
 
 // ErrSwapped reports files of another journal in a team's folder.
@@ -284,7 +286,7 @@ func clearHelpers(d Disk, dir string) (aside []string, err error) {
 		if err == nil {
 			f.Close()
 		}
-		if !notAFile(err) {
+		if !regularfile.Is(err) {
 			continue
 		}
 		name, err := setAside(d, path, d.Rename)

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"cadre/internal/journal"
+	"cadre/internal/sys/regularfile"
 )
 
 // header is the first line of a segment.
@@ -121,7 +122,7 @@ func (j *Journal) openSegment(first int64) (*segment, error) {
 func openSegment(d Disk, team, dir string, first int64) (*segment, error) {
 	path := filepath.Join(dir, segmentName(first))
 	f, err := openAny(d, path)
-	if notAFile(err) {
+	if regularfile.Is(err) {
 		return nil, damagedFile(team, path, err)
 	}
 	if err != nil {

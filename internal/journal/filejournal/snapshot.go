@@ -181,7 +181,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	}
 	path := filepath.Join(j.root, snapshotName)
 	h, data, v, bad, err := readSnapshot(j.disk, path)
-	if notAFile(err) { // no snapshot can replace it
+	if regularfile.Is(err) { // no snapshot can replace it
 		return journal.Snapshot{}, damagedFile(j.team, path, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

@@ -178,6 +178,16 @@ func (c *correlation) restore(m *memory) {
 	c.discarded, c.orphaned, c.duplicates = m.Counts.Discarded, m.Counts.Orphaned, m.Counts.Duplicates
 }
 
+// remember adds the key to the order in which keys were added to the map. If there are more than most
+// then, it forgets the oldest.
+func remember[K comparable, V any](all map[K]V, order []K, key K, most int) []K {
+	if order = append(order, key); len(order) > most {
+		delete(all, order[0])
+		order = order[1:]
+	}
+	return order
+}
+
 // whole replaces a nil map, and removes nil values.
 func whole[K comparable, V any](m *map[K]*V) {
 	made(m)

@@ -25,10 +25,7 @@ func (b *messageCounts) at(h uint64) *tally {
 	if t == nil {
 		t = &tally{}
 		b.Tallies[h] = t
-		if b.Order = append(b.Order, h); len(b.Order) > maxTallies {
-			delete(b.Tallies, b.Order[0])
-			b.Order = b.Order[1:]
-		}
+		b.Order = remember(b.Tallies, b.Order, h, maxTallies)
 	}
 	return t
 }

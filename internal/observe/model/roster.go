@@ -139,11 +139,7 @@ func (r *roster) firstReport(request, what string) bool {
 		return false
 	}
 	if !ok {
-		r.Order = append(r.Order, request)
-		if len(r.Order) > maxRequests {
-			delete(r.Said, r.Order[0])
-			r.Order = r.Order[1:]
-		}
+		r.Order = remember(r.Said, r.Order, request, maxRequests)
 	}
 	r.Said[request] = append(said, what)
 	return true

@@ -172,10 +172,7 @@ func (c *speakers) session(id string) *session {
 	if one == nil {
 		one = &session{Board: newBoard()}
 		c.sessions[id] = one
-		if c.order = append(c.order, id); len(c.order) > maxSessions {
-			delete(c.sessions, c.order[0])
-			c.order = c.order[1:]
-		}
+		c.order = remember(c.sessions, c.order, id, maxSessions)
 	}
 	return one
 }

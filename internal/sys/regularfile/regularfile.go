@@ -32,6 +32,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s is %s, not a regular file", e.Path, Kind(e.Mode))
 }
 
+// Is reports whether the error says that a path is not a regular file.
+func Is(err error) bool {
+	_, special := errors.AsType[*Error](err)
+	return special
+}
+
 // Kind returns the type of a file in words, with its article.
 func Kind(m fs.FileMode) string {
 	switch {

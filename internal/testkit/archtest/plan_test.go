@@ -366,7 +366,7 @@ var front = []fronted{
 	{"hook", []string{"Examined", "ExaminedHook"}, "the hooks of a project are shown before they are trusted"},
 	{"journal", []string{"DamageError", "ErrGone", "ErrNewer", "ErrNotFound"}, "its errors have exit statuses"},
 	{"sys/filelock", []string{"ErrHeld"}, "its error has an exit status"},
-	{"sys/regularfile", []string{"Error", "TooLargeError"}, "its errors have exit statuses"},
+	{"sys/regularfile", []string{"Is", "TooLargeError"}, "its errors have exit statuses"},
 	{"sys/proc", []string{"Become", "Open", "OpenWorker", "Register", "RunWorker", "Worker"},
 		"the process becomes tmux, at the terminal where it was called, and it keeps the program of --exec; cadre run " +
 			"leaves its terminal"},
