@@ -366,7 +366,8 @@ func (s *stage) teams() {
 	defer session.Close()
 	for _, kind := range []sessionlog.Kind{sessionlog.Started, sessionlog.Prompt, sessionlog.Text, sessionlog.Tool,
 		sessionlog.Result, sessionlog.Question, sessionlog.Answer, sessionlog.Ended} {
-		if err := session.Add(sessionlog.Entry{Kind: kind, Tool: evil("tool"), Text: evil("shown"), Failed: true}); err != nil {
+		if err := session.Add(sessionlog.Entry{Kind: kind, Tool: evil("tool"), Text: evil("shown"),
+			Failed: true}); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -52,7 +52,8 @@ file has a mistake.`,
 			case test && watch:
 				return usage{errors.New("--test sends once, and --watch stays; use one of them")}
 			case watch:
-				if len(notify.Remote(s.Notify)) == 0 && (terminal == nil || len(notify.Channels(s.Notify, terminal)) == 0) {
+				if len(notify.Remote(s.Notify)) == 0 && (terminal == nil ||
+					len(notify.Channels(s.Notify, terminal)) == 0) {
 					return usage{errors.New("there is nothing to notify by; set notify in " + settings.File(a.home.Root))}
 				}
 				stays()

@@ -52,7 +52,8 @@ A path is relative to the team's directory, and to the root with // before it.`,
 		})
 		return a.print(rules, func(w *sanitize.Writer) error {
 			if len(rules) == 0 {
-				return w.Printf("team %s has no permission rules; to add one: cadre permission add %s RULE\n", d.Name, d.Name)
+				return w.Printf("team %s has no permission rules; to add one: cadre permission add %s RULE\n",
+					d.Name, d.Name)
 			}
 			now := now()
 			t := render.Table{Texts: []string{"RULE", "ALLOWS"}, Spare: []string{"ADDED"}}
@@ -108,7 +109,8 @@ func (a *app) confirmTool(ctx context.Context, tool string, known []string, addi
 	if near := teamfile.Nearest(tool, known); near != "" {
 		why += " (did you mean " + near + "?)"
 	}
-	return a.confirm(ctx, fmt.Sprintf("N%s. Add the rule all the same?", why[1:]), way{"add it although " + why, adding})
+	return a.confirm(ctx, fmt.Sprintf("N%s. Add the rule all the same?", why[1:]),
+		way{"add it although " + why, adding})
 }
 
 // addingRule returns the command that adds the rule without asking.
@@ -150,7 +152,8 @@ func (a *app) addRule(c *cobra.Command, name string, make func(*team.State) (*te
 		return err
 	}
 	if why != "" && !body.Unbounded && a.actor == team.User {
-		if err := a.confirm(c.Context(), fmt.Sprintf("The rule %s sets no bounds: %s. Add it?", sanitize.Line(body.Rule), why),
+		if err := a.confirm(c.Context(), fmt.Sprintf("The rule %s sets no bounds: %s. Add it?",
+			sanitize.Line(body.Rule), why),
 			way{"add the rule although it sets no bounds (" + why + ")", addingRule(name, body)}); err != nil {
 			return err
 		}

@@ -45,14 +45,16 @@ func TestPermissionRules(t *testing.T) {
 	asks("bob", "Bash", `{"command":"rm -r *"}`)
 	do(done, "ann may use without asking: exactly the command git status --short\nallowed: permission-1@ann\nby the rule: "+
 		"Bash(git status --short)", "permit", "demo", "permission-1@ann", "--always")
-	do(tryAgain, "the request permission-1@ann was allowed by the user already", "permit", "demo", "permission-1@ann", "--always")
+	do(tryAgain, "the request permission-1@ann was allowed by the user already", "permit", "demo",
+		"permission-1@ann", "--always")
 	do(hopeless, "--always allows the request by a rule", "permit", "demo", "permission-2@ann", "--always", "--deny")
 	do(hopeless, "although it sets no bounds (rm with any words after it can destroy work): cadre permission add demo "+
 		"'Bash(rm -r *)' --member bob --yes", "permit", "demo", "permission-3@bob", "--always")
 	do(done, "all members may use without asking: git status with any words after it, as a single command\nallowed: "+
 		"permission-2@ann", "permission", "add", "demo", "Bash(git status:*)")
 	do(hopeless, "this needs a confirmation", "permission", "add", "demo", "Bash")
-	do(done, `"allowed":["permission-3@bob"]`, "permission", "add", "demo", "Bash", "--member", "bob", "--yes", "--json")
+	do(done, `"allowed":["permission-3@bob"]`, "permission", "add", "demo", "Bash", "--member", "bob",
+		"--yes", "--json")
 	do(hopeless, "is not a permission rule", "permission", "add", "demo", "Bash(git")
 	do(hopeless, "To add it although no agent has a tool called Bsh (did you mean Bash?): cadre permission add demo "+
 		"'Bsh(git status)' --member bob --yes", "permission", "add", "demo", "Bsh(git status)", "--member", "bob")

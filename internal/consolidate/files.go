@@ -94,7 +94,8 @@ type aside struct {
 }
 
 func (a aside) holds(r *repository, e entry) bool {
-	return e.path == a.report && !e.tracked || paths.Within(filepath.Join(r.top, filepath.FromSlash(e.path)), a.folders...)
+	return e.path == a.report && !e.tracked || paths.Within(filepath.Join(r.top, filepath.FromSlash(e.path)),
+		a.folders...)
 }
 
 // aside returns what is left out. The report on the team is cadre's own, so it is committed only if
@@ -102,7 +103,8 @@ func (a aside) holds(r *repository, e entry) bool {
 // clone of a commit with an older report would differ from what passed.
 func (w *work) aside(c team.Consolidation) aside {
 	t := w.Replica.Team()
-	a := aside{folders: w.Except, report: worktree.From(w.repo.top, t.Report), origin: worktree.From(w.repo.top, t.Origin)}
+	a := aside{folders: w.Except, report: worktree.From(w.repo.top, t.Report),
+		origin: worktree.From(w.repo.top, t.Origin)}
 	for _, named := range slices.Concat(c.Include, c.Only) {
 		if named == a.report || strings.HasPrefix(a.report, named+"/") {
 			a.report = ""

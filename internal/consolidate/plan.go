@@ -235,7 +235,8 @@ func (w *work) previewBranches(ctx context.Context, p *Plan, before string) erro
 				files = []string{"."}
 			}
 			for _, path := range files {
-				p.Paths = append(p.Paths, Staged{Path: path, Fate: Conflicts, From: []string{b.Member}, Branch: b.Name, Why: why})
+				p.Paths = append(p.Paths, Staged{Path: path, Fate: Conflicts, From: []string{b.Member},
+					Branch: b.Name, Why: why})
 			}
 			continue
 		}

@@ -165,7 +165,8 @@ func TestChecksAndThePerson(t *testing.T) {
 			}
 		}
 		_, err := Run(l.ctx, o)
-		if failed := touched != ""; failed == (err == nil) || failed && !strings.Contains(err.Error(), "the checks changed b.txt") {
+		if failed := touched != ""; failed == (err == nil) || failed &&
+			!strings.Contains(err.Error(), "the checks changed b.txt") {
 			t.Fatal(err)
 		}
 		if err == nil {
@@ -194,7 +195,8 @@ func TestChecksWithOnly(t *testing.T) {
 		o := l.options()
 		o.Only = []string{"new.txt"}
 		_, err := Run(l.ctx, o)
-		if refused := err != nil && strings.Contains(err.Error(), "the checks changed b.txt"); refused != (command != "true") || err != nil && !refused {
+		if refused := err != nil && strings.Contains(err.Error(),
+			"the checks changed b.txt"); refused != (command != "true") || err != nil && !refused {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
@@ -385,7 +387,8 @@ func TestTrackedReport(t *testing.T) {
 		}
 		l.want(l.committed(), c.want...)
 		l.passes()
-		if noted := strings.Contains(strings.Join(said, "\n"), "changes of rep.md, which are not committed"); noted != (c.only != nil) {
+		if noted := strings.Contains(strings.Join(said, "\n"),
+			"changes of rep.md, which are not committed"); noted != (c.only != nil) {
 			t.Errorf("%s: it said %q", name, said)
 		}
 	}

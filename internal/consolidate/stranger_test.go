@@ -74,7 +74,8 @@ func TestTeamFileIsTheUsers(t *testing.T) {
 	l.write("demo.yaml", "name: demo # mended\n")
 	l.finish()
 	notes := l.commitsOnlyNew()
-	if len(notes) == 0 || notes[0].Text != "not committed, because it is the team file: demo.yaml" || !slices.Equal(notes[0].Hints[0].Paths, []string{"demo.yaml"}) {
+	if len(notes) == 0 || notes[0].Text != "not committed, because it is the team file: demo.yaml" ||
+		!slices.Equal(notes[0].Hints[0].Paths, []string{"demo.yaml"}) {
 		t.Errorf("noted: %+v", notes)
 	}
 }

@@ -101,7 +101,8 @@ func (w *work) tryRound(ctx context.Context, c *team.Consolidation) (passed []Ch
 	}
 	if !again {
 		if left := found.leftOut(*c); len(left) > 0 {
-			w.Advise(team.Note{Text: fmt.Sprintf("the checks left %s, which a consolidation does not commit", names(left)),
+			w.Advise(team.Note{Text: fmt.Sprintf("the checks left %s, which a consolidation does not commit",
+				names(left)),
 				Hints: []team.Hint{w.hint(team.ActKeepCheckChanges)}})
 		}
 		return passed, false, nil

@@ -183,7 +183,8 @@ func TestTryRefusals(t *testing.T) {
 		t.Errorf("%d records, not %d", l.replica.Seq(), seq+1)
 	}
 	l.do("lead", &team.CreateTask{Subject: "more"})
-	if _, err = Try(l.ctx, l.options()); team.CodeOf(err) != team.NotReady || !strings.Contains(err.Error(), "is open") {
+	if _, err = Try(l.ctx, l.options()); team.CodeOf(err) != team.NotReady ||
+		!strings.Contains(err.Error(), "is open") {
 		t.Errorf("%+v", err)
 	}
 }

@@ -38,7 +38,8 @@ func TestTry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, test.note) || (test.note == "") != (notes == "") {
+			if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, test.note) ||
+				(test.note == "") != (notes == "") {
 				t.Errorf("notes %q", notes)
 			}
 			// the timeout includes the start of the process, which takes a while on a busy machine
@@ -74,7 +75,8 @@ func TestTryInput(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.Try(t.Context(), h, event, nil); err != nil || got.Err == nil || got.ExitCode != -1 || got.Rejected {
+	if got, err := r.Try(t.Context(), h, event, nil); err != nil || got.Err == nil || got.ExitCode != -1 ||
+		got.Rejected {
 		t.Errorf("in no folder: %+v, %v", got, err)
 	}
 }
@@ -133,7 +135,8 @@ func TestEventIsReadAsWritten(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 	}
-	for _, bad := range []string{"", "x", "[]", `{"task_id": 7}`, `{} {}`, `{"duration_ms": "x"}`, `{"duration_ms": 1.5}`} {
+	for _, bad := range []string{"", "x", "[]", `{"task_id": 7}`, `{} {}`, `{"duration_ms": "x"}`,
+		`{"duration_ms": 1.5}`} {
 		if e, err := ReadEvent([]byte(bad)); err == nil {
 			t.Errorf("%q is read as %+v", bad, e)
 		}
@@ -148,7 +151,8 @@ func TestID(t *testing.T) {
 	}
 	seen := map[string]Hook{}
 	for _, h := range []Hook{one, {Event: TaskCreated, Command: "make lint", Source: User},
-		{Event: TaskCompleted, Command: "make lint", Source: Project}, {Event: TaskCompleted, Command: "make", Source: User},
+		{Event: TaskCompleted, Command: "make lint", Source: Project},
+		{Event: TaskCompleted, Command: "make", Source: User},
 		{Event: TaskCompleted, Command: "", Source: "userTaskCompleted"}} {
 		if before, taken := seen[h.ID()]; taken {
 			t.Errorf("%+v and %+v share an ID", before, h)

@@ -17,7 +17,8 @@ import (
 // TestWhatSessionsShow checks that a host logs what the sessions of its members show, that the next
 // session of a member continues the log.
 func TestWhatSessionsShow(t *testing.T) {
-	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "ben", Agent: "scripted"})
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"},
+		&team.SpawnMember{Name: "ben", Agent: "scripted"})
 	folder := sessionlog.Of(filepath.Dir(s.hosts))
 	script := func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}

@@ -267,7 +267,8 @@ func TestMailOfFiles(t *testing.T) {
 	for _, text := range []string{"c"} { // a new follower reports it again
 		s.note("fx", t0+5, obj{"to": "alice", "key": text, "entry": mail(text)})
 	}
-	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{protocol.Mark("team-lead", "alice", "c")}}}})
+	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{protocol.Mark("team-lead",
+		"alice", "c")}}}})
 	waits("c")
 	// Two followers find an entry that was read, as first-generation files keep it, and an equal
 	// one that waits.

@@ -162,9 +162,11 @@ func FuzzOutcome(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, structured []byte, text string) {
-		for _, tool := range []string{"TeamCreate", "TeamDelete", "Task", "Agent", "TaskCreate", "TaskUpdate", "TaskList",
+		for _, tool := range []string{"TeamCreate", "TeamDelete", "Task", "Agent", "TaskCreate",
+			"TaskUpdate", "TaskList",
 			"TaskGet", "SendMessage", "ExitPlanMode"} {
-			out := protocol.OutcomeOf(tool, &protocol.Result{ID: "t", S: structured, R: text}, func(string) bool { return true })
+			out := protocol.OutcomeOf(tool, &protocol.Result{ID: "t", S: structured, R: text},
+				func(string) bool { return true })
 			for _, task := range out.Tasks {
 				if tool == "TaskList" && !out.Structured && protocol.TaskNumber(task.ID) == 0 && len(task.ID) <= 7 &&
 					task.ID[0] != '0' {

@@ -112,7 +112,8 @@ func (l *life) idle(name string, too bool) {
 func (l *life) ask(name string) (request string) {
 	delete(l.gone, name)
 	request = fmt.Sprintf("shutdown-%d@%s", l.now, name)
-	l.call(protocol.LeadName, "SendMessage", obj{"to": name, "message": obj{"type": "shutdown_request", "reason": "enough"}},
+	l.call(protocol.LeadName, "SendMessage", obj{"to": name,
+		"message": obj{"type": "shutdown_request", "reason": "enough"}},
 		obj{"success": true, "request_id": request, "target": name})()
 	l.word(protocol.LeadName, name, obj{"type": "shutdown_request", "requestId": request, "reason": "enough"})
 	return request

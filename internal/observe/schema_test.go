@@ -142,7 +142,8 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%+v: %v", n, err)
 		}
 	}
-	for _, kind := range []string{present.Created, present.Deleted, present.MemberJoined, present.MemberIdle, present.MemberShutdown, present.MemberFailed, present.TaskCreated,
+	for _, kind := range []string{present.Created, present.Deleted, present.MemberJoined, present.MemberIdle,
+		present.MemberShutdown, present.MemberFailed, present.TaskCreated,
 		present.TaskClaimed, present.TaskCompleted, present.MessageReceived,
 		present.ShutdownRequested, present.ShutdownResponse, present.PlanRequested, present.PlanResolved, present.Gap, string(protocol.StateChange), string(protocol.TaskUpdate),
 		string(protocol.Message), present.SessionUpdate, present.SessionPatch} {

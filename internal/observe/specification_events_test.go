@@ -347,7 +347,8 @@ func TestPhase57Events(t *testing.T) {
 		s.wantNames("gap member:failed member:joined")
 	})
 	t.Run("names", func(t *testing.T) {
-		for _, name := range []string{present.Created, present.Deleted, present.MemberJoined, present.MemberIdle, present.MemberShutdown, present.MemberFailed,
+		for _, name := range []string{present.Created, present.Deleted, present.MemberJoined, present.MemberIdle,
+			present.MemberShutdown, present.MemberFailed,
 			present.TaskCreated, present.TaskClaimed, present.TaskCompleted, present.MessageReceived,
 			present.ShutdownRequested, present.ShutdownResponse, present.PlanRequested, present.PlanResolved, present.Gap} {
 			if !eventName.MatchString(name) {

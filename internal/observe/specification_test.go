@@ -20,7 +20,8 @@ func TestPhase51Types(t *testing.T) {
 			"team_state_change": {false, false, true}, "assistant": {}, "": {}} {
 			data := []byte(`{"type":"` + kind +
 				`","role":"system","metadata":{"teamToolUseId":"toolu_1","toolName":"Any"}}`)
-			if got := [3]bool{present.IsTeamMessage(data), present.IsTeamTaskUpdate(data), present.IsTeamStateChange(data)}; got != want {
+			if got := [3]bool{present.IsTeamMessage(data), present.IsTeamTaskUpdate(data),
+				present.IsTeamStateChange(data)}; got != want {
 				t.Errorf("%q: %v", kind, got)
 			}
 		}
@@ -86,7 +87,8 @@ func TestPhase52Recognizer(t *testing.T) {
 		{"TeamCreate", "TeamCreate", `{"team_name":"fx"}`, false, true, protocol.StateChange, false},
 		{"TeamDelete", "TeamDelete", `{}`, true, true, protocol.StateChange, false},
 		{"TeamDelete without any input", "TeamDelete", ``, true, true, protocol.StateChange, false},
-		{"Task with team_name and name", "Task", `{"team_name":"fx","name":"alice"}`, true, true, protocol.StateChange, false},
+		{"Task with team_name and name", "Task", `{"team_name":"fx","name":"alice"}`, true, true,
+			protocol.StateChange, false},
 		{"Agent with a name", "Agent", `{"name":"alice"}`, false, true, protocol.StateChange, false},
 		{"TaskCreate", "TaskCreate", `{"subject":"A"}`, true, true, protocol.TaskUpdate, false},
 		{"TaskUpdate", "TaskUpdate", `{"taskId":"1"}`, true, true, protocol.TaskUpdate, false},
@@ -119,7 +121,8 @@ func TestPhase52Recognizer(t *testing.T) {
 		{"an input that is no object", "TaskCreate", `["x"]`, true, false, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			is, why := protocol.Recognise(protocol.Use{ID: "toolu_1", Name: c.tool, Input: json.RawMessage(c.input)}, c.team)
+			is, why := protocol.Recognise(protocol.Use{ID: "toolu_1", Name: c.tool,
+				Input: json.RawMessage(c.input)}, c.team)
 			if is != c.is || (why != "") != c.warns {
 				t.Errorf("recognised: %v, warning %q", is, why)
 			}

@@ -103,7 +103,8 @@ func ofTeam(e team.Event) (line string, is bool) {
 	case *team.TeamRevised:
 		return "the team file changed" + tail(strings.Join(e.Fields, ", ")), true
 	case *team.HookSwitched:
-		return fmt.Sprintf("the hook %s [%s] of %s is switched %s", e.Event, e.Command, sourced(e.Source), onOff(!e.Off)), true
+		return fmt.Sprintf("the hook %s [%s] of %s is switched %s", e.Event, e.Command, sourced(e.Source),
+			onOff(!e.Off)), true
 	case *team.LeadAttached:
 		return leads(e), true
 	case *team.LeadLost:

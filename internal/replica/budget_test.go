@@ -23,7 +23,8 @@ func TestABudgetOfTimeNeedsNoHost(t *testing.T) {
 	if team.CodeOf(err) != team.Exhausted {
 		t.Errorf("eve claimed a task after her time: %v", err)
 	}
-	if hints := team.HintsOf(err); len(hints) != 1 || hints[0].Action != team.ActRaiseBudget || hints[0].Member != "eve" {
+	if hints := team.HintsOf(err); len(hints) != 1 || hints[0].Action != team.ActRaiseBudget ||
+		hints[0].Member != "eve" {
 		t.Errorf("the hints are %+v", hints)
 	}
 	do(t, rep, "eve", &team.CompleteTask{Task: "1", Result: "seen"})

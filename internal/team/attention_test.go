@@ -216,7 +216,8 @@ func TestAttention(t *testing.T) {
 			&CreateTask{Subject: "act", Run: "true"}, &CreateTask{Subject: "as a tester", Role: "tester", Run: "true",
 				Priority: "high"}}, outside: alive(),
 			want: "unassigned for user since 7 → assign_task 3: Task 3 and 1 more are open, and no member takes them.\n"},
-		{name: "a task that no member takes", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "think"}},
+		{name: "a task that no member takes", history: history{shell("ann"), hosted, User,
+			&CreateTask{Subject: "think"}},
 			outside: alive(),
 			want:    "unassigned for user since 5 → assign_task 1: Task 1 is open and unassigned: think\n"},
 		{name: "a task of a member that has ended", history: history{&SpawnMember{Name: "ann", Agent: External},
@@ -276,7 +277,8 @@ func TestAttention(t *testing.T) {
 			&SendMessage{To: "eve", Body: "the first", Answers: 1}}, outside: alive(), now: 10,
 			want: "question for user since 4 → read_mail lead: eve asks you: and when?\n"},
 		{name: "a question to an agent that leads", history: history{agentLead, &SpawnMember{Name: "eve",
-			Agent: External}, "eve", &SendMessage{To: "lead", Body: "which one?", Intent: "question"}}, outside: alive()},
+			Agent: External}, "eve", &SendMessage{To: "lead", Body: "which one?", Intent: "question"}},
+			outside: alive()},
 		{name: "late messages", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&SendMessage{To: "eve", Body: "x"}, &SendMessage{To: "eve", Body: "y"}, 400, &MarkLate{Member: "eve"}},
 			outside: alive(), now: 500,
@@ -426,7 +428,8 @@ func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 // and its kinds are in order. No two items have the same key. Each has a text and a hint. The list
 // is also the same after the state was encoded and read back.
 func TestAttentionOfAnyState(t *testing.T) {
-	order := []ItemKind{ItemPermission, ItemPlan, ItemQuestion, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant,
+	order := []ItemKind{ItemPermission, ItemPlan, ItemQuestion, ItemInterrupted, ItemDirectory,
+		ItemElsewhere, ItemDormant,
 		ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
 		ItemHeld, ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
 		ItemLate, ItemFacts, ItemUntrusted}

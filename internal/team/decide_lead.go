@@ -44,7 +44,8 @@ func (t Timing) check() error {
 	beat := wholeUnits(full.Beat, time.Millisecond)
 	if silence := wholeUnits(min(full.LeadLost, full.Offline), time.Millisecond); silence <= beat {
 		return refuse(Invalid, "a member that sends a heartbeat every %s cannot count as lost after %s; "+
-			"the periods of silence must be longer", Span(multiple(beat, time.Millisecond)), Span(multiple(silence, time.Millisecond)))
+			"the periods of silence must be longer", Span(multiple(beat, time.Millisecond)),
+			Span(multiple(silence, time.Millisecond)))
 	}
 	return nil
 }
@@ -150,7 +151,8 @@ func (b *AttachLead) decide(d *decision) error {
 		}
 		if stale := d.team.Timing.OrDefaults().Stale; silent < stale {
 			return Refuse(Conflict, "another session has the lead: session %s leads team %s "+
-				"and was seen %s ago; its lead expires after %s without a heartbeat", brief(now), d.team.Name, Span(silent),
+				"and was seen %s ago; its lead expires after %s without a heartbeat", brief(now), d.team.Name,
+				Span(silent),
 				Span(stale)).With(d.team.hint(ActTakeOver))
 		}
 		e.TakenOver = now

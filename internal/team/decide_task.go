@@ -387,7 +387,8 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 			m.Shutdown.Request == "" && m.BudgetSpent(d.At) == "" && d.takes(m, w)
 	}
 	for _, id := range free {
-		if w := d.task(id); !w.OutOfRetries() && slices.ContainsFunc(d.members, func(m Member) bool { return takes(&m, w) }) {
+		if w := d.task(id); !w.OutOfRetries() && slices.ContainsFunc(d.members,
+			func(m Member) bool { return takes(&m, w) }) {
 			return true
 		}
 	}

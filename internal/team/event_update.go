@@ -56,7 +56,8 @@ func (e *TaskUpdated) Changes() (all []Change) {
 		}
 	}
 	for _, key := range sorted(e.Metadata) {
-		all = append(all, Change{Field: "metadata." + key, Was: present(was.Metadata[key]), Is: present(e.Metadata[key])})
+		all = append(all, Change{Field: "metadata." + key, Was: present(was.Metadata[key]),
+			Is: present(e.Metadata[key])})
 	}
 	for _, f := range []struct {
 		name        string
@@ -133,7 +134,8 @@ func (d *decision) updated(t *Task, e *TaskUpdated) bool {
 		}
 		return kept
 	}
-	e.AddBlockedBy, e.RemoveBlockedBy = only(e.AddBlockedBy, t.BlockedBy, false), only(e.RemoveBlockedBy, t.BlockedBy, true)
+	e.AddBlockedBy, e.RemoveBlockedBy = only(e.AddBlockedBy, t.BlockedBy, false),
+		only(e.RemoveBlockedBy, t.BlockedBy, true)
 	e.AddBlocks, e.RemoveBlocks = only(e.AddBlocks, t.Blocks, false), only(e.RemoveBlocks, t.Blocks, true)
 	if changed || len(set) > 0 {
 		e.Was = was

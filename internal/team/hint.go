@@ -71,7 +71,8 @@ const (
 // Actions returns every action that a hint can name.
 func Actions() []Action {
 	return []Action{ActAnswerPermission, ActAnswerPlan, ActCreate, ActResume, ActContinueCopy, ActMove, ActTakeOver,
-		ActTakeBack, ActRelease, ActPull, ActCleanUp, ActForceCleanUp, ActMend, ActRaiseBudget, ActConsolidate, ActFinish,
+		ActTakeBack, ActRelease, ActPull, ActCleanUp, ActForceCleanUp, ActMend, ActRaiseBudget,
+		ActConsolidate, ActFinish,
 		ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean,
 		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
 		ActReassign, ActRetryTask, ActDeleteTask, ActRollBackTask,

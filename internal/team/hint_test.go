@@ -104,7 +104,8 @@ func TestHintsOf(t *testing.T) {
 		{"no refusal", errors.New("no"), nil},
 		{"itself", one, []team.Hint{resume, without}},
 		{"wrapped", fmt.Errorf("more: %w", one), []team.Hint{resume, without}},
-		{"each once", errors.Join(one, fmt.Errorf("x: %w", two)), []team.Hint{resume, without, {Action: team.ActShowLog}}},
+		{"each once", errors.Join(one, fmt.Errorf("x: %w", two)),
+			[]team.Hint{resume, without, {Action: team.ActShowLog}}},
 		{"below two", fmt.Errorf("%w, %w", errors.New("no"), two), []team.Hint{without, {Action: team.ActShowLog}}},
 	} {
 		if got := team.HintsOf(c.err); !reflect.DeepEqual(got, c.want) {

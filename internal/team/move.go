@@ -172,7 +172,8 @@ func (d *decision) hasWork(without []string) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	return Refuse(NotReady, "work of completed tasks is missing here: %s. Put it back first", strings.Join(reasons, "; ")).With(d.team.hint(ActResume),
+	return Refuse(NotReady, "work of completed tasks is missing here: %s. Put it back first",
+		strings.Join(reasons, "; ")).With(d.team.hint(ActResume),
 		Hint{Action: ActGoWithout, Team: d.team.Name, Tasks: tasks})
 }
 

@@ -66,7 +66,8 @@ func TestWordsOfOthers(t *testing.T) {
 			switch what {
 			case "check", "consolidation":
 				finishWork(t, s)
-				all = append([]Body{&ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1, Parent: "p", Tree: "tree"}}, all...)
+				all = append([]Body{&ReportMerged{Attempt: 1},
+					&ReportStaged{Attempt: 1, Parent: "p", Tree: "tree"}}, all...)
 			}
 			said := 0
 			for i, body := range all {

@@ -79,7 +79,8 @@ type AddRule struct {
 
 func (b *AddRule) decide(d *decision) error {
 	if d.Actor != User {
-		return refuse(Denied, "%s is not the user and cannot add permission rules", brief(strings.TrimPrefix(d.Actor, "@")))
+		return refuse(Denied, "%s is not the user and cannot add permission rules",
+			brief(strings.TrimPrefix(d.Actor, "@")))
 	}
 	if b.Member != "" {
 		if _, err := d.known(b.Member); err != nil {
@@ -90,7 +91,8 @@ func (b *AddRule) decide(d *decision) error {
 		return err
 	}
 	if why := Unbounded(b.Rule, d.team.Dir); why != "" && !b.Unbounded {
-		return refuse(Denied, "the rule %s was not added: %s. Narrow it, or confirm that you want it", brief(b.Rule), why)
+		return refuse(Denied, "the rule %s was not added: %s. Narrow it, or confirm that you want it",
+			brief(b.Rule), why)
 	}
 	if slices.ContainsFunc(d.team.Rules, func(r Rule) bool { return r.Rule == b.Rule && r.covers(b.Member) }) {
 		return nil

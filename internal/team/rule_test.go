@@ -40,7 +40,8 @@ func TestRuleFor(t *testing.T) {
 		if why := Unbounded(rule, "/w"); why != "" {
 			t.Errorf("the narrowest rule %s is unbounded: %s", rule, why)
 		}
-		if more := strings.NewReplacer("--short", "--short x", "a.go", "b.go", "[a]*", "a", "example.org", "example.com",
+		if more := strings.NewReplacer("--short", "--short x", "a.go", "b.go", "[a]*", "a", "example.org",
+			"example.com",
 			"docs__find", "docs__delete", "hosts", "passwd").Replace(c.input); more != c.input &&
 			ruleAllows(rule, c.tool, more, "/w") {
 			t.Errorf("%s allows %s too", rule, more)

@@ -91,7 +91,8 @@ func RuleMeaning(rule string) string {
 
 // otherTools are tools of agents, by Claude Code's names, that are neither the team's nor read or change
 // files.
-var otherTools = []string{"Bash", "BashOutput", "KillShell", "PowerShell", "Monitor", "LSP", "Task", "TaskOutput", "TaskStop",
+var otherTools = []string{"Bash", "BashOutput", "KillShell", "PowerShell", "Monitor", "LSP", "Task",
+	"TaskOutput", "TaskStop",
 	"Agent", "SlashCommand", "AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ExitWorktree", "Workflow"}
 
 // UnknownTool returns the tool of a permission rule that no agent is known to have, and the known tools.
@@ -173,15 +174,18 @@ func unboundedCommand(pattern string) string {
 	}
 	plainly := strings.TrimRight(program, "0123456789.")
 	switch plainly {
-	case "sudo", "doas", "su", "env", "xargs", "nohup", "timeout", "nice", "time", "command", "exec", "eval", "ssh", "watch",
+	case "sudo", "doas", "su", "env", "xargs", "nohup", "timeout", "nice", "time", "command", "exec", "eval",
+		"ssh", "watch",
 		"find", "parallel", "setsid", "strace":
 		return program + " runs any other program"
-	case "sh", "bash", "zsh", "dash", "ksh", "fish", "python", "node", "deno", "bun", "perl", "ruby", "php", "lua", "awk",
+	case "sh", "bash", "zsh", "dash", "ksh", "fish", "python", "node", "deno", "bun", "perl", "ruby", "php",
+		"lua", "awk",
 		"gawk", "osascript", "pwsh", "npx", "bunx", "uvx", "pipx":
 		if !named {
 			return program + " runs any code"
 		}
-	case "git", "go", "npm", "pnpm", "yarn", "cargo", "docker", "podman", "kubectl", "gh", "pip", "uv", "brew", "systemctl":
+	case "git", "go", "npm", "pnpm", "yarn", "cargo", "docker", "podman", "kubectl", "gh", "pip", "uv",
+		"brew", "systemctl":
 		if !named {
 			return "it allows every command of " + program + ", also those that run other programs or change what others see"
 		}

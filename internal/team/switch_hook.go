@@ -50,7 +50,8 @@ func (e *HookSwitched) apply(s *State, r *Record) {
 	// a new list, because readers may hold the old one
 	off := slices.DeleteFunc(slices.Clone(s.team.HooksOff), func(h HookOff) bool { return h.ID == e.ID })
 	if e.Off {
-		off = append(off, HookOff{ID: e.ID, Event: e.Event, Source: e.Source, Command: e.Command, By: r.Actor, At: r.At})
+		off = append(off, HookOff{ID: e.ID, Event: e.Event, Source: e.Source, Command: e.Command,
+			By: r.Actor, At: r.At})
 	}
 	if s.team.HooksOff = off; len(off) == 0 {
 		s.team.HooksOff = nil
@@ -82,6 +83,7 @@ func (b *SwitchHook) decide(d *decision) error {
 	if d.team.HookIsOff(b.ID) == b.Off {
 		return nil
 	}
-	d.emit(&HookSwitched{ID: b.ID, Event: b.Event, Source: b.Source, Command: clipTo(b.Command, MaxSubject), Off: b.Off})
+	d.emit(&HookSwitched{ID: b.ID, Event: b.Event, Source: b.Source,
+		Command: clipTo(b.Command, MaxSubject), Off: b.Off})
 	return nil
 }

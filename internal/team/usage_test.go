@@ -59,7 +59,8 @@ func TestParseDollars(t *testing.T) {
 			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "$", "USD", "-1", "+1", "5 EUR", "$5 USD", "5USD", "1e3", "NaN", "0x5", ".5", "5.",
+	for _, text := range []string{"", "$", "USD", "-1", "+1", "5 EUR", "$5 USD", "5USD", "1e3", "NaN",
+		"0x5", ".5", "5.",
 		"1,50", "1 000", "0.1234567", "1000000001", "99999999999999999999"} {
 		if got, err := ParseDollars(text); CodeOf(err) != Invalid {
 			t.Errorf("%q is %d, %v", text, got, err)

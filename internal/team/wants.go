@@ -269,7 +269,8 @@ func (s *State) appendSessionWants(wants []Want, m *Member, patient bool) []Want
 		w.Seqs = slices.Clone(ripe)
 		wants = append(wants, w)
 	}
-	if m.Status == Idle && m.Interrupt == 0 && !s.orphaned(m) && s.team.Status != TeamConsolidating && m.Shutdown.Request == "" &&
+	if m.Status == Idle && m.Interrupt == 0 && !s.orphaned(m) && s.team.Status != TeamConsolidating &&
+		m.Shutdown.Request == "" &&
 		s.AllowsTool(m.Name, "TaskClaim") == nil {
 		if t := s.next(m); t != nil {
 			wants = append(wants, want(WantWork, fmt.Sprintf("/%s/%d", t.ID, t.Fence)))

@@ -296,7 +296,8 @@ func (o *PushOptions) agree(ctx context.Context, store *checkpoint.Store, remote
 		return &SuspectError{Remote: remote.Name, Suspects: out.Suspects, Unseen: out.Unseen}
 	}
 	if out.Unseen > 0 {
-		o.log("%s in the commits were not searched for secrets, because there are too many", team.Count(out.Unseen, "file"))
+		o.log("%s in the commits were not searched for secrets, because there are too many",
+			team.Count(out.Unseen, "file"))
 	}
 	if has {
 		return nil

@@ -90,7 +90,8 @@ func TestFinishedElsewhere(t *testing.T) {
 		rep.View(func(s *team.State) {
 			found := catalog.Summarize(l.desktop.home, s, outside)
 			if found.State() != "complete" || found.Messages != sent || sent == 0 {
-				t.Errorf("the team is %s, with %d messages; want complete, with %d", found.State(), found.Messages, sent)
+				t.Errorf("the team is %s, with %d messages; want complete, with %d", found.State(),
+					found.Messages, sent)
 			}
 		})
 	})

@@ -52,7 +52,8 @@ func TestChangedTeamFile(t *testing.T) {
 	if !reflect.DeepEqual(seen, []teams.FileChange{
 		{What: "task", Name: "a", Does: teams.ChangeRedo,
 			Keys: []teams.KeyChange{{Key: "run", From: "echo a >>ran", To: "echo A >>ran"}}},
-		{What: "task", Name: "b", Does: teams.ChangeUpdate, Keys: []teams.KeyChange{{Key: "run", From: "false", To: "true"}}},
+		{What: "task", Name: "b", Does: teams.ChangeUpdate, Keys: []teams.KeyChange{{Key: "run", From: "false",
+			To: "true"}}},
 		{What: "task", Name: "c", Does: teams.ChangeAdd}}) {
 		t.Errorf("the changes are %+v", seen)
 	}

@@ -45,7 +45,8 @@ func TestTeamConfig(t *testing.T) {
 				{Name: "Ann", Agent: teams.Shell}}}, teams.ErrNameTaken},
 			"more than lead": {teams.TeamConfig{Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Claude,
 				Program: "/bin/cat", PermissionMode: teams.ModeBypass}}}, teams.ErrDenied},
-			"no such blocker": {teams.TeamConfig{Tasks: []teams.TaskConfig{{Subject: "look", BlockedBy: []string{"2"}}}},
+			"no such blocker": {teams.TeamConfig{Tasks: []teams.TaskConfig{{Subject: "look",
+				BlockedBy: []string{"2"}}}},
 				teams.ErrNotFound},
 		} {
 			c.Name = "core"

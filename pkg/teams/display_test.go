@@ -20,7 +20,8 @@ func TestDisplayMode(t *testing.T) {
 		teams.DisplayITerm2:    "DisplayMode iterm2: this is not a window of iTerm2",
 		"window":               `DisplayMode is "window"; use auto`,
 	} {
-		m, err := teams.New(teams.Options{Home: t.TempDir(), ClaudeHome: t.TempDir(), Dir: t.TempDir(), DisplayMode: mode})
+		m, err := teams.New(teams.Options{Home: t.TempDir(), ClaudeHome: t.TempDir(), Dir: t.TempDir(),
+			DisplayMode: mode})
 		if err == nil {
 			_, err = m.CreateTeam(t.Context(), teams.TeamConfig{Name: "shown"})
 			defer m.Close()

@@ -10,7 +10,8 @@ import (
 )
 
 // inTests lists the modules that only the tests of this module import, and their dependencies.
-var inTests = []string{"github.com/anishathalye/porcupine", "github.com/coder/websocket", "github.com/google/jsonschema-go",
+var inTests = []string{"github.com/anishathalye/porcupine", "github.com/coder/websocket",
+	"github.com/google/jsonschema-go",
 	"github.com/modelcontextprotocol/go-sdk", "github.com/rogpeppe/go-internal", "go.uber.org/goleak",
 	"pgregory.net/rapid", "github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2", "golang.org/x/time",
 	"golang.org/x/tools", "github.com/segmentio/encoding", "github.com/segmentio/asm"}

@@ -19,7 +19,8 @@ import (
 
 // passive lists the types of the library whose methods do not touch a cadre team: values, an
 // agent's reports to its host, and the observer.
-var passive = []string{"AmbiguousError", "Code", "Error", "Hint", "MemberStatus", "Observer", "Options", "Slot", "TeamStatus",
+var passive = []string{"AmbiguousError", "Code", "Error", "Hint", "MemberStatus", "Observer", "Options", "Slot",
+	"TeamStatus",
 	"Worker"}
 
 // exported returns the functions of the library and the methods of its other types.

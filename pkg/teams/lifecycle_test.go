@@ -315,7 +315,8 @@ func TestFeatureGate(t *testing.T) {
 			}
 		}
 		m, err := teams.New(o)
-		if c.enabled && err != nil || !c.enabled && !errors.Is(err, teams.ErrDisabled) || teams.Enabled(o) != c.enabled {
+		if c.enabled && err != nil || !c.enabled && !errors.Is(err, teams.ErrDisabled) ||
+			teams.Enabled(o) != c.enabled {
 			t.Errorf("%+v: %v", c, err)
 		}
 		if err == nil {
@@ -416,7 +417,8 @@ func TestMembersOfOthers(t *testing.T) {
 	if _, err := ann.View.Tasks().List(t.Context(), teams.TaskFilter{ClaimableBy: "bob"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := ann.Tasks().List(t.Context(), teams.TaskFilter{ClaimableBy: "nobody"}); !errors.Is(err, teams.ErrNotFound) {
+	if _, err := ann.Tasks().List(t.Context(), teams.TaskFilter{ClaimableBy: "nobody"}); !errors.Is(err,
+		teams.ErrNotFound) {
 		t.Errorf("the tasks of an unknown member: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -350,7 +350,8 @@ func teamStateOf(s *present.TeamState) *TeamState {
 	}
 	out := &TeamState{Name: s.Name, Role: SessionRole(s.Role), Members: []ObservedMember{}, Tasks: []ObservedTask{}}
 	for _, m := range s.Members {
-		out.Members = append(out.Members, ObservedMember{m.Name, m.AgentID, m.AgentType, ObservedStatus(m.Status), m.Model,
+		out.Members = append(out.Members, ObservedMember{m.Name, m.AgentID, m.AgentType,
+			ObservedStatus(m.Status), m.Model,
 			m.Color})
 	}
 	for _, t := range s.Tasks {

@@ -153,7 +153,8 @@ func TestObserverGoesOn(t *testing.T) {
 			}
 		}
 	}
-	if _, err := teams.NewObserver(teams.ObserverOptions{Saved: []byte(`{"v":99}`)}); !errors.Is(err, teams.ErrNewerVersion) {
+	if _, err := teams.NewObserver(teams.ObserverOptions{Saved: []byte(`{"v":99}`)}); !errors.Is(err,
+		teams.ErrNewerVersion) {
 		t.Errorf("saved by a newer version: %v", err)
 	}
 }

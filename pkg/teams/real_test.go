@@ -157,7 +157,8 @@ func TestProgramLeadsClaude(t *testing.T) {
 	})
 	o.ShutdownWithin = time.Second // this model does not agree
 	m := manage(t, o)
-	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "talk", Permissions: teams.PermissionRules{Policy: teams.PolicyDeny}})
+	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "talk",
+		Permissions: teams.PermissionRules{Policy: teams.PolicyDeny}})
 	ok(t, err)
 	ann, err := m.Team().Spawn(patient(t), teams.MemberConfig{Name: "ann", Agent: teams.Claude, Model: "claude-fake-1",
 		Prompt: "Listen.", Env: []string{"GREETING=hello"}})
@@ -219,7 +220,8 @@ func TestHelper(t *testing.T) {
 	team, err := m.CreateTeam(patient(t), teams.TeamConfig{Name: "help",
 		Lead: teams.MemberConfig{PermissionMode: teams.ModeBypass}})
 	ok(t, err)
-	_, err = m.Team().Spawn(patient(t), teams.MemberConfig{Name: "ann", Agent: teams.Gemini, Prompt: "Wait for the port."})
+	_, err = m.Team().Spawn(patient(t), teams.MemberConfig{Name: "ann", Agent: teams.Gemini,
+		Prompt: "Wait for the port."})
 	ok(t, err)
 	ok(t, next(t, begun))
 	ok(t, send(patient(t), m, "", "ann", "the port is 4711"))

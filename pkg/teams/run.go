@@ -112,7 +112,8 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 		return RunResult{}, public(err)
 	}
 	t.of.Project(context.WithoutCancel(ctx))
-	r := RunResult{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}
+	r := RunResult{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed,
+		Open: end.Open}
 	t.of.View(func(s *team.State) {
 		for _, m := range s.Unmerged() {
 			r.Unmerged = append(r.Unmerged, m.Left.Branch)

@@ -25,7 +25,8 @@ func TestSession(t *testing.T) {
 		ok(t, err)
 		following, err := v.Session(limited(t), "ann")
 		ok(t, err)
-		for name, entries := range map[string]func(func(teams.Shown, error) bool){"so far": so, "following": following} {
+		for name, entries := range map[string]func(func(teams.Shown, error) bool){"so far": so,
+			"following": following} {
 			kinds, seq := map[teams.ShownKind]teams.Shown{}, int64(0)
 			for s, err := range entries {
 				ok(t, err)

@@ -104,7 +104,8 @@ func (m *Teammate) AwaitPlan(ctx context.Context, request string) (PlanAnswer, e
 	case err != nil:
 		return PlanAnswer{}, err
 	case plan.Request != request:
-		return PlanAnswer{}, refuse(ErrConflict, fmt.Sprintf("%s submitted another plan since (%s)", m.name, plan.Request))
+		return PlanAnswer{}, refuse(ErrConflict, fmt.Sprintf("%s submitted another plan since (%s)", m.name,
+			plan.Request))
 	case plan.State == "submitted":
 		return PlanAnswer{}, refuse(ErrFinished, m.name+" has ended")
 	}

@@ -206,7 +206,8 @@ type FactState struct {
 
 func factsOf(all []inspect.Fact) (facts []FactState) {
 	for _, f := range all {
-		facts = append(facts, FactState{SharedFact: SharedFact{Name: f.Name, Path: f.Path}, Stale: f.Stale, State: f.State()})
+		facts = append(facts, FactState{SharedFact: SharedFact{Name: f.Name, Path: f.Path}, Stale: f.Stale,
+			State: f.State()})
 	}
 	return facts
 }

@@ -45,7 +45,8 @@ func TestOwnGeminiHome(t *testing.T) {
 			t.Errorf("the user has of %s: %q, %v", name, text, err)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(user, ".gemini/settings.json")); !strings.HasSuffix(string(text), `"../x"]}}`) {
+	if text, err := os.ReadFile(filepath.Join(user, ".gemini/settings.json")); !strings.HasSuffix(string(text),
+		`"../x"]}}`) {
 		t.Errorf("the user's settings are %q, %v", text, err)
 	}
 	if _, err := ownGeminiHome(filepath.Dir(home), user, ourSettings()); err != nil {

@@ -223,7 +223,8 @@ func TestPromptWaitsForTheEndOfATurn(t *testing.T) {
 	p.answer(second, `{"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3,"totalTokens":10}}`)
 	agenttest.Next[agent.TurnEnded](run)
 	agenttest.Next[agent.TurnEnded](run)
-	story(t, run, `TurnStarted`, `Received ID="one"`, `TextPart Text="I am "`, `TextPart Text="at it."`, `Text Text="I am at it."`,
+	story(t, run, `TurnStarted`, `Received ID="one"`, `TextPart Text="I am "`, `TextPart Text="at it."`,
+		`Text Text="I am at it."`,
 		`TurnEnded Text="I am at it."`, `TurnStarted`, `Received ID="two"`, `Received ID="three"`,
 		`TextPart Text="All done."`, `Used Usage={InputTokens=7 OutputTokens=3}`, `Text Text="All done."`, `TurnEnded Text="All done."`)
 }

@@ -548,7 +548,8 @@ func TestBrokenList(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`: `"id":1,"error":{"code":-32603`,
 		`{"jsonrpc":"2.0","id":2,"method":"ping"}`:       `"id":2,"result"`,
 	} {
-		if got, err := p.Handle(t.Context(), json.RawMessage(line)); err != nil || !strings.Contains(string(got), want) {
+		if got, err := p.Handle(t.Context(), json.RawMessage(line)); err != nil ||
+			!strings.Contains(string(got), want) {
 			t.Errorf("%s is answered with %s, %v", line, got, err)
 		}
 	}

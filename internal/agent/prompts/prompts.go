@@ -226,7 +226,8 @@ func Work(s *team.State, id string) string {
 		if owner.Isolation == team.Worktree {
 			fmt.Fprintf(&b, "\nThe work of task %s is merged into your branch.\n", d.Called())
 		} else {
-			fmt.Fprintf(&b, "\nThe work of task %s is on the branch %s, and not in your directory.\n", d.Called(), branch)
+			fmt.Fprintf(&b, "\nThe work of task %s is on the branch %s, and not in your directory.\n",
+				d.Called(), branch)
 		}
 	}
 	for _, before := range t.BlockedBy {

@@ -425,7 +425,8 @@ func (s *session) execute(ctx context.Context, cmd proc.Cmd) (proc.Exit, error) 
 func (s *session) environment(task team.Task, results, feedback string) []string {
 	env := slices.Concat(os.Environ(), s.spec.Env, task.Env, s.spec.Identity())
 	env = append(env, "CADRE_TASK_ID="+task.ID, "CADRE_TASK_NAME="+task.Name,
-		"CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results, "CADRE_FAILED_TASKS="+strings.Join(s.failed(task), ","))
+		"CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results,
+		"CADRE_FAILED_TASKS="+strings.Join(s.failed(task), ","))
 	if feedback != "" {
 		env = append(env, "CADRE_FEEDBACK="+feedback[:min(len(feedback), 32<<10)])
 	}

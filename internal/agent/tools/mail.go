@@ -23,7 +23,8 @@ func (c *call) sendMessage(in *sendMessage) (string, error) {
 	body := &team.SendMessage{To: to, Intent: in.Intent.s, Priority: urgency(in.Urgent),
 		Body: worded(in.Summary, in.Message), Metadata: in.Metadata.m}
 	if m, ok := c.waiting(func(m team.Message) bool {
-		return m.Type == team.TypeMessage && m.To == to && alike(m, body.Intent, body.Priority, body.Body, body.Metadata)
+		return m.Type == team.TypeMessage && m.To == to && alike(m, body.Intent, body.Priority, body.Body,
+			body.Metadata)
 	}); ok {
 		return fmt.Sprintf("Message #%d to %s says the same and waits for delivery; it was not sent again.",
 			m.Seq, m.To), nil

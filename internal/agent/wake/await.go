@@ -37,8 +37,8 @@ type Replica interface {
 // memberships. open opens the replica of a team; its error has the code not_found if the team does
 // not exist any more. An error at one membership is returned when the waiting at the others has
 // ended.
-func Await(ctx context.Context, memberships []Membership, open func(ctx context.Context, team string) (Replica, error)) (woken bool,
-	err error) {
+func Await(ctx context.Context, memberships []Membership,
+	open func(ctx context.Context, team string) (Replica, error)) (woken bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &waiter{open: open, wake: cancel}

@@ -59,7 +59,8 @@ func TestRealManagedHooks(t *testing.T) {
 			s := Session{Claude: filepath.Join(w.Home, ".claude"), Dir: w.Dir, Team: "demo", Member: "lead",
 				Managed: []string{filepath.Join(etc, "managed-settings.json"),
 					filepath.Join(etc, "managed-settings.d", "10-hooks.json")}}
-			for file, text := range map[string]string{own(s)[0]: c.own, s.Managed[0]: c.managed, s.Managed[1]: c.dropped} {
+			for file, text := range map[string]string{own(s)[0]: c.own, s.Managed[0]: c.managed,
+				s.Managed[1]: c.dropped} {
 				if text != "" {
 					put(t, file, text)
 				}

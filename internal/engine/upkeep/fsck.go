@@ -77,7 +77,8 @@ func (x FileCheck) Check(ctx context.Context, name string) (Health, error) {
 	if found.Swapped != "" {
 		return Health{}, &SwappedError{name, found.Swapped}
 	}
-	h := Health{Team: name, Segments: found.Segments, Last: found.Last, Durable: found.Durable, Snapshot: found.Snapshot,
+	h := Health{Team: name, Segments: found.Segments, Last: found.Last, Durable: found.Durable,
+		Snapshot: found.Snapshot,
 		Problems: []string{}, Notes: []string{}}
 	for _, p := range found.Problems {
 		h.Problems = append(h.Problems, p.String())

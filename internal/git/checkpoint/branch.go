@@ -56,7 +56,8 @@ func (b *branch) loadAt(ctx context.Context, ref string) (*tip, error) {
 		return nil, err
 	}
 	if found[0].kind != "commit" || found[1] == nil {
-		return nil, &DamageError{b.place(), fmt.Sprintf("it has no %s/%s, so it is not a checkpoint of cadre", b.dir, stateFile)}
+		return nil, &DamageError{b.place(), fmt.Sprintf("it has no %s/%s, so it is not a checkpoint of cadre",
+			b.dir, stateFile)}
 	}
 	var tails [2][]byte
 	for n := range logs {

@@ -62,7 +62,8 @@ func DiffSince(ctx context.Context, procs *proc.Register, dir, since string, exc
 	}
 	var e Edits
 	base := since
-	if e.Commit, err = g.Text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", since+"^{commit}"); err != nil {
+	if e.Commit, err = g.Text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options",
+		since+"^{commit}"); err != nil {
 		if e.Commit = ""; since != "HEAD" {
 			return e, fmt.Errorf("the commit %s is not in the repository of %s", since, dir)
 		}

@@ -55,7 +55,8 @@ func (f folder) staged(ctx context.Context, p Place, own entry) (commit string, 
 	}
 	if elsewhere != "0" {
 		return "", &BrokenError{p.Dir, fmt.Sprintf("does not exist any more, and the commit %.12s that it had checked "+
-			"out is on no branch", head), fmt.Sprintf("Keep that commit: git -C %s branch NAME %.12s", sanitize.Quote(p.Repo),
+			"out is on no branch", head), fmt.Sprintf("Keep that commit: git -C %s branch NAME %.12s",
+			sanitize.Quote(p.Repo),
 			head)}
 	}
 	if !exists(filepath.Join(own.dir, "index")) {

@@ -72,10 +72,12 @@ func TestForgetLostRefuses(t *testing.T) {
 			c.does(r, dir)
 			r.remove(dir)
 			_, err := worktree.ForgetLost(r.ctx, r.procs, r.place)
-			if broken := (*worktree.BrokenError)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), c.says) {
+			if broken := (*worktree.BrokenError)(nil); !errors.As(err, &broken) ||
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("it says %v", err)
 			}
-			if entries, err := os.ReadDir(filepath.Join(r.place.Repo, ".git", "worktrees")); err != nil || len(entries) != 1 {
+			if entries, err := os.ReadDir(filepath.Join(r.place.Repo, ".git", "worktrees")); err != nil ||
+				len(entries) != 1 {
 				t.Errorf("the record is gone: %v", err)
 			}
 		})

@@ -199,7 +199,8 @@ func TestMarksOfWaits(t *testing.T) {
 		"a message to the person": {team.External, []team.Event{&team.MessageSent{Message: team.Message{From: "ann", To: "lead"}}}, 0},
 	} {
 		var m Marks
-		m.Add(&team.Record{Seq: 1, Events: []team.Event{&team.TeamCreated{Lead: team.Member{Name: "lead", Agent: c.lead}}}})
+		m.Add(&team.Record{Seq: 1, Events: []team.Event{&team.TeamCreated{Lead: team.Member{Name: "lead",
+			Agent: c.lead}}}})
 		m.Add(&team.Record{Seq: 2, Events: c.events})
 		if len(m.All()) != c.want {
 			t.Errorf("%s: %+v", name, m.All())

@@ -241,7 +241,8 @@ func (t *Tasks) message(m team.Message, r *team.Record) {
 
 // between reports whether the character stands between words.
 func between(r rune) bool {
-	return r != '#' && r != '-' && r != '_' && r != '.' && r != ':' && r != '/' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	return r != '#' && r != '-' && r != '_' && r != '.' && r != ':' && r != '/' && !unicode.IsLetter(r) &&
+		!unicode.IsDigit(r)
 }
 
 // called returns the id of the task that the word names, behind the word before; "" for none.

@@ -134,7 +134,8 @@ func TestKill(t *testing.T) {
 		t.Errorf("keyframes: %d, %v", kept, err)
 	}
 	for _, seq := range kept {
-		if s, err := j.Keyframe(t.Context(), seq); err != nil || s.Seq != seq || s.Data != fmt.Sprintf(`{"at":%d}`, seq) {
+		if s, err := j.Keyframe(t.Context(), seq); err != nil || s.Seq != seq ||
+			s.Data != fmt.Sprintf(`{"at":%d}`, seq) {
 			t.Errorf("the keyframe of record %d is %+v, %v", seq, s, err)
 		}
 	}

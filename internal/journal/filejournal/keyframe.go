@@ -106,7 +106,8 @@ func (j *Journal) Keyframe(ctx context.Context, seq int64) (journal.Snapshot, er
 	case bad && j.writable == nil:
 		_ = j.disk.Remove(path)
 	}
-	if _, damaged := errors.AsType[*journal.DamageError](err); damaged || regularfile.Is(err) || errors.Is(err, fs.ErrNotExist) {
+	if _, damaged := errors.AsType[*journal.DamageError](err); damaged || regularfile.Is(err) ||
+		errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return s, err

@@ -199,7 +199,8 @@ func TestForeignKeyframes(t *testing.T) {
 			}
 			spoil(t, dir)
 			j := open(t, dir, opts)
-			if s, err := j.Keyframe(t.Context(), 3); s != (journal.Snapshot{}) || err != nil && !errors.Is(err, syscall.ENOTDIR) {
+			if s, err := j.Keyframe(t.Context(), 3); s != (journal.Snapshot{}) || err != nil &&
+				!errors.Is(err, syscall.ENOTDIR) {
 				t.Errorf("the keyframe is believed: %+v, %v", s, err)
 			}
 			for seq := int64(4); seq <= 5; seq++ { // writers are not held up

@@ -83,7 +83,8 @@ func BenchmarkJump(b *testing.B) {
 			b.ReportMetric(float64(work[len(work)-1].Microseconds())/1000, "cpu-ms-worst")
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2])/float64(raw(b, dir)), "x-raw")
-			b.ReportMetric(float64(bytes(b, filepath.Join(dir, "journal", "keyframes"), "*.json"))/(1<<20), "MB-keyframes")
+			b.ReportMetric(float64(bytes(b, filepath.Join(dir, "journal", "keyframes"), "*.json"))/(1<<20),
+				"MB-keyframes")
 			b.ReportMetric(0, "ns/op")
 		})
 		b.Run("first/"+name, func(b *testing.B) {

@@ -72,7 +72,8 @@ func TestAtIsTheReplayedState(t *testing.T) {
 				}
 			}
 			if held != p.held || held > p.most && len(p.frames) > 1 {
-				t.Fatalf("%d keyframes hold %d bytes, counted as %d, of at most %d", len(p.frames), held, p.held, p.most)
+				t.Fatalf("%d keyframes hold %d bytes, counted as %d, of at most %d", len(p.frames), held,
+					p.held, p.most)
 			}
 		}
 	})

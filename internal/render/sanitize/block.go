@@ -234,7 +234,8 @@ var wide = &unicode.RangeTable{
 		{Lo: 0xfe10, Hi: 0xfe19, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1},
 		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1}},
 	R32: []unicode.Range32{{Lo: 0x16fe0, Hi: 0x18dff, Stride: 1}, {Lo: 0x1aff0, Hi: 0x1b2ff, Stride: 1},
-		{Lo: 0x1d300, Hi: 0x1d376, Stride: 1}, {Lo: 0x1f000, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+		{Lo: 0x1d300, Hi: 0x1d376, Stride: 1}, {Lo: 0x1f000, Hi: 0x1faff, Stride: 1},
+		{Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
 }
 
 // Columns returns the most columns that a terminal gives to a character: 0, 1 or 2. It is a bound,

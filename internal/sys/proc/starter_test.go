@@ -165,7 +165,8 @@ func TestHolderOf(t *testing.T) {
 		t.Errorf("%+v does not live", h)
 	}
 	// These signatures are from another PID namespace or machine.
-	for _, other := range []string{fmt.Sprintf("%d another-boot:1", os.Getpid()), fmt.Sprintf("%d 1", 1<<30), "x", "7"} {
+	for _, other := range []string{fmt.Sprintf("%d another-boot:1", os.Getpid()),
+		fmt.Sprintf("%d 1", 1<<30), "x", "7"} {
 		if err := os.WriteFile(path, []byte(other+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -274,7 +274,8 @@ func TestBrokenFrames(t *testing.T) {
 			}
 			answer, _ := io.ReadAll(raw)
 			_, frames, _ := strings.Cut(string(answer), "\r\n\r\n")
-			if c.code == "" && frames != "" || c.code != "" && (len(frames) < 4 || frames[0] != 0x88 || frames[2:4] != c.code) {
+			if c.code == "" && frames != "" || c.code != "" &&
+				(len(frames) < 4 || frames[0] != 0x88 || frames[2:4] != c.code) {
 				t.Errorf("it is told %q", frames)
 			}
 		})
@@ -320,7 +321,8 @@ func TestHandshakes(t *testing.T) {
 			io.WriteString(raw, c.request+"\r\n")
 			raw.(*net.TCPConn).CloseWrite()
 			answer, _ := io.ReadAll(raw) // fails if the server closed before it had read everything
-			if got, ok := strings.CutPrefix(string(answer), "HTTP/1.1 "); !ok && c.want != "" || !strings.HasPrefix(got, c.want) ||
+			if got, ok := strings.CutPrefix(string(answer), "HTTP/1.1 "); !ok && c.want != "" ||
+				!strings.HasPrefix(got, c.want) ||
 				c.want == "" && got != "" {
 				t.Errorf("the answer is %q, not %q", answer, c.want)
 			}

@@ -390,7 +390,8 @@ func checkFront(packages []*pkg) (breaches []string) {
 		if i < 0 {
 			breaches = append(breaches,
 				fmt.Sprintf("%s imports %s (%s): the next front end would need the same "+
-					"code; move it into the engine, or say in the plan why only the command line needs it", p.path, path,
+					"code; move it into the engine, or say in the plan why only the command line needs it",
+					p.path, path,
 					p.imports[module+"/"+path]))
 			continue
 		}

@@ -116,7 +116,8 @@ type seenKey struct {
 func newJudge(w *world) *judge {
 	return &judge{w: w, intentions: map[string]intention{}, at: map[string]team.Time{}, acks: map[int64]string{}, seen: map[seenKey]bool{},
 		reassigned: map[string]time.Duration{}, books: newBooks(),
-		heartbeatBook: heartbeatBook{given: map[string]time.Duration{}, seen: map[*process]sight{}, losing: map[string]int64{},
+		heartbeatBook: heartbeatBook{given: map[string]time.Duration{}, seen: map[*process]sight{},
+			losing: map[string]int64{},
 			taking: map[string]look{}}}
 }
 

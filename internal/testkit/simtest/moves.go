@@ -224,7 +224,8 @@ func revision(s *team.State, m Move) team.Body {
 	case 1:
 		return &team.ReviseMember{To: team.Member{Name: someone(s, m.B), Prompt: said}, Fields: []string{"prompt"}}
 	case 2:
-		return &team.ReviseMember{To: team.Member{Name: someone(s, m.B), Agent: []string{team.Claude, team.Shell}[m.C%2]},
+		return &team.ReviseMember{To: team.Member{Name: someone(s, m.B),
+			Agent: []string{team.Claude, team.Shell}[m.C%2]},
 			Fields: []string{"agent"}}
 	case 3:
 		return &team.ReviseTask{Task: some(s, m.B), Delete: true}

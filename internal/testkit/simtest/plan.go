@@ -87,7 +87,8 @@ func (p *Plan) drawChanges(rng *rand.Rand) {
 		return
 	}
 	for range 1 + rng.IntN(6) {
-		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: []string{"interrupt", "revise", "redo"}[rng.IntN(5)/2],
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: []string{"interrupt", "revise",
+			"redo"}[rng.IntN(5)/2],
 			A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
 	}
 	p.sort()

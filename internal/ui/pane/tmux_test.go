@@ -42,7 +42,8 @@ func newTerminal(t *testing.T) *terminal {
 }
 
 func (w *terminal) begin() {
-	w.pane = w.tmux("-f", "/dev/null", "new-session", "-d", "-n", "mine", "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "cat")
+	w.pane = w.tmux("-f", "/dev/null", "new-session", "-d", "-n", "mine", "-x", "80", "-y", "24", "-P", "-F",
+		"#{pane_id}", "cat")
 }
 
 func (w *terminal) tmux(args ...string) string {
@@ -136,7 +137,8 @@ func (w *terminal) want(titles ...string) {
 // TestPanes lets a team grow, change and shrink in a real tmux.
 func TestPanes(t *testing.T) {
 	w := newTerminal(t)
-	before := w.tmux("show-options", "-g") + w.tmux("show-options", "-gw") + w.tmux("display-message", "-p", "-t", w.pane,
+	before := w.tmux("show-options", "-g") + w.tmux("show-options", "-gw") + w.tmux("display-message", "-p",
+		"-t", w.pane,
 		"#{window_name} #{window_panes} #{window_active}")
 	r := &roster{changed: make(chan struct{})}
 	r.set("ann working", "bob idle")
@@ -170,7 +172,8 @@ func TestPanes(t *testing.T) {
 	r.set()
 	w.want()
 	end()
-	if after := w.tmux("show-options", "-g") + w.tmux("show-options", "-gw") + w.tmux("display-message", "-p", "-t", w.pane,
+	if after := w.tmux("show-options", "-g") + w.tmux("show-options", "-gw") + w.tmux("display-message", "-p",
+		"-t", w.pane,
 		"#{window_name} #{window_panes} #{window_active}"); after != before {
 		t.Errorf("the person's tmux changed from\n%s\nto\n%s", before, after)
 	}

@@ -41,7 +41,8 @@ func TestMarkdown(t *testing.T) {
 
 // TestMarkdownIsHarmless: Markdown cannot say what the text itself may not.
 func TestMarkdownIsHarmless(t *testing.T) {
-	for _, evil := range []string{"&#27;[2J", "&#x202e;x", "[a](<\x1b[2J>)", "`\x1b[31m`", "    \x1b]0;x\x07", "<\x1b[2J>",
+	for _, evil := range []string{"&#27;[2J", "&#x202e;x", "[a](<\x1b[2J>)", "`\x1b[31m`",
+		"    \x1b]0;x\x07", "<\x1b[2J>",
 		"| a\x9b | b |\n| - | - |\n| \u200b\x1b[2J | c |", "e**\u0301**\u202e**x**", "![\x1b[2J](\x1b[3J)", "- \x1b[2J",
 		"<http://\x1b[2J>"} {
 		for _, l := range markdown(sanitize.Lines(evil), 40) {
@@ -60,7 +61,8 @@ func TestMarkdownHasAll(t *testing.T) {
 			t.Errorf("the word %q is lost:\n%s", word, got)
 		}
 	}
-	for _, hides := range []string{"| a | b |\n| - | - |\n| 1 | 2 | rm -rf / |", "[a]: http://hidden.example (and its title)",
+	for _, hides := range []string{"| a | b |\n| - | - |\n| 1 | 2 | rm -rf / |",
+		"[a]: http://hidden.example (and its title)",
 		"```sh and more\nls\n```", "text\n<!--\nhidden\n-->\n", "[x](http://a.example \"a title\")"} {
 		got := stripped(strings.Join(markdown(hides, 60), " "))
 		for _, word := range []string{"rm -rf", "hidden", "title", "and more"} {
@@ -80,7 +82,8 @@ func TestMarkdownHasAll(t *testing.T) {
 
 // TestMarkdownTime: a text that is made to be slow is laid out in time.
 func TestMarkdownTime(t *testing.T) {
-	for _, one := range []string{"[", "*", "> ", "- ", "`", "![", "*a_", "<a", "|", "&", "\\", "a**b", "[a](", "1. ", "\n- "} {
+	for _, one := range []string{"[", "*", "> ", "- ", "`", "![", "*a_", "<a", "|", "&", "\\", "a**b", "[a](",
+		"1. ", "\n- "} {
 		text := strings.Repeat(one, (64<<10)/len(one))
 		began := time.Now()
 		markdown(text, 40)

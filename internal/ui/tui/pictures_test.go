@@ -48,7 +48,8 @@ func pictured(t testing.TB) *story {
 		s.do(host, &team.AttachMember{Member: m.Name})
 		s.do(host, &team.ReportStarted{Member: m.Name, Session: "session-" + m.Name})
 	}
-	for _, one := range []team.CreateTask{{Name: "grammar", Subject: "Read both grammars, list what differs", Owner: "ann"},
+	for _, one := range []team.CreateTask{{Name: "grammar", Subject: "Read both grammars, list what differs",
+		Owner: "ann"},
 		{Name: "lexer", Subject: "Port the lexer", BlockedBy: []string{"grammar"}, Owner: "ann"},
 		{Name: "rules", Subject: "Port the rules", BlockedBy: []string{"grammar"}, Owner: "eve"},
 		{Name: "tests", Subject: "A test for each rule", Owner: "bob"},
@@ -164,7 +165,8 @@ func svg(title string, frame []string, columns int) []byte {
 					if len(classes) > 0 {
 						class = ` class="` + strings.Join(classes, " ") + `"`
 					}
-					fmt.Fprintf(&b, `<text%s x="%g" y="%d" textLength="%g" lengthAdjust="spacingAndGlyphs">`, class, left(from),
+					fmt.Fprintf(&b, `<text%s x="%g" y="%d" textLength="%g" lengthAdjust="spacingAndGlyphs">`,
+						class, left(from),
 						around+i*cellHeight+14, float64(wide)*cellWidth)
 					_ = xml.EscapeText(&b, []byte(words)) // a buffer takes everything
 					b.WriteString("</text>\n")
