@@ -202,71 +202,108 @@ func (a *app) probeCommand() *cobra.Command {
 // writeExamination writes what was found, in the order of the steps. name is what the person called
 // the team.
 func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) error {
-	now := now()
+	x := examined{w, e, name, now()}
 	t := e.Team
-	line := func(good bool, format string, args ...any) {
-		mark := "✓"
-		if !good {
-			mark = "!"
-		}
-		w.Printf("%s %s\n", mark, fmt.Sprintf(format, args...))
-	}
 	// those before the restoration are records of the team too
-	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, team.Count(t.Restored.Seq+e.Seq, "record"), t.Dir)
+	x.line(true, "team %s (%s), %s, in %s", t.Name, t.ID, team.Count(t.Restored.Seq+e.Seq, "record"), t.Dir)
+	x.status()
+	if !x.over() {
+		x.lead()
+	}
+	for _, s := range e.Skew {
+		x.line(false, "clock skew: %s. Times are not trusted; order is by seq", s)
+	}
+	for _, m := range e.Place {
+		x.line(false, "%s", helped(m.String(), m.Help))
+	}
+	x.line(e.Count(inspect.Offline) == 0, "%s", lives(e))
+	if err := x.members(); err != nil {
+		return err
+	}
+	if !x.over() {
+		x.facts()
+	}
+	x.mail()
+	x.tasks()
+	return nil
+}
+
+// examined writes an examination, part by part.
+type examined struct {
+	w    *sanitize.Writer
+	e    *inspect.Examination
+	name string // of the team
+	now  team.Time
+}
+
+// line writes a line with a mark, which says whether all is well.
+func (x *examined) line(good bool, format string, args ...any) {
+	mark := "✓"
+	if !good {
+		mark = "!"
+	}
+	x.w.Printf("%s %s\n", mark, fmt.Sprintf(format, args...))
+}
+
+// over reports whether the team has ended.
+func (x *examined) over() bool {
+	s := x.e.Team.Status
+	return s == team.TeamComplete || s == team.TeamAborted
+}
+
+func (x *examined) status() {
+	t := x.e.Team
 	switch t.Status {
 	case team.TeamConsolidating:
 		if !t.Consolidation.Open() {
-			line(false, "it winds down, and starts nothing new. To check and commit its work: cadre consolidate %s. To "+
-				"continue it: cadre consolidate %s --rollback", name, name)
+			x.line(false, "it winds down, and starts nothing new. To check and commit its work: cadre consolidate %s. To "+
+				"continue it: cadre consolidate %s --rollback", x.name, x.name)
 		} else {
-			line(false, "it is being consolidated. Wait for the end, or finish it: cadre consolidate %s", name)
+			x.line(false, "it is being consolidated. Wait for the end, or finish it: cadre consolidate %s", x.name)
 			for _, what := range reached(t) {
-				line(false, "%s", what)
+				x.line(false, "%s", what)
 			}
 		}
 	case team.TeamActive, team.TeamPending:
-		line(true, "it is %s", t.Status)
+		x.line(true, "it is %s", t.Status)
 	default:
-		line(t.Status == team.TeamComplete, "it is %s", t.Status)
+		x.line(t.Status == team.TeamComplete, "it is %s", t.Status)
 	}
-	over := t.Status == team.TeamComplete || t.Status == team.TeamAborted
-	switch l := e.Lead; {
-	case over:
+}
+
+func (x *examined) lead() {
+	switch l := x.e.Lead; {
 	case l.Session == team.User:
-		line(true, "you lead it")
+		x.line(true, "you lead it")
 	case l.Session == "" && !l.Alive:
-		line(true, "no session leads it")
+		x.line(true, "no session leads it")
 	case l.Alive:
-		line(true, "session %s leads it and is alive", l.Session)
+		x.line(true, "session %s leads it and is alive", l.Session)
 	case l.Taking:
-		line(false, "session %s led it and has ended; another process is taking the lead", l.Session)
+		x.line(false, "session %s led it and has ended; another process is taking the lead", l.Session)
 	case l.Machine != "" && !l.Stale:
-		line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine,
-			render.Ago(now, l.LastSeen))
+		x.line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine,
+			render.Ago(x.now, l.LastSeen))
 	case l.Lost != 0:
-		line(false, "session %s led it and is lost since %s; last seen %s", l.Session, render.Ago(now, l.Lost),
-			render.Ago(now, l.LastSeen))
+		x.line(false, "session %s led it and is lost since %s; last seen %s", l.Session, render.Ago(x.now, l.Lost),
+			render.Ago(x.now, l.LastSeen))
 	default:
-		line(false, "session %s led it and has ended; last seen %s", l.Session, render.Ago(now, l.LastSeen))
+		x.line(false, "session %s led it and has ended; last seen %s", l.Session, render.Ago(x.now, l.LastSeen))
 	}
-	for _, s := range e.Skew {
-		line(false, "clock skew: %s. Times are not trusted; order is by seq", s)
-	}
-	for _, m := range e.Place {
-		line(false, "%s", helped(m.String(), m.Help))
-	}
-	line(e.Count(inspect.Offline) == 0, "%s", lives(e))
+}
+
+func (x *examined) members() error {
 	table := render.Table{Texts: []string{"NOTE"}, Spare: []string{"CONTEXT", "AGENT", "LAST SEEN", "STATUS"},
 		Numbers: []string{"CONTEXT"}}
 	table.Row("", "MEMBER", "AGENT", "LIFE", "STATUS", "LAST SEEN", "TASK", "CONTEXT", "NOTE")
 	called := map[string]string{}
-	for _, t := range e.InProgress {
+	for _, t := range x.e.InProgress {
 		called[t.ID] = t.Called()
 	}
-	for _, m := range e.Members {
+	for _, m := range x.e.Members {
 		seen := ""
 		if m.LastSeen > 0 {
-			seen = render.Ago(now, m.LastSeen)
+			seen = render.Ago(x.now, m.LastSeen)
 		}
 		why := m.Why
 		if m.Saved {
@@ -275,18 +312,22 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 		table.Row("", m.Name, m.Agent, string(m.Life), m.Status, seen, cmp.Or(called[m.Task], m.Task), percent(m.Context), why)
 	}
 	table.Compact()
-	if err := table.Write(w); err != nil {
-		return err
+	return table.Write(x.w)
+}
+
+func (x *examined) facts() {
+	if stale := x.e.Stale(); len(stale) > 0 {
+		x.line(false, "shared facts changed: %s. Check the changes, then record them: cadre facts %s --record",
+			strings.Join(stale, ", "), x.name)
+	} else if len(x.e.Facts) > 0 {
+		x.line(true, "facts: %d, unchanged", len(x.e.Facts))
 	}
-	if stale := e.Stale(); len(stale) > 0 && !over {
-		line(false, "shared facts changed: %s. Check the changes, then record them: cadre facts %s --record",
-			strings.Join(stale, ", "), name)
-	} else if len(e.Facts) > 0 && !over {
-		line(true, "facts: %d, unchanged", len(e.Facts))
-	}
-	line(e.Late == 0, "mailbox: %s, %d undelivered%s%s", team.Count(e.Messages, "message"), e.Unread,
-		some(e.Held, ", %d held until there is a lead"), some(e.Late, ", %d late: cadre resend"))
-	for _, m := range e.Mail {
+}
+
+func (x *examined) mail() {
+	x.line(x.e.Late == 0, "mailbox: %s, %d undelivered%s%s", team.Count(x.e.Messages, "message"), x.e.Unread,
+		some(x.e.Held, ", %d held until there is a lead"), some(x.e.Late, ", %d late: cadre resend"))
+	for _, m := range x.e.Mail {
 		from, to := m.From, m.To
 		if from == "" {
 			from = "cadre"
@@ -294,19 +335,21 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 		if to == "*" {
 			to = "everybody"
 		}
-		w.Printf("    #%d %s %s → %s: %s\n", m.Seq, render.When(now, m.SentAt), from, to, firstLine(m.Body))
+		x.w.Printf("    #%d %s %s → %s: %s\n", m.Seq, render.When(x.now, m.SentAt), from, to, firstLine(m.Body))
 	}
-	all := e.Tasks["pending"] + e.Tasks["in_progress"] + e.Tasks["completed"]
+}
+
+func (x *examined) tasks() {
+	all := x.e.Tasks["pending"] + x.e.Tasks["in_progress"] + x.e.Tasks["completed"]
 	left := ""
-	if e.Left() > 0 {
-		left = ", about " + team.Span(e.Left()) + " left"
+	if x.e.Left() > 0 {
+		left = ", about " + team.Span(x.e.Left()) + " left"
 	}
-	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], team.Count(all, "task"), e.Percent,
-		e.Tasks["in_progress"], left)
-	for _, task := range e.InProgress {
-		w.Printf("    %s %s: %s\n", task.Called(), task.Owner, task.Subject)
+	x.line(true, "%d of %s done (%d %%), %d in progress%s", x.e.Tasks["completed"], team.Count(all, "task"), x.e.Percent,
+		x.e.Tasks["in_progress"], left)
+	for _, task := range x.e.InProgress {
+		x.w.Printf("    %s %s: %s\n", task.Called(), task.Owner, task.Subject)
 	}
-	return nil
 }
 
 func lives(e *inspect.Examination) string {
