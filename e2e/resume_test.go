@@ -460,6 +460,7 @@ func TestReassign(t *testing.T) {
 	eventually(t, "the task runs", func() bool { return len(marked(t, mark)) > 0 })
 	w.refused(w.cadre("reassign", "demo", "1", "s1"), 1, "s0 works on task 1 and is online", "--force")
 	w.refused(w.cadre("reassign", "demo", "7", "s1"), 2, `no task "7"`)
+	w.refused(w.cadre("reassign", "demo", "1", "zork", "--force"), 2, `no member named "zork"`, "s0, s1")
 	host.killAll(mark)
 	order(t, w.must("probe", "demo"), "s0", "offline", "the host that ran its session has ended", "1 s0: task number 1")
 	w.must("reassign", "demo", "1", "s1")

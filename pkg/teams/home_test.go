@@ -364,6 +364,8 @@ func TestConsolidationTakenBack(t *testing.T) {
 	equal(t, "owner", task.Owner, "bob")
 	_, err = as(t, team, "ann").Tasks().Complete(limited(t), claim, "")
 	want(t, err, teams.ErrConflict)
+	_, err = team.Reassign(limited(t), teams.Reassignment{Task: "1", To: "zork", Force: true})
+	want(t, err, teams.ErrNotFound)
 	_, err = team.Reassign(limited(t), teams.Reassignment{Task: "7", To: "bob"})
 	want(t, err, teams.ErrNotFound)
 	_, err = team.Resend(limited(t), "bob")

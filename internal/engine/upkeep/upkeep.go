@@ -129,13 +129,20 @@ type Reassignment struct {
 	Force    bool // also from a member that is alive and works on it
 }
 
-// Reassign gives a task to another member, with its owner's uncommitted changes and last words. It
-// returns the task as it is then.
+// Reassign gives a task to another member, with its owner's uncommitted changes and last words. A
+// task that is out of retries is tried again. It returns the task as it is then.
 func Reassign(ctx context.Context, t Team, r Reassignment) (team.Task, error) {
 	task, there := t.task(r.Task)
 	if !there {
 		return task, team.Refuse(team.NotFound, "no task %q in team %s", r.Task, t.Replica.Team().Name).
 			With(team.Hint{Action: team.ActShowTasks, Team: t.Replica.Team().Name})
+	}
+	if r.To != "" { // the core accepts an owner that joins later; nobody reassigns to one
+		var err error
+		t.View(func(s *team.State) { _, err = s.Named(r.To) })
+		if err != nil {
+			return task, err
+		}
 	}
 	if task.Status == team.InProgress && task.Owner != r.To {
 		found, err := inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
@@ -156,6 +163,11 @@ func Reassign(ctx context.Context, t Team, r Reassignment) (team.Task, error) {
 	if _, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.UpdateTask{Task: r.Task,
 		Owner: &r.To}}); err != nil {
 		return task, err
+	}
+	if task.OutOfRetries() {
+		if _, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.ReleaseTask{Task: r.Task}}); err != nil {
+			return task, err
+		}
 	}
 	task, _ = t.task(r.Task)
 	return task, nil

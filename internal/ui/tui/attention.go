@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -264,22 +265,21 @@ func (m *Model) writeToItem() tea.Cmd {
 // retry asks whether to return the task of the item to the queue.
 func (m *Model) retry() tea.Cmd {
 	one, _ := m.item()
-	m.ask = yesOrNo(fmt.Sprintf("Return task %s to the queue, with its failures forgotten? [y/N]", one.Hint.Task),
+	m.ask = yesOrNo(fmt.Sprintf("Return task %s to the queue, with its failures forgotten? [y/N]", one.taskCalled()),
 		func(m *Model) tea.Cmd {
 			return m.act(one.ref, &team.ReleaseTask{Task: one.Task},
-				m.ofTeam(one.ref, "Task "+one.Task+" is back in the queue."))
+				m.ofTeam(one.ref, "Task "+one.taskCalled()+" is back in the queue."))
 		})
 	return nil
 }
 
+// taskCalled is what people call the task of the item.
+func (i itemRow) taskCalled() string { return oneLine(cmp.Or(i.Hint.TaskName, i.Task)) }
+
 // reassign asks who gets the task of the item.
 func (m *Model) reassign() tea.Cmd {
 	one, _ := m.item()
-	m.asks(" who gets task "+one.Task+" ▸ ", plain, "", func(m *Model, text string, _ bool) tea.Cmd {
-		out := m.out
-		return func() tea.Msg { return out.Reassign(one.ref, one.Task, strings.TrimSpace(text)) }
-	})
-	return nil
+	return m.asksWho(one.ref, one.Task, one.taskCalled())
 }
 
 func noTaskOfItem(m *Model) string {

@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"strings"
-
 	tea "charm.land/bubbletea/v2"
 
 	"cadre/internal/team"
@@ -229,11 +227,7 @@ func (m *Model) taskActions(t taskRow) []choice {
 	}
 	return []choice{
 		{"reassign " + t.called, "Give the task to another member.", done, func(m *Model) tea.Cmd {
-			m.asks(" who gets task "+t.called+" ▸ ", plain, "", func(m *Model, text string, _ bool) tea.Cmd {
-				out := m.out
-				return func() tea.Msg { return out.Reassign(ref, "#"+t.id, strings.TrimSpace(text)) }
-			})
-			return nil
+			return m.asksWho(ref, "#"+t.id, t.called)
 		}},
 		{"task release " + t.called, "Return the task to the queue, with its failures forgotten.", open,
 			asksFirst("Return task "+t.called+" to the queue?", "task", "release", id, "#"+t.id)},

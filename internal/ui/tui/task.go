@@ -359,15 +359,31 @@ func (m *Model) returnTask(asks string) tea.Cmd {
 
 // reassignTask asks who gets the task.
 func (m *Model) reassignTask() tea.Cmd {
-	d, ref := m.shown.detail, m.ref
-	m.asks(" who gets task "+d.called+" ▸ ", plain, "", func(m *Model, text string, _ bool) tea.Cmd {
+	d := m.shown.detail
+	return m.asksWho(m.ref, d.id, d.called)
+}
+
+// asksWho asks which member gets the task. Tab completes the name of a member.
+func (m *Model) asksWho(ref, task, called string) tea.Cmd {
+	m.asks(" who gets task "+called+" ▸ ", plain, "", func(m *Model, text string, _ bool) tea.Cmd {
 		out, to := m.out, strings.TrimSpace(text)
 		if to == "" {
 			m.notice = notice{"Nothing was changed: name a member.", waits}
 			return nil
 		}
-		return func() tea.Msg { return out.Reassign(ref, d.id, to) }
+		return func() tea.Msg { return out.Reassign(ref, task, to) }
 	})
+	m.input.complete = func(text string, cursor int) (int, []string) {
+		var names []string
+		if m.team != nil && m.team.ref == ref {
+			for _, one := range m.team.members {
+				if strings.HasPrefix(one.name, text[:cursor]) {
+					names = append(names, one.name)
+				}
+			}
+		}
+		return 0, names
+	}
 	return nil
 }
 

@@ -127,10 +127,11 @@ func (s *source) Reassign(ref, task, to string) tea.Msg {
 		return actedMsg{err: oneLine(s.explain(err))}
 	}
 	defer t.Close()
-	if _, err := t.Reassign(s.ctx, team.User, upkeep.Reassignment{Task: task, To: to}); err != nil {
+	now, err := t.Reassign(s.ctx, team.User, upkeep.Reassignment{Task: task, To: to})
+	if err != nil {
 		return actedMsg{err: oneLine(s.explain(err))}
 	}
-	return actedMsg{said: "Task " + task + " is for " + oneLine(to) + " now."}
+	return actedMsg{said: "Task " + now.Called() + " is for " + oneLine(to) + " now."}
 }
 
 // Answered implements [outside].
