@@ -350,7 +350,8 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	defer screen.quiet()
 	stop := a.announce(ctx, p.note, p.sessions)
 	r, err := run.Run(ctx, o)
-	screen.ends()
+	screen.ends(err == nil && ctx.Err() == nil && r.Short != nil && slices.ContainsFunc(r.Attention,
+		func(i team.Item) bool { return i.WaitsFor == team.ForUser }))
 	stop()
 	shown.shown.Stop()
 	p.clear()

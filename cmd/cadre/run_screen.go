@@ -28,6 +28,7 @@ type runScreen struct {
 	ended  chan struct{} // closed when the run has ended
 	closed chan struct{} // closed when the screen will not open again; nil before the run began
 	open   atomic.Bool
+	needed bool             // the run ended with something that needs the person; set before ended is closed
 	lines  *presence.Viewer // while the terminal shows lines or the screen of the team
 
 	mu           sync.Mutex
@@ -92,8 +93,10 @@ func (s *runScreen) begins(ctx context.Context, t team.Team) {
 	}()
 }
 
-// ends closes the screen, because the run has ended, and waits for that.
-func (s *runScreen) ends() {
+// ends closes the screen, because the run has ended, and waits for that. Where the person is needed the
+// screen stays open until the person closes it.
+func (s *runScreen) ends(needed bool) {
+	s.needed = needed
 	close(s.ended)
 	if s.closed != nil {
 		<-s.closed
@@ -106,11 +109,12 @@ func (s *runScreen) show(ctx context.Context, t team.Team) {
 	a, name := s.app, s.app.callable(t)
 	o := a.screenOptions(t.ID)
 	o.Presence = presence.Open(a.home.Root, os.Getenv)
-	how, err := tui.RunHosted(ctx, o, tui.Hosted{Name: name, Ended: s.ended, Notes: s.progress.notes, Opened: func() {
-		s.progress.hide()
-		a.worker.Shows(true)
-		s.open.Store(true)
-	}})
+	how, err := tui.RunHosted(ctx, o, tui.Hosted{Name: name, Ended: s.ended, Stays: func() bool { return s.needed },
+		Notes: s.progress.notes, Opened: func() {
+			s.progress.hide()
+			a.worker.Shows(true)
+			s.open.Store(true)
+		}})
 	o.Presence.Close()
 	if s.open.Swap(false) {
 		a.worker.Shows(false)

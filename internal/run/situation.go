@@ -25,6 +25,7 @@ type situation struct {
 }
 
 func (l *Lead) look() (at situation) {
+	held := false // a member was interrupted and waits for a message
 	l.Team.View(func(s *team.State) {
 		t := s.Team()
 		at.over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
@@ -64,8 +65,9 @@ func (l *Lead) look() (at situation) {
 				at.isolated = append(at.isolated, m.Name)
 			}
 			at.busy = at.busy || s.Busy(m.Name)
+			held = held || m.Interrupt != 0
 		}
-		if !at.led && s.Count(team.InProgress) > 0 {
+		if !at.led && (s.Count(team.InProgress) > 0 || held && at.undone > 0) {
 			at.busy = true
 		}
 	})

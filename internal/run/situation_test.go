@@ -46,6 +46,42 @@ func TestTheLeadHasWork(t *testing.T) {
 	}
 }
 
+// TestAnInterruptedMemberIsWaitedFor: where the user leads, a run does not end while a member waits for
+// a message after an interrupt and work is left.
+func TestAnInterruptedMemberIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	rep, err := replica.Open(t.Context(), memjournal.New("t").Open(), replica.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rep.Close()
+	l := Lead{Team: &engine.Team{Replica: rep}}
+	host := team.Host("h")
+	step := func(busy bool, commands ...team.Command) {
+		t.Helper()
+		for _, c := range commands {
+			if _, err := rep.Do(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if at := l.look(); at.busy != busy {
+			t.Errorf("busy: %t, in %+v", at.busy, at)
+		}
+	}
+	step(true, team.Command{Actor: team.User, Body: &team.CreateTeam{TeamID: "t", Name: "demo", Dir: "/d"}},
+		team.Command{Actor: team.User, Body: &team.SpawnMember{Name: "w", Agent: team.Shell}},
+		team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "build", Run: "make"}},
+		team.Command{Actor: host, Body: &team.AttachMember{Member: "w"}},
+		team.Command{Actor: host, Body: &team.ReportStarted{Member: "w", Session: "s"}},
+		team.Command{Actor: "w", Body: &team.ClaimTask{Task: "1"}},
+		team.Command{Actor: team.User, Body: &team.Interrupt{Member: "w"}})
+	step(true, team.Command{Actor: "w", Body: &team.FailTask{Task: "1", Fence: 1, Reason: "interrupted"}},
+		team.Command{Actor: host, Body: &team.ReportStatus{Member: "w", Status: team.Idle}})
+	step(false, team.Command{Actor: team.User, Body: &team.SendMessage{To: "w", Body: "leave it"}},
+		team.Command{Actor: "w", Body: &team.ReceiveMessages{}},
+		team.Command{Actor: host, Body: &team.ReportStatus{Member: "w", Status: team.Idle}})
+}
+
 // TestASuccessorContinuesTheBudget: trying again does not give anybody the same budget twice.
 func TestASuccessorContinuesTheBudget(t *testing.T) {
 	t.Parallel()

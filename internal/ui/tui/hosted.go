@@ -13,6 +13,7 @@ type Hosted struct {
 	Name   string          // what the person calls the team
 	Opened func()          // is called when the screen takes the terminal
 	Ended  <-chan struct{} // is closed when the process has run the team to its end
+	Stays  func() bool     // once Ended is closed: whether something of the team needs the person; nil for never
 	Notes  <-chan string   // what the process tells the person beside the history; nil for nothing
 }
 
@@ -26,13 +27,13 @@ const (
 	Background              // the person wants the team to continue without the terminal
 )
 
-// attentive is how long the screen of a team that has ended stays open for a person who types. It
-// counts from the last key.
+// attentive is how long the screen of a team that has ended stays open for a person who looks at a
+// question or a list. It counts from the last key.
 const attentive = 30 * time.Second
 
 // RunHosted shows the screen of a team that this process runs. It returns when the person decides what
-// happens to the team, or when the team or ctx ends. While the person types, the screen of a team that
-// has ended stays open.
+// happens to the team, or when the team or ctx ends. The screen of a team that has ended stays open
+// while a line has text, and where something of the team needs the person until the person quits.
 func RunHosted(ctx context.Context, o Options, h Hosted) (Leave, error) {
 	return show(ctx, o, &h)
 }
@@ -65,6 +66,14 @@ func (m *Model) busy() bool {
 	return m.ask != nil || m.overlay != nil || m.menu != nil || m.input != nil || f != nil && !f.empty()
 }
 
+// unsaid reports whether a line has text that the end of the screen would lose.
+func (m *Model) unsaid() bool {
+	if m.input != nil {
+		return !m.input.field.empty()
+	}
+	return m.place == atMember && !m.draft().empty()
+}
+
 // noteMsg is what the process tells the person.
 type noteMsg string
 
@@ -74,7 +83,7 @@ func (h *Hosted) passOn(ctx context.Context, send func(tea.Msg)) {
 	for {
 		select {
 		case <-ended:
-			send(endedMsg{})
+			send(endedMsg{stays: h.Stays != nil && h.Stays()})
 			ended = nil
 		case text := <-h.Notes:
 			send(noteMsg(text))
@@ -85,14 +94,20 @@ func (h *Hosted) passOn(ctx context.Context, send func(tea.Msg)) {
 }
 
 // endedMsg says that the process has run the team to its end.
-type endedMsg struct{}
+type endedMsg struct{ stays bool }
 
-// ends closes the screen of a team that has ended, unless the person types.
+// ends closes the screen of a team that has ended, unless the person types or is needed.
 func (p *program) ends() bool {
 	if !p.ended {
 		return false
 	}
-	if p.busy() && p.now.Sub(p.pressed) < attentive {
+	if p.stays {
+		if p.notice.text == "" {
+			p.notice = notice{"The run has ended, and something needs you: a lists it, q closes the screen.", waits}
+		}
+		return false
+	}
+	if p.unsaid() || p.busy() && p.now.Sub(p.pressed) < attentive {
 		p.notice = notice{"The team has ended. The screen closes when you have finished here.", waits}
 		return false
 	}

@@ -62,8 +62,8 @@ func TestHostedQuits(t *testing.T) {
 	}
 }
 
-// TestHostedEnds: the screen closes when the team has ended, and waits for a person who types, but not
-// for ever. It closes only when the terminal has answered.
+// TestHostedEnds: the screen closes when the team has ended. It waits for a line with text, and not for
+// ever for a question. It closes only when the terminal has answered.
 func TestHostedEnds(t *testing.T) {
 	s := newStory(t)
 	opened := func() (*program, *screen) {
@@ -107,7 +107,36 @@ func TestHostedEnds(t *testing.T) {
 	p.Update(tea.KeyPressMsg{Code: 'x', Text: "x"})
 	p.Update(endedMsg{})
 	late := p.pressed.Add(attentive + time.Second)
+	if _, cmd := p.Update(clockMsg(late)); quits(cmd) || x.draft().String() != "x" {
+		t.Error("the screen closes over a line with text")
+	}
+	p, x = opened()
+	x.keys("q")
+	p.Update(tea.KeyPressMsg(special["up"]))
+	p.Update(endedMsg{})
+	late = p.pressed.Add(attentive + time.Second)
 	if _, cmd := p.Update(clockMsg(late)); !quits(cmd) {
-		t.Error("a line that nobody types at keeps the screen open for ever")
+		t.Error("a question that nobody answers keeps the screen open for ever")
+	}
+}
+
+// TestHostedStays: the screen of a team that has ended and needs the person stays open until the person
+// quits, without a question.
+func TestHostedStays(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.hosted = "demo"
+	x.open(s)
+	p := &program{Model: x.Model, settled: true}
+	if _, cmd := p.Update(endedMsg{stays: true}); leaves(cmd) != -1 {
+		t.Error("the screen closes")
+	}
+	x.says("something needs you")
+	if _, cmd := p.Update(clockMsg(engine.Now().Add(time.Hour))); leaves(cmd) != -1 {
+		t.Error("the screen closes by itself")
+	}
+	x.keys("a", "esc")
+	if _, cmd := p.Update(tea.KeyPressMsg{Code: 'q', Text: "q"}); leaves(cmd) != Closed || x.ask != nil {
+		t.Error("q does not close the screen")
 	}
 }

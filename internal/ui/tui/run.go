@@ -142,6 +142,7 @@ type program struct {
 	quitting bool
 	leave    Leave
 	ended    bool      // the process has run the team to its end
+	stays    bool      // it stays open after that, until the person quits
 	pressed  team.Time // the last key
 	presence *presence.Viewer
 	glyphs   *glyphs
@@ -181,7 +182,10 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case quitMsg:
 		return p, p.quit(msg.leave)
 	case endedMsg:
-		p.ended = true
+		p.ended, p.stays = true, msg.stays
+		if p.stays { // quitting has nothing to ask any more
+			p.hosted, p.notice = "", notice{}
+		}
 	case tea.KeyPressMsg:
 		p.pressed = engine.Now()
 	}
