@@ -67,7 +67,7 @@ var outside = map[string][][]string{
 	"hooks disable":       {{"hooks", "disable", "demo", "TaskCreated"}, {"hooks", "disable", "other", "TaskCreated"}},
 	"hooks enable":        {{"hooks", "enable", "demo", "TaskCreated"}},
 	"hooks try":           {{"hooks", "try", "demo", "TaskCreated"}, {"hooks", "try", "--dir", ".", "TaskCreated"}},
-	"mode":                {{"mode", "demo", "x", "bypassPermissions"}, {"mode", "other", "z", "bypassPermissions"}},
+	"mode":                {{"mode", "demo", "y", "bypassPermissions"}, {"mode", "other", "z", "bypassPermissions"}},
 	"permit always":       {{"permit", "demo", "permission-1@x", "--always"}, {"permit", "other", "permission-2@z", "--always"}},
 	"permission add":      {{"permission", "add", "demo", "Bash", "--yes"}, {"permission", "add", "other", "Edit(a)"}},
 	"permission rm":       {{"permission", "rm", "demo", "Bash"}, {"permission", "rm", "other", "Bash"}},

@@ -74,7 +74,7 @@ until cadre task show demo 3 --json | grep '"failures"'; do sleep 0.1; done`},
 	{line: "cadre task release demo 4 --as bob --json", before: "cadre task claim demo 4 --as bob"},
 	{line: "cadre task fail demo 4 --as bob --reason 'No paper' --json",
 		before: "cadre task claim demo 4 --as bob"},
-	{line: "cadre mode demo ann acceptEdits --json"},
+	{line: "cadre mode demo bob acceptEdits --json"},
 	{line: "cadre budget demo --tokens 1000000 --usd 20 --json"},
 	{line: "cadre facts demo --json"},
 	{line: "cadre hooks demo --json", before: `

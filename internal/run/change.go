@@ -385,7 +385,7 @@ func (c *comparison) revise(m team.Member, f teamfile.Member) {
 		if one.Dropped && one.Shutdown.Answer != "approved" && one.Shutdown.Request != "" {
 			c.members = append(c.members, &team.WithdrawShutdown{Member: one.Name})
 		}
-		if slices.Contains(keys, "permissionMode") {
+		if one.Agent != team.Shell && slices.Contains(keys, "permissionMode") {
 			c.members = append(c.members, &team.SetMode{Member: one.Name,
 				Mode: cmp.Or(f.Mode, c.file.Permissions.Mode, c.lead.PermissionMode)})
 		}

@@ -325,12 +325,13 @@ func TestChangedMembers(t *testing.T) {
 }
 
 func TestChangedTeam(t *testing.T) {
-	m := makeTeam(t, file(ann, "{id: a, run: echo a}", "goal: old", "checks: [make]", "budget: {tokens: 100, time: 1h}",
+	both := ann + ", {name: pat, agent: external}"
+	m := makeTeam(t, file(both, "{id: a, run: echo a}", "goal: old", "checks: [make]", "budget: {tokens: 100, time: 1h}",
 		"facts: [go.mod]"))
 	m.must(team.User, &team.SetBudget{Budget: team.Budget{Tokens: 500}, Only: []string{"tokens"}})
 	m.must(team.User, &team.RecordFacts{Facts: append(slices.Clone(m.state.Team().Facts),
 		team.Fact{Name: "own", Path: "own", SHA256: strings.Repeat("1", 64)})})
-	m.apply(file(ann, "{id: a, run: echo a}", "goal: new", "checks: [make, make test]", "budget: {tokens: 100, time: 2h}",
+	m.apply(file(both, "{id: a, run: echo a}", "goal: new", "checks: [make, make test]", "budget: {tokens: 100, time: 2h}",
 		"permissions: {policy: deny, mode: plan}", "facts: [go.sum]", "report: {title: T}", "clean: true", "liveness: {beat: 1s}"), nil,
 		`change team demo goal(old→new) checks(make→make, make test) clean(→true) permissions.mode(→plan) permissions.policy(→deny) `+
 			`budget.time(1 h→2 h) liveness.beat(→1 s) facts.go.sum(→go.sum) facts.go.mod(→)`)
@@ -347,11 +348,11 @@ func TestChangedTeam(t *testing.T) {
 		t.Errorf("its facts are %v", names)
 	}
 	for _, one := range m.state.Members() {
-		if one.PermissionMode != "plan" {
+		if shell := one.Agent == team.Shell; shell == (one.PermissionMode == "plan") { // no mode limits a shell
 			t.Errorf("%s is in mode %s", one.Name, one.PermissionMode)
 		}
 	}
-	m.apply(file(ann, "{id: a, run: echo a}", "lead: boss"), nil, "refuse team demo: lead leads team demo for its life, "+
+	m.apply(file(both, "{id: a, run: echo a}", "lead: boss"), nil, "refuse team demo: lead leads team demo for its life, "+
 		"and the file names boss")
 }
 

@@ -21,6 +21,10 @@ func (b *SetMode) decide(d *decision) error {
 	if d.Actor != User && m.Name == d.team.Lead {
 		return refuse(Denied, "only the user changes the lead's permissions")
 	}
+	if m.Agent == Shell {
+		return refuse(Invalid, "%s is a shell member: it runs the commands of its tasks, and no permission mode "+
+			"limits them", m.Name)
+	}
 	if err := d.gives(b.Mode); err != nil {
 		return err
 	}

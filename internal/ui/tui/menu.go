@@ -198,12 +198,19 @@ func (m *Model) memberActions(one memberRow) []choice {
 	if one.lead {
 		budget = one.name + " leads, and without it the team stops. Set the budget of the team."
 	}
+	mode := ended
+	switch one.agent {
+	case team.Shell:
+		mode = one.name + " runs the commands of its tasks, and no permission mode limits them."
+	case team.External:
+		mode = one.name + " runs its own session, and asks by the rules of that session."
+	}
 	session := ended
 	if one.agent == team.External {
 		session = one.name + " runs its own session, and cadre cannot replace it."
 	}
 	return []choice{
-		{"mode " + one.name, "What it may do without asking: " + one.mode + " now.", ended,
+		{"mode " + one.name, "What it may do without asking: " + one.mode + " now.", mode,
 			func(m *Model) tea.Cmd { return m.modes(one) }},
 		{"budget " + one.name, "What it may spend.", budget, func(m *Model) tea.Cmd { return m.budgets(one.name) }},
 		{"interrupt " + one.name, "End its turn. It keeps its task, and waits for a message.", cannotInterrupt(one),

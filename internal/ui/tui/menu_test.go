@@ -118,7 +118,8 @@ func TestActionsThatDoNotApply(t *testing.T) {
 	x.keys("tab", ".")
 	asked := len(x.asked)
 	for name, why := range map[string]string{"interrupt eve": "eve runs its own session: its turns cannot be interrupted",
-		"handover eve": "eve runs its own session, and cadre cannot replace it."} {
+		"handover eve": "eve runs its own session, and cadre cannot replace it.",
+		"mode eve":     "eve runs its own session, and asks by the rules of that session."} {
 		x.picks(name)
 		x.says(why)
 	}
