@@ -146,19 +146,36 @@ func (m *Model) say(urgent bool) tea.Cmd {
 		m.notice = notice{"Type a message to " + m.member + " first.", waits}
 		return nil
 	}
+	one := m.opened()
+	if urgent && one.agent == team.Shell && one.turn {
+		m.ask = yesOrNo("This ends the command of "+m.member+", and its task fails. End it? [y/N]", func(m *Model) tea.Cmd {
+			return m.send(text, true)
+		})
+		return nil
+	}
+	return m.send(text, urgent)
+}
+
+// send sends the text of the line to the open member, and empties the line.
+func (m *Model) send(text string, urgent bool) tea.Cmd {
+	draft := m.draft()
 	body := &team.SendMessage{To: m.member, Body: text}
-	said := "Sent to " + m.member + ". It gets the message at the next tool boundary."
-	if one := m.opened(); !one.turn || one.agent == team.External {
-		said = "Sent to " + m.member + "."
+	one := m.opened()
+	said := "Sent to " + m.member + "."
+	switch {
+	case urgent && one.turn && one.agent == team.Shell:
+		said = "Sent to " + m.member + " as urgent. It ends the command."
+	case one.agent == team.Shell:
+		said = "Sent to " + m.member + ", which reads no messages: it runs the commands of its tasks."
+	case urgent && one.turn:
+		said = "Sent to " + m.member + " as urgent. It interrupts the turn."
+	case urgent:
+		said = "Sent to " + m.member + " as urgent."
+	case one.turn && one.agent != team.External:
+		said = "Sent to " + m.member + ". It gets the message at the next tool boundary."
 	}
 	if urgent {
-		body.Priority, said = "urgent", "Sent to "+m.member+" as urgent. It interrupts the turn."
-		switch one := m.opened(); {
-		case !one.turn:
-			said = "Sent to " + m.member + " as urgent."
-		case one.agent == team.Shell:
-			said = "Sent to " + m.member + " as urgent. It ends the command."
-		}
+		body.Priority = "urgent"
 	}
 	out, ref, member, typed := m.out, m.ref, m.member, draft.String()
 	draft.set("")

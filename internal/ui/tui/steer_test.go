@@ -74,6 +74,33 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestMessageToAShell: a shell member reads no messages, and an urgent one ends its command only after a
+// question. A text that is not sent stays in the line.
+func TestMessageToAShell(t *testing.T) {
+	s := newStory(t)
+	s.do(team.User, &team.SpawnMember{Name: "sh", Agent: team.Shell})
+	s.do(team.Host("h"), &team.AttachMember{Member: "sh"})
+	s.do(team.Host("h"), &team.ReportStarted{Member: "sh", Session: "s"})
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.run(x.openMember("sh"))
+	x.keys("hello", "enter")
+	x.says("Sent to sh, which reads no messages")
+	s.do(team.User, &team.CreateTask{Subject: "Build", Name: "build", Run: "make", Owner: "sh"})
+	s.do("sh", &team.ClaimTask{Task: "build"})
+	x.send(s.message())
+	asked := len(x.asked)
+	x.keys("!stop", "enter")
+	x.says("This ends the command of sh, and its task fails.")
+	x.keys("n")
+	if len(x.asked) != asked || x.draft().String() != "!stop" {
+		t.Errorf("without a yes, the line is %q, and this was asked: %v", x.draft(), x.asked[asked:])
+	}
+	x.keys("ctrl+s", "y")
+	x.wants("demo *team.SendMessage &{To:sh Intent: Priority:urgent Body:stop Metadata:map[] Answers:0}")
+	x.says("It ends the command.")
+}
+
 // TestMessageToTheLead: a lead that cadre does not run takes no message at a tool boundary.
 func TestMessageToTheLead(t *testing.T) {
 	s := newStory(t)
