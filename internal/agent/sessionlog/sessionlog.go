@@ -85,7 +85,7 @@ type Entry struct {
 	ID   string    `json:"id,omitempty"`   // id of the tool use, question or plan
 	Tool string    `json:"tool,omitempty"` // name of the tool
 	Text string    `json:"text,omitempty"` // what was written, asked, answered or put out
-	Cut  bool      `json:"cut,omitempty"`  // only the beginning of the text is kept
+	Cut  bool      `json:"cut,omitempty"`  // only the beginning of the text is kept, or the end of a failed result
 	// the tool use, turn or session failed, or the question was refused
 	Failed      bool        `json:"failed,omitempty"`
 	Interrupted bool        `json:"interrupted,omitempty"` // the turn was interrupted
@@ -103,7 +103,11 @@ func (e *Entry) limit() {
 	case Result:
 		most = mostResult
 	}
-	if len(e.Text) > most {
+	switch {
+	case len(e.Text) <= most:
+	case e.Kind == Result && e.Failed: // the reason is at the end
+		e.Text, e.Cut = strings.ToValidUTF8(e.Text[len(e.Text)-most:], ""), true
+	default:
 		e.Text, e.Cut = excerpt.Bytes(e.Text, most, ""), true
 	}
 }

@@ -388,3 +388,17 @@ func TestUnwritable(t *testing.T) {
 		t.Fatalf("%d updates, failures %v", n, failures)
 	}
 }
+
+// TestTheEndOfAFailure: of a long result the log keeps the beginning, and of a failed one the end.
+func TestTheEndOfAFailure(t *testing.T) {
+	t.Parallel()
+	text := "begins" + strings.Repeat("ä", mostResult) + "it broke"
+	for _, failed := range []bool{false, true} {
+		e := Entry{Kind: Result, Text: text, Failed: failed}
+		e.limit()
+		if !e.Cut || len(e.Text) > mostResult || strings.HasPrefix(e.Text, "begins") == failed ||
+			strings.HasSuffix(e.Text, "it broke") != failed {
+			t.Errorf("failed: %t, and the text begins with %q and ends with %q", failed, e.Text[:8], e.Text[len(e.Text)-8:])
+		}
+	}
+}

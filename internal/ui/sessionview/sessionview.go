@@ -116,6 +116,9 @@ func of(e sessionlog.Entry) []Line {
 		if strings.TrimSpace(e.Text) == "" {
 			return one(symbol + map[bool]string{true: "failed", false: "done"}[e.Failed])
 		}
+		if e.Failed {
+			return ending(e.At, symbol, e.Text, e.Cut)
+		}
 		return paragraph(e.At, symbol, e.Text+cut, mostOfAResult)
 	case sessionlog.Question:
 		return one("? it asks to use " + use(e))
@@ -162,6 +165,26 @@ func use(e sessionlog.Entry) string {
 
 // quoted begins each line of a text of the agent, and the further lines of other texts.
 const quoted = "│ "
+
+// ending returns the last lines of a failed result, which say why it failed.
+func ending(at team.Time, symbol, text string, cut bool) (lines []Line) {
+	all := strings.Split(strings.TrimRight(sanitize.Lines(text), " \t\n"), "\n")
+	left := len(all) - mostOfAResult
+	switch {
+	case left > 1:
+		lines, all = []Line{{at, symbol + "… " + strconv.Itoa(left) + " lines before"}}, all[left:]
+	case cut:
+		lines = []Line{{at, symbol + "…"}}
+	}
+	for _, line := range all {
+		if len(lines) == 0 {
+			lines = append(lines, Line{at, symbol + sanitize.Line(line)})
+			continue
+		}
+		lines = append(lines, Line{0, quoted + sanitize.Line(line)})
+	}
+	return lines
+}
 
 // paragraph returns the lines of a text; most of them at most, or all if most is 0.
 func paragraph(at team.Time, symbol, text string, most int) (lines []Line) {

@@ -46,6 +46,7 @@ func TestLines(t *testing.T) {
 		sessionlog.Entry{Kind: sessionlog.Result, Text: output},
 		sessionlog.Entry{Kind: sessionlog.Tool, Tool: "TeamStatus", Text: "{}"},
 		sessionlog.Entry{Kind: sessionlog.Result, Failed: true},
+		sessionlog.Entry{Kind: sessionlog.Result, Failed: true, Text: output + "it broke"},
 		sessionlog.Entry{Kind: sessionlog.Question, Tool: "Bash", Text: command},
 		sessionlog.Entry{Kind: sessionlog.Answer, Failed: true, Text: "not here"},
 		sessionlog.Entry{Kind: sessionlog.Plan, Text: "one\ntwo"}, sessionlog.Entry{Kind: sessionlog.Answer},
@@ -74,21 +75,28 @@ func TestLines(t *testing.T) {
 0 │ … 2 more lines
 10 ▸ TeamStatus
 11 ✗ failed
-12 ? it asks to use Bash: go test ./...
-13 ✗ refused: not here
-14 ? its plan: one
+12 ✗ … 3 lines before
+0 │ 4
+0 │ 5
+0 │ 6
+0 │ 7
+0 │ 8
+0 │ it broke
+13 ? it asks to use Bash: go test ./...
+14 ✗ refused: not here
+15 ? its plan: one
 0 │ two
-15 ✓ allowed
-17 ! its context was shortened
-18 ↺ it tries again: 529 overloaded
-19 ! 12 earlier entries are not kept any more
-20 │ I am cut
-21 ! its turn was interrupted
-22 · its turn ended
-23 ✗ its turn failed: no login
-24 · the session ended
-25 ✗ the session ended: killed
-26 │ still writing
+16 ✓ allowed
+18 ! its context was shortened
+19 ↺ it tries again: 529 overloaded
+20 ! 12 earlier entries are not kept any more
+21 │ I am cut
+22 ! its turn was interrupted
+23 · its turn ended
+24 ✗ its turn failed: no login
+25 · the session ended
+26 ✗ the session ended: killed
+27 │ still writing
 `, "\n")
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
