@@ -90,9 +90,6 @@ func (a *app) panesCommand() *cobra.Command {
 				way{"start tmux", "tmux new-session"}, way{"watch a member here", line("attach", d.Name, "NAME").line})
 		case how.close:
 			return a.closePanes(c.Context(), d, choice.Mode)
-		case of.Ended():
-			return team.Refuse(team.Finished, "team %s is %s, and has no sessions to show", of.Name, of.Status).
-				With(team.Hint{Action: team.ActShowReview, Team: d.Name})
 		case how.keep:
 			stays()
 			kept, err := a.engine().Open(c.Context(), of.ID)

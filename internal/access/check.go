@@ -85,6 +85,7 @@ var (
 	entriesInChecks = map[string]string{
 		"Manager.CreateTeam":     "a team has hooks and checks of its own",
 		"Manager.PullTeam":       "a team has hooks and checks of its own",
+		"Manager.ShowPanes":      "it opens panes in the terminal of the user",
 		"Manager.ResumeTeam":     "it starts sessions with the user's rights",
 		"Manager.RestoreTeam":    "a team has hooks and checks of its own",
 		"Manager.PushTeam":       "another machine may continue the team that it sends",
@@ -135,6 +136,8 @@ var (
 		"Team.Resend":                may,
 		"Manager.AddHook":            may, // it affects only this program
 		"Manager.RemoveHook":         may,
+		"Manager.PauseTeam":          may,
+		"Manager.ClosePanes":         may,
 		"Manager.RemoveTeam":         may,
 		"Manager.MendTeam":           may,
 		"Team.Complete":              may,

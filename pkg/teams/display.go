@@ -26,23 +26,32 @@ func (d DisplayMode) validate(memory bool) error {
 
 // display shows the members of the team where the options say. It returns nil for nowhere.
 func (m *Manager) display(ctx context.Context, of *engine.Team) (*pane.Shown, error) {
-	if m.opts.DisplayMode == "" || m.opts.DisplayMode == DisplayInProcess {
-		return nil, nil
+	mode, viewer, err := m.choosePanes(m.opts.DisplayMode)
+	if err != nil || mode == pane.InProcess {
+		return nil, err
 	}
-	choice, err := pane.Choose(string(m.opts.DisplayMode), "", pane.Place{Getenv: os.Getenv, Find: pane.Find,
+	return pane.Show(ctx, m.engine, of.Team().ID, mode, viewer, m.engine.Note), nil
+}
+
+// choosePanes returns where members are shown, and the command line of cadre, which runs in panes.
+func (m *Manager) choosePanes(mode DisplayMode) (pane.Mode, []string, error) {
+	if mode == "" || mode == DisplayInProcess {
+		return pane.InProcess, nil, nil
+	}
+	choice, err := pane.Choose(string(mode), "", pane.Place{Getenv: os.Getenv, Find: pane.Find,
 		Terminal: pane.Attached(), Answers: pane.Answers})
 	if err != nil {
-		return nil, refuse(ErrInvalid, "DisplayMode "+err.Error())
+		return "", nil, refuse(ErrInvalid, "DisplayMode "+err.Error())
 	}
 	if choice.Mode == pane.InProcess {
-		return nil, nil
+		return pane.InProcess, nil, nil
 	}
 	viewer := m.opts.Helper
 	if len(viewer) != 1 { // Helper is not the cadre program
 		viewer = []string{"cadre"}
 		if pane.Find("cadre") != nil {
-			return nil, refuse(ErrInvalid, "panes need the program cadre, and it is not in PATH")
+			return "", nil, refuse(ErrInvalid, "panes need the program cadre, and it is not in PATH")
 		}
 	}
-	return pane.Show(ctx, m.engine, of.Team().ID, choice.Mode, viewer, m.engine.Note), nil
+	return choice.Mode, viewer, nil
 }

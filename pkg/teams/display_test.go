@@ -33,6 +33,19 @@ func TestDisplayMode(t *testing.T) {
 			t.Errorf("%q: %v, want %s", mode, err, want)
 		}
 	}
+	m := manage(t, teams.Options{Home: t.TempDir(), ClaudeHome: t.TempDir(), Dir: t.TempDir()})
+	_, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "shown"})
+	ok(t, err)
+	for mode, want := range map[teams.DisplayMode]string{
+		teams.DisplayAuto:      "this terminal has no panes that cadre can open",
+		teams.DisplayInProcess: "this terminal has no panes that cadre can open",
+		teams.DisplayTmux:      "DisplayMode tmux: this is not a window of tmux",
+		"window":               `DisplayMode is "window"; use auto`,
+	} {
+		if _, err := m.ShowPanes(limited(t), "shown", mode); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ShowPanes %q: %v, want %s", mode, err, want)
+		}
+	}
 	if _, err := teams.New(teams.Options{Memory: new(teams.Memory), DisplayMode: teams.DisplayTmux}); err == nil ||
 		!strings.Contains(err.Error(), "in memory") {
 		t.Errorf("in memory: %v", err)

@@ -240,7 +240,13 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			_, err := team.Reassign(ctx, teams.Reassignment{Task: "1", To: "bob"})
 			return err
 		},
-		"Manager.MendTeam": func(ctx context.Context) error { _, err := m.MendTeam(ctx, "core"); return err },
+		"Manager.MendTeam":  func(ctx context.Context) error { _, err := m.MendTeam(ctx, "core"); return err },
+		"Manager.PauseTeam": func(ctx context.Context) error { _, err := m.PauseTeam(ctx, "core"); return err },
+		"Manager.ShowPanes": func(ctx context.Context) error {
+			_, err := m.ShowPanes(ctx, "core", teams.DisplayTmux)
+			return err
+		},
+		"Manager.ClosePanes": func(ctx context.Context) error { _, err := m.ClosePanes(ctx, "core"); return err },
 		"Manager.RemoveTeam": func(ctx context.Context) error {
 			_, err := m.RemoveTeam(ctx, "core", teams.RemoveOptions{Force: true})
 			return err

@@ -57,9 +57,13 @@ func (s *Shown) Stop() {
 
 // Start opens a pane for each member that has none, also where the person closed it, and starts a
 // process in the background that keeps the panes: viewer with "panes", see [KeepOpen]. It returns
-// what to tell the person.
+// what to tell the person. It refuses a team that has ended.
 func Start(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, viewer []string) (string, error) {
 	t, n := of.Team(), 0
+	if t.Ended() {
+		return "", team.Refuse(team.Finished, "team %s is %s, and has no sessions to show", t.Name, t.Status).
+			With(team.Hint{Action: team.ActShowReview, Team: of.Name})
+	}
 	if mode == Tmux { // panes of iTerm2 are known only to the process that opened them
 		k := keeper{opened: map[string]bool{}, titles: map[string]Member{}, Options: Options{
 			Backend: backendOf(of, home, mode),
