@@ -58,8 +58,9 @@ type session struct {
 	refusals int // of one prompt, in a row
 	reasons  int // counts reasons of denials that were sent to the model
 
-	interrupted bool // the running turn was asked to end
-	continues   bool // another turn follows it
+	commands    map[string]bool // the commands of the running turn that have not ended, by their items
+	interrupted bool            // the running turn was asked to end
+	continues   bool            // another turn follows it
 }
 
 // given is a prompt that is being delivered.
@@ -70,7 +71,7 @@ type given struct {
 
 func newSession(spec agent.Spec) *session {
 	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}),
-		given: map[string]given{}, open: map[string]*open{}, access: spec.Access}
+		given: map[string]given{}, commands: map[string]bool{}, open: map[string]*open{}, access: spec.Access}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }

@@ -32,7 +32,7 @@ func (s *session) take(said any) {
 		if s.turn == "" {
 			s.ended = make(chan struct{})
 		}
-		s.turn, s.plan, s.interrupted = said.id, "", false
+		s.turn, s.plan, s.interrupted, s.commands = said.id, "", false, map[string]bool{}
 		s.mu.Unlock()
 		s.say(agent.TurnStarted{})
 	case turnEnded:
@@ -53,6 +53,18 @@ func (s *session) take(said any) {
 		s.mu.Lock()
 		delete(s.open, said.request)
 		s.mu.Unlock()
+	case agent.ToolStarted:
+		if said.Tool == "Bash" {
+			s.mu.Lock()
+			s.commands[said.ID] = true
+			s.mu.Unlock()
+		}
+		s.say(said)
+	case agent.ToolFinished:
+		s.mu.Lock()
+		delete(s.commands, said.ID)
+		s.mu.Unlock()
+		s.say(said)
 	case agent.Update:
 		s.say(said)
 	}
@@ -342,8 +354,35 @@ func (s *session) Interrupt(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.interrupted = s.turn == turn
+	commands := maps.Clone(s.commands)
 	s.mu.Unlock()
-	return w.call(ctx, "turn/interrupt", object{"threadId": s.thread, "turnId": turn}, nil)
+	err = w.call(ctx, "turn/interrupt", object{"threadId": s.thread, "turnId": turn}, nil)
+	if err == nil && len(commands) > 0 {
+		err = s.endCommands(ctx, w, commands)
+	}
+	return err
+}
+
+// endCommands ends these commands of an interrupted turn. Codex lets them run on in the background.
+// Commands of earlier turns, such as a server that the agent started, are left alone.
+func (s *session) endCommands(ctx context.Context, w *wire, commands map[string]bool) error {
+	var list struct {
+		Data []struct {
+			Item    string `json:"itemId"`
+			Process string `json:"processId"`
+		} `json:"data"`
+	}
+	err := w.call(ctx, "thread/backgroundTerminals/list", object{"threadId": s.thread}, &list)
+	for _, one := range list.Data {
+		if err == nil && commands[one.Item] {
+			err = w.call(ctx, "thread/backgroundTerminals/terminate", object{"threadId": s.thread,
+				"processId": one.Process}, nil)
+		}
+	}
+	if _, refused := errors.AsType[*rpcError](err); refused { // an older Codex cannot do it; the turn is interrupted all the same
+		return nil
+	}
+	return err
 }
 
 // SetAccess applies from the next turn on, because a turn keeps the policy that it was started
