@@ -96,6 +96,9 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	var beside sync.WaitGroup
 	beside.Go(func() { t.KeepProjections(running) })
 	beside.Go(func() {
+		if !t.OnDisk() { // no other process can ask
+			return
+		}
 		switch asked := awaitPause(running, filepath.Join(t.Hosts(), id)); {
 		case asked && o.Pause != nil:
 			o.Pause()

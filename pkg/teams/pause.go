@@ -22,6 +22,9 @@ func (m *Manager) PauseTeam(ctx context.Context, name string) (Paused, error) {
 	if err := m.pass("Manager.PauseTeam"); err != nil {
 		return Paused{}, err
 	}
+	if err := m.onDisk("is run by this program alone; call Manager.Close"); err != nil {
+		return Paused{}, err
+	}
 	var p engine.Paused
 	err := m.see(ctx, name, func(of *engine.Team) (err error) {
 		p, err = of.Pause(ctx)
