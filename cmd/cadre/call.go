@@ -13,7 +13,6 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/engine"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -174,9 +173,6 @@ func (a *app) admit(c *cobra.Command) (err error) {
 		return nil // who calls need not be known
 	}
 	if a.who, err = access.Who(a.home); err != nil {
-		return err
-	}
-	if err := proc.Leave(); err != nil {
 		return err
 	}
 	if err := a.who.Command(path, c.Flags().Changed); err != nil {

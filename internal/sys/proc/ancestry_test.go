@@ -130,21 +130,6 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestDetachOwn checks that a program that the host detaches counts as the host's own until it leaves the
-// host's session.
-func TestDetachOwn(t *testing.T) {
-	_, list := listedHost(t)
-	for own, detach := range map[bool]func(args, env []string, output *os.File) error{false: Detach, true: DetachOwn} {
-		to := filepath.Join(t.TempDir(), "origin")
-		if err := detach([]string{os.Args[0], originMode, list, to}, os.Environ(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if is := readOrigin(t, to); !is.Below || is.Own != own || is.Left == own || is.Host != os.Getpid() {
-			t.Errorf("own %v: got %+v", own, is)
-		}
-	}
-}
-
 // TestOriginOfATrustedChild checks that a trusted child is marked in its record, and that its
 // orphans do not inherit the mark.
 func TestOriginOfATrustedChild(t *testing.T) {

@@ -1,46 +1,67 @@
 package proc
 
 import (
-	"fmt"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Detach starts a program in a session of its own, so that it outlives this process and its
 // terminal. It is not a host's child: it does not end with its starter. Its output goes to output.
 func Detach(args, env []string, output *os.File) error {
-	return detach(args, env, output, &syscall.SysProcAttr{Setsid: true})
-}
-
-// leaveVariable is the environment variable that tells a program to call setsid itself.
-const leaveVariable = "CADRE_LEAVE"
-
-// DetachOwn is [Detach] for a host that starts this program again. The program begins in the host's
-// session, so that [Ancestry] takes it for the host's own. It must call [Leave] once it knows that.
-func DetachOwn(args, env []string, output *os.File) error {
-	return detach(args, append(env[:len(env):len(env)], leaveVariable+"=1"), output, nil)
-}
-
-// Leave begins a session of its own if [DetachOwn] started this process. Later calls do nothing.
-func Leave() error {
-	if os.Getenv(leaveVariable) == "" {
-		return nil
-	}
-	os.Unsetenv(leaveVariable)
-	if _, err := unix.Setsid(); err != nil {
-		return fmt.Errorf("leave the session of the terminal: %w", err)
-	}
-	return nil
-}
-
-func detach(args, env []string, output *os.File, how *syscall.SysProcAttr) error {
-	c := exec.Command(args[0], args[1:]...)
-	c.Env, c.Stdout, c.Stderr, c.SysProcAttr = Unmarked(env), output, output, how
+	c := detached(args, env, output)
 	if err := c.Start(); err != nil {
 		return err
 	}
 	return c.Process.Release()
+}
+
+func detached(args, env []string, output *os.File) *exec.Cmd {
+	c := exec.Command(args[0], args[1:]...)
+	c.Env, c.Stdout, c.Stderr = Unmarked(env), output, output
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return c
+}
+
+// DetachTrusted is [Detach] for a program that acts as the user. If this process is in the list, as
+// one that runs sessions, a record says so for as long as this process runs. Without the record
+// [Ancestry] would take the program for a session that was left behind.
+func DetachTrusted(list string, args, env []string, output *os.File) error {
+	if !Listed(list) {
+		return Detach(args, env, output)
+	}
+	dir, err := os.MkdirTemp("", "cadre-detached-")
+	if err != nil {
+		return err
+	}
+	r, err := OpenListed(dir, Listing{Folder: list})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	forget := func() error { return errors.Join(r.Close(context.Background()), os.RemoveAll(dir)) }
+	// the program begins when its record is there
+	c := detached(append([]string{"/bin/sh", "-c", `read -r _ && exec "$@"`, "sh"}, args...), env, output)
+	gate, err := c.StdinPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return errors.Join(err, forget())
+	}
+	go func() {
+		_ = c.Wait()
+		_ = forget()
+	}()
+	start, err := StartTime(c.Process.Pid)
+	if err == nil {
+		err = Record{Pid: c.Process.Pid, Start: start, Token: rand.Text(), Trusted: true}.write(dir)
+	}
+	if err == nil {
+		_, err = io.WriteString(gate, "\n")
+	}
+	return errors.Join(err, gate.Close()) // without a line, the program does not begin
 }

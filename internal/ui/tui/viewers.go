@@ -171,11 +171,7 @@ func (s *source) behind(args, env []string) (string, error) {
 	}
 	defer f.Close()
 	defer os.Remove(f.Name()) // the command keeps it open
-	start := proc.Detach
-	if proc.Listed(s.engine.Home.Running()) { // it would count as left behind by a session
-		start = proc.DetachOwn
-	}
-	if err := start(args, env, f); err != nil {
+	if err := proc.DetachTrusted(s.engine.Home.Running(), args, env, f); err != nil {
 		return "", err
 	}
 	pause.For(s.ctx, firstWords)
