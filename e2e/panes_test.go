@@ -147,7 +147,7 @@ func TestPanesOfABackgroundTeam(t *testing.T) {
 		})
 	}
 	p.enter(cadre + " panes demo")
-	p.shows("members are shown in windows of tmux that are called cadre demo")
+	p.shows("members are shown in windows of tmux named cadre demo")
 	are("ann")
 	w.must("spawn", "demo", "bob", "--wait")
 	are("ann", "bob")

@@ -17,8 +17,8 @@ func (a *app) abortCommand() *cobra.Command {
 	var reason string
 	var yes bool
 	c := a.onTeam(0, &cobra.Command{
-		Use: "abort [TEAM]", Short: "End a team at once, and keep its record",
-		Long: "End every session of a team at once, and the team with them. Its record is kept: cadre review reads " +
+		Use: "abort [TEAM]", Short: "End a team at once, and keep its history",
+		Long: "End a team and all of its sessions at once. Its history is kept: cadre review shows " +
 			"it. It may be called again\nwhile something is still there.\n\nOn a terminal you are asked before; " +
 			"--yes skips the question. A script says --reason or --yes. The team of another project is ended by its " +
 			"id,\nunless you are asked.",

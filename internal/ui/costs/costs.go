@@ -21,16 +21,16 @@ import (
 // Amount is what was used.
 type Amount struct {
 	Tokens       int64 // of all kinds
-	CostMicroUSD int64 // millionths of a US dollar; 0 where no agent reports its cost
+	CostMicroUSD int64 // millionths of a US dollar; 0 if no agent reports its cost
 }
 
-// less returns a without b.
+// less returns a minus b.
 func (a Amount) less(b Amount) Amount {
 	return Amount{a.Tokens - b.Tokens, a.CostMicroUSD - b.CostMicroUSD}
 }
 
-// Costs is what the members of a team used. The zero value begins a history. It belongs to one
-// goroutine.
+// Costs holds what the members of a team used. The zero value is an empty history. One goroutine
+// owns it.
 type Costs struct {
 	members []*series
 	named   map[string]*series
@@ -39,17 +39,17 @@ type Costs struct {
 	last    team.Time
 }
 
-// mostPoints bounds the sums that are kept of one member.
+// mostPoints bounds the sums that are kept for one member.
 const mostPoints = 1024
 
-// series has the sums of one member after its reports: after each one at first, and in a long history
-// after every second one, every fourth one, and so on.
+// series holds the sums of one member after its reports. It keeps every report at first. In a long
+// history it keeps every second report, then every fourth, and so on.
 type series struct {
 	member string
 	usage  team.Usage
 	points []point
-	every  int // changes for each point, but for the last one; 0 stands for 1
-	newest int // changes of the last point
+	every  int // reports for each point but the last; 0 means 1
+	newest int // reports in the last point
 }
 
 type point struct {
@@ -57,7 +57,7 @@ type point struct {
 	sum Amount
 }
 
-// Add adds the next record. It ignores one that was added before.
+// Add adds the next record. It ignores a record that was added before.
 func (c *Costs) Add(r *team.Record) {
 	if r.Seq <= c.through {
 		return
@@ -77,7 +77,7 @@ func (c *Costs) Add(r *team.Record) {
 	}
 }
 
-// Restore sets the sums to those of a state, where the records before it are lost.
+// Restore sets the sums to those of a state whose earlier records are lost.
 func (c *Costs) Restore(s *team.State) {
 	if s.Seq() <= c.through {
 		return
@@ -142,7 +142,7 @@ func (s *series) set(sum team.Usage, at team.Time) {
 	s.points, s.newest = append(s.points, p), 1
 }
 
-// thin joins each two points.
+// thin joins every two points into one.
 func (s *series) thin() {
 	kept := s.points[:0]
 	for i := 1; i < len(s.points); i += 2 {
@@ -151,8 +151,8 @@ func (s *series) thin() {
 	s.points, s.every = kept, 2*max(1, s.every)
 }
 
-// before returns the sum of everything that was used before that time, and the index of the first
-// point from that time on. No point before the index from is as late.
+// before returns the sum of what was used before at, and the index of the first point at or after
+// at. It searches from the index from on.
 func (s *series) before(at team.Time, from int) (Amount, int) {
 	for from < len(s.points) && s.points[from].at < at {
 		from++
@@ -179,26 +179,26 @@ func (u Unit) of(a Amount) int64 {
 	return a.Tokens
 }
 
-// View says which columns are shown.
+// View configures the columns.
 type View struct {
-	// Edges are the times between the columns; there is one more than columns. What was used at the
-	// last one counts too.
+	// Edges are the times between the columns, one more than there are columns. What was used at
+	// the last edge counts too.
 	Edges []team.Time
 	Unit  Unit
-	// Rate shows what was used within each column, instead of everything up to its end.
+	// Rate shows what was used within each column, instead of the total up to its end.
 	Rate bool
 }
 
-// Row is what one member used, or all.
+// Row is the use of one member, or of all members.
 type Row struct {
-	Member string // "" for all
+	Member string // "" for all members
 	Sum    Amount // up to the last column
 	Cells  []int64
-	Most   int64 // the value of a full bar. Members have the same, so that their bars compare.
+	Most   int64 // Most is the value of a full bar. All members share one, so that their bars can be compared.
 }
 
-// Rows returns the row of all, and those of the members that used something, in the order in which
-// they began to.
+// Rows returns the row of all members, and one row for each member that used something. Members
+// stand in the order of their first use.
 func (c *Costs) Rows(v View) []Row {
 	rows := []Row{c.all.row(v)}
 	most := int64(0)
@@ -245,7 +245,7 @@ func (c *Costs) Dollars() bool { return c.all.usage.CostMicroUSD > 0 }
 // Any reports whether anything was used.
 func (c *Costs) Any() bool { return c.all.usage != team.Usage{} }
 
-// Edges divides a time into that many columns of the same length.
+// Edges divides a time into columns of the same length.
 func Edges(from, to team.Time, columns int) []team.Time {
 	columns = max(1, columns)
 	edges := make([]team.Time, columns+1)
@@ -262,8 +262,8 @@ var levels = [...]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 // plainLevels are those of ASCII.
 var plainLevels = [len(levels)]rune{' ', '.', ':', '-', '=', '+', '*', '%', '#'}
 
-// Bars returns the row as one character a column. plain uses ASCII alone. A value that is not zero
-// has a mark, however small it is.
+// Bars returns the row with one character per column. plain uses ASCII only. Each value above zero
+// has a visible mark.
 func (r Row) Bars(plain bool) string {
 	var b strings.Builder
 	chars := &levels

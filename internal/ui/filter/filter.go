@@ -27,7 +27,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Item is what a filter looks at.
+// Item is what a filter tests.
 type Item struct {
 	Team    string
 	Members []string // the member itself, the owner of a task, or the members of a team
@@ -47,19 +47,19 @@ func Task(of string, t team.Task) Item {
 	return i
 }
 
-// Member returns the item for a member of a team. phase is its state as people see it.
+// Member returns the item for a member of a team. phase is its state in words.
 func Member(of string, m team.Member, phase team.Phase) Item {
 	return Item{Team: of, Members: []string{m.Name}, States: []string{string(phase), string(m.Status)},
 		Words: []string{m.Name, m.Role, m.Agent, m.Summary, of}}
 }
 
-// Team returns the item for a team with those members. state is its state as people see it.
+// Team returns the item for a team and its members. state is its state in words.
 func Team(of team.Team, state string, members []string) Item {
 	return Item{Team: of.Name, Members: members, States: []string{state, string(of.Status)},
 		Words: []string{of.Name, of.Goal, of.Dir}}
 }
 
-// key is what a term is about.
+// key is the field that a term tests.
 type key string
 
 const (
@@ -73,7 +73,7 @@ const (
 var (
 	keys  = map[string]key{"m": member, "member": member, "owner": member, "s": state, "status": state, "state": state, "t": inTeam, "team": inTeam}
 	means = map[key]string{member: "a member", state: "a state", inTeam: "a team"}
-	// shown are the keys that are offered, with the most used one first.
+	// shown are the keys that completion offers, the most used one first.
 	shown = []key{member, state, inTeam}
 )
 
@@ -101,13 +101,13 @@ type term struct {
 	not   bool
 }
 
-// Filter selects items. The zero Filter selects all.
+// Filter selects items. The zero Filter selects all of them.
 type Filter struct{ terms []term }
 
 // Empty reports whether the filter selects everything.
 func (f Filter) Empty() bool { return len(f.terms) == 0 }
 
-// Error says what is wrong with a filter.
+// Error is a mistake in a filter.
 type Error struct {
 	At   int // where the term begins, in bytes
 	Text string
@@ -115,7 +115,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// token is one term as it is written.
+// token is one term as written.
 type token struct {
 	at, end  int
 	not      bool
@@ -127,7 +127,7 @@ type token struct {
 	unclosed bool
 }
 
-// tokens cuts the text at spaces outside of quotes.
+// tokens splits the text at spaces outside of quotes.
 func tokens(text string) (all []token) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -142,7 +142,7 @@ func tokens(text string) (all []token) {
 	return all
 }
 
-// next reads the term that begins at i, and returns where it ends.
+// next reads the term that begins at i, and returns the index behind it.
 func next(text string, i int) (token, int) {
 	t := token{at: i}
 	if text[i] == '-' {
@@ -175,7 +175,7 @@ func next(text string, i int) (token, int) {
 	return t, i
 }
 
-// Parse reads a filter. Its error is an [*Error].
+// Parse parses a filter. Its error is an [*Error].
 func Parse(text string) (f Filter, err error) {
 	for _, t := range tokens(text) {
 		one, wrong := t.term()
@@ -187,19 +187,19 @@ func Parse(text string) (f Filter, err error) {
 	return f, nil
 }
 
-// term returns the condition, or what is wrong with it.
+// term returns the condition, or a description of the mistake in it.
 func (t token) term() (term, string) {
 	one := term{value: strings.ToLower(t.value), whole: t.quoted, not: t.not}
 	switch {
 	case t.unclosed:
 		return one, `a quotation mark is missing: write "` + t.value + `"`
 	case t.hash && t.value == "":
-		return one, "# needs a number or a name behind it, such as #12"
+		return one, "# needs a number or a name after it, such as #12"
 	case t.hash:
 		one.key = number
 		return one, ""
 	case !t.keyed && t.value == "" && t.not:
-		return one, "- needs a term behind it, such as -s:completed"
+		return one, "- needs a term after it, such as -s:completed"
 	case !t.keyed && t.value == "":
 		return one, "the quotation marks are empty"
 	case !t.keyed:
@@ -208,10 +208,10 @@ func (t token) term() (term, string) {
 	k, is := keys[strings.ToLower(t.key)]
 	switch {
 	case !is:
-		return one, fmt.Sprintf(`%q is no key; the keys are m: (a member), s: (a state) and t: (a team). To look for the `+
+		return one, fmt.Sprintf(`%q is not a key; the keys are m: (a member), s: (a state) and t: (a team). To look for the `+
 			`text, quote it: "%s:%s"`, t.key, t.key, t.value)
 	case t.value == "":
-		return one, fmt.Sprintf("%s: needs %s behind it, such as %s", t.key, means[k],
+		return one, fmt.Sprintf("%s: needs %s after it, such as %s", t.key, means[k],
 			map[key]string{member: "m:ann", state: "s:blocked", inTeam: "t:core"}[k])
 	case k == state && !slices.ContainsFunc(States(), func(s string) bool { return one.selects(s) }):
 		return one, fmt.Sprintf("no state begins with %q; the states are %s", t.value, strings.Join(States(), ", "))
@@ -220,7 +220,7 @@ func (t token) term() (term, string) {
 	return one, ""
 }
 
-// selects reports whether the value stands for that name.
+// selects reports whether the term's value selects the name.
 func (t term) selects(name string) bool {
 	name = strings.ToLower(name)
 	return name == t.value || !t.whole && strings.HasPrefix(name, t.value)
@@ -228,7 +228,7 @@ func (t term) selects(name string) bool {
 
 // Match reports whether the filter selects the item.
 func (f Filter) Match(i Item) bool {
-	var wanted, found [4]bool // by key, for those of which several are alternatives
+	var wanted, found [4]bool // by key, for keys whose terms are alternatives
 	for _, t := range f.terms {
 		is := t.is(i)
 		switch at := slices.Index([]key{member, state, inTeam, number}, t.key); {
@@ -259,11 +259,11 @@ func (t term) is(i Item) bool {
 	})
 }
 
-// Known has the names that completion offers.
+// Known holds the names that completion offers.
 type Known struct{ Members, Teams, Tasks []string }
 
-// Complete returns what could stand in place of the term at the cursor, which is in bytes. The terms
-// replace text[from:cursor].
+// Complete returns the candidates for the term at the cursor, which counts bytes. Each one replaces
+// text[from:cursor].
 func Complete(text string, cursor int, known Known) (from int, terms []string) {
 	cursor = max(0, min(cursor, len(text)))
 	t := token{at: cursor}
@@ -302,7 +302,7 @@ func Complete(text string, cursor int, known Known) (from int, terms []string) {
 	return t.at, terms
 }
 
-// quoted returns the value as a filter needs it.
+// quoted returns the value in the syntax of a filter.
 func quoted(value string) string {
 	if strings.ContainsFunc(value, unicode.IsSpace) {
 		return `"` + strings.ReplaceAll(value, `"`, "") + `"`

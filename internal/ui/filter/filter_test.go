@@ -80,7 +80,7 @@ func TestErrorsSayWhatToType(t *testing.T) {
 		"-":          {0, "such as -s:completed"},
 		`""`:         {0, "empty"},
 		"x:y":        {0, `quote it: "x:y"`},
-		":y":         {0, "is no key"},
+		":y":         {0, "is not a key"},
 		"a s:foo":    {2, "the states are aborted, active, blocked"},
 	} {
 		_, err := Parse(text)

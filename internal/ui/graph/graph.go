@@ -39,14 +39,14 @@ import (
 // Most is how many tasks a graph shows.
 const Most = 40
 
-// Options say how a graph is drawn.
+// Options configure how a graph is drawn.
 type Options struct {
 	Columns int  // width of the lines; at least [Least]
 	Most    int  // tasks; 0 for [Most]
-	Plain   bool // with ASCII characters alone
+	Plain   bool // with ASCII characters only
 }
 
-// Least is the width below which lines are not cut further.
+// Least is the width below which lines are not narrowed further.
 const Least = 16
 
 // Graph is a drawn graph.
@@ -60,33 +60,32 @@ type Graph struct {
 type Line struct {
 	Task  string // its id
 	State string // as [team.Task.State]
-	Lanes string // the lanes and the arrow, with a space behind them
-	Label string // a sign of the state and what the task is called, as wide as there is room
-	// Waits has the tasks that it waits for whose edges are not drawn, because there is no room for
-	// their lanes.
+	Lanes string // the lanes and the arrow, with a space after them
+	Label string // a symbol of the state and the name of the task, as wide as it fits
+	// Waits lists the blocking tasks whose edges have no room for a lane.
 	Waits []string
 }
 
-// Text returns the line as it is shown.
+// Text returns the line as shown.
 func (l Line) Text() string { return l.Lanes + l.Label }
 
 // node is a task with its edges.
 type node struct {
 	task   team.Task
 	place  int
-	from   []*node // that it waits for
+	from   []*node // the tasks that block it
 	to     []*node
 	column int   // of its lane; -1 for none
-	last   *node // the last one that its lane goes to
+	last   *node // the last task that its lane reaches
 }
 
-// Draw draws the tasks of [Pick]. It may read them twice.
+// Draw draws the tasks that [Pick] chooses. It may iterate over the tasks twice.
 func Draw(tasks iter.Seq[team.Task], o Options) Graph { return Pick(tasks, o.Most).Draw(o) }
 
-// Picked has the tasks of a graph. It does not change.
+// Picked holds the tasks of a graph. It does not change.
 type Picked struct {
-	tasks   []team.Task    // by their ids
-	missing map[string]int // the others, by their states
+	tasks   []team.Task    // in the order of ids
+	missing map[string]int // number of the other tasks, by state
 }
 
 // Draw draws the tasks.
@@ -145,13 +144,13 @@ func omitted(missing map[string]int, unseen, undrawn, edges int) string {
 		sentences = append(sentences, fmt.Sprintf("%d of the dependencies lead to them.", unseen))
 	}
 	if undrawn > 0 {
-		sentences = append(sentences, fmt.Sprintf("%d of %d dependencies have no line, for want of room.", undrawn, edges))
+		sentences = append(sentences, fmt.Sprintf("%d of %d dependencies have no line, because there is no room.", undrawn, edges))
 	}
 	return strings.Join(sentences, " ")
 }
 
-// Pick chooses the tasks that are shown: at most that many, or [Most] for 0. It leaves out completed
-// tasks first, and of those the ones that were completed first. It may read the tasks twice.
+// Pick chooses at most most tasks to show, or [Most] tasks for 0. It leaves out completed tasks
+// first, beginning with those that were completed first. It may iterate over the tasks twice.
 func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
 	type key struct { // a task is large, and there may be thousands
 		rank        int
@@ -192,11 +191,11 @@ func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
 	return p
 }
 
-// states are the states of tasks, those that matter most first.
+// states are the states of tasks, the most important first.
 var states = []string{"in_progress", "failed", "pending", "blocked", "completed"}
 
-// connect makes the edges that do not follow from others. It returns how many there are, and how
-// many lead to tasks that are not shown.
+// connect adds the edges that do not follow from others. It returns how many dependencies there
+// are, and how many of them lead to tasks that are not shown.
 func connect(nodes []*node) (edges, unseen int) {
 	known := make(map[string]*node, len(nodes))
 	for _, n := range nodes {
@@ -211,7 +210,7 @@ func connect(nodes []*node) (edges, unseen int) {
 			}
 		}
 	}
-	// reaches reports whether there is a way from a task that n waits for back to the wanted one.
+	// reaches reports whether want blocks n through other tasks.
 	var reaches func(n, want *node, seen map[*node]bool) bool
 	reaches = func(n, want *node, seen map[*node]bool) bool {
 		for _, from := range n.from {
@@ -248,8 +247,8 @@ func connect(nodes []*node) (edges, unseen int) {
 	return edges, unseen
 }
 
-// arrange returns the tasks in an order in which each follows those that it waits for: connected ones
-// first, and always the lowest id that is possible.
+// arrange orders the tasks so that each one follows the tasks that block it. Connected tasks come
+// first. Among possible tasks, the lowest id comes first.
 func arrange(nodes []*node) (order []*node) {
 	var alone []*node
 	waiting := map[*node]int{}
@@ -282,10 +281,10 @@ func arrange(nodes []*node) (order []*node) {
 	return order
 }
 
-// lanes gives lanes to the tasks that others wait for, at most that many side by side. It returns how
-// many columns of lanes there are.
+// lanes assigns lanes to the tasks that block others, at most most side by side. It returns the
+// number of columns.
 func lanes(order []*node, most int) (columns int) {
-	var ends []int // by column, the place where its lane ends
+	var ends []int // for each column, the index at which its lane ends
 	for i, n := range order {
 		if len(n.to) == 0 {
 			continue
@@ -307,7 +306,7 @@ func lanes(order []*node, most int) (columns int) {
 	return columns
 }
 
-// signs are the characters of a graph.
+// signs are the characters that a graph is drawn with.
 type signs struct {
 	open, takeFirst, take, closeFirst, close, pass, line, arrow string
 	states                                                      map[string]string
@@ -320,10 +319,10 @@ var (
 		"failed": "x", "blocked": "o", "pending": "."}}
 )
 
-// lanes returns the lanes on the line of the task at that place.
+// lanes returns the lanes on the line of the task at index place.
 func (s *signs) lanes(order []*node, place, columns int) string {
 	n := order[place]
-	at := make([]*node, columns) // whose lane is in the column at this line
+	at := make([]*node, columns) // the task whose lane is in each column of this line
 	for _, other := range order[:place] {
 		if other.column >= 0 && other.last.place >= place {
 			at[other.column] = other
@@ -373,8 +372,8 @@ func (s *signs) lanes(order []*node, place, columns int) string {
 	return b.String()
 }
 
-// label returns what the task is called, behind a sign of its state. undrawn are tasks that it waits
-// for without a lane.
+// label returns the name of the task, after a symbol of its state. undrawn are blocking tasks
+// without a lane.
 func (s *signs) label(t team.Task, undrawn []string) string {
 	text := s.states[t.State()] + " " + t.Ref()
 	if t.Subject != "" && t.Subject != t.Name {

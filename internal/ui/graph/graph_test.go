@@ -73,7 +73,7 @@ func TestDraw(t *testing.T) {
 ┬─ · #3 (after #2…
 └→ · #4 步骤4
    · #5 (after #4…
-2 of 4 dependencies have no line, for want of room.`},
+2 of 4 dependencies have no line, because there is no room.`},
 		"wide": {wide, Options{Columns: 40}, `
 ┬─────── ✓ #1 first
 │ ┬───── ✓ #2 first
@@ -92,7 +92,7 @@ func TestDraw(t *testing.T) {
   └→ · #6 (after #4…
      · #7 (after #3…
      · #8 (after #4…
-5 of 7 dependencies have no line, for want of room.`},
+5 of 7 dependencies have no line, because there is no room.`},
 		"few": {wide, Options{Columns: 60, Most: 6}, `
 ┬─── ✓ #3 first
 │ ┬─ ✓ #4 first
@@ -210,7 +210,7 @@ func TestEdges(t *testing.T) {
 				}
 			}
 		}
-		if (undrawn > 0) != strings.Contains(g.Omitted, "for want of room") {
+		if (undrawn > 0) != strings.Contains(g.Omitted, "because there is no room") {
 			t.Fatalf("%d edges are not drawn: %q", undrawn, g.Omitted)
 		}
 		if o.Plain {

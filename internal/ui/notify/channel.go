@@ -21,8 +21,8 @@ import (
 	"cadre/internal/ui/settings"
 )
 
-// Channels returns the channels of the settings. terminal is the terminal in which the process runs,
-// or nil for none: then there is no bell and no desktop.
+// Channels returns the channels of the settings. terminal is the terminal in which the process
+// runs, or nil. Without it there is no bell and no desktop notification.
 func Channels(n settings.Notify, terminal *Terminal) (channels []Channel) {
 	if terminal != nil && n.Bell {
 		channels = append(channels, Channel{Name: "bell", To: "this terminal", Fleeting: true, Send: terminal.Bell})
@@ -48,7 +48,7 @@ func Remote(n settings.Notify) (channels []Channel) {
 	return channels
 }
 
-// host returns the host of an address. The rest is often secret.
+// host returns the host of an address. The rest of an address is often secret.
 func host(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Host
@@ -56,11 +56,11 @@ func host(address string) string {
 	return ""
 }
 
-// keepOutput is how much of the output of a command an error quotes.
+// keepOutput is how much of a command's output an error quotes.
 const keepOutput = 400
 
-// command returns a channel that runs the command with the fact on its standard input as JSON, and
-// in its environment.
+// command returns a channel that runs a command. The command gets the fact on its standard input as
+// JSON, and in its environment.
 func command(line string) func(context.Context, Fact) error {
 	return func(ctx context.Context, f Fact) error {
 		input, err := encode(f)
@@ -97,7 +97,7 @@ func command(line string) func(context.Context, Fact) error {
 	}
 }
 
-// client sends to the address that it is given and nowhere else.
+// client follows no redirects.
 var client = &http.Client{
 	Timeout:       Deadline,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -111,13 +111,14 @@ func encode(f Fact) ([]byte, error) {
 	}{f.Title(), f})
 }
 
-// public returns the fact without likely secrets.
+// public returns the fact with likely secrets replaced.
 func public(f Fact) Fact {
 	f.Text, f.Do = redact.Text(f.Text), redact.Text(f.Do)
 	return f
 }
 
-// webhook returns a channel that posts the fact as JSON. The header Idempotency-Key has its id.
+// webhook returns a channel that posts the fact as JSON. The header Idempotency-Key holds the
+// fact's id.
 func webhook(w settings.Webhook) func(context.Context, Fact) error {
 	return func(ctx context.Context, f Fact) error {
 		f = public(f)
@@ -149,7 +150,7 @@ func ntfy(n settings.Ntfy) func(context.Context, Fact) error {
 	}
 }
 
-// ascii replaces what cannot stand in a header.
+// ascii replaces characters that a header must not contain.
 func ascii(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -159,7 +160,7 @@ func ascii(text string) string {
 	}, text)
 }
 
-// seconds returns the whole seconds of a time that was waited, as a person says them.
+// seconds returns a duration in whole seconds, in words.
 func seconds(d time.Duration) string {
 	n := max(1, int(d.Round(time.Second)/time.Second))
 	if n == 1 {
@@ -168,7 +169,7 @@ func seconds(d time.Duration) string {
 	return strconv.Itoa(n) + " seconds"
 }
 
-// post sends the body. The error names no address, which may contain a secret, but its host.
+// post sends the body. Its errors name only the host, because an address may contain a secret.
 func post(ctx context.Context, address string, header http.Header, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {

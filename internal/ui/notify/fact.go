@@ -11,12 +11,12 @@ import (
 	"cadre/internal/team"
 )
 
-// Fact is one thing that a person is told.
+// Fact is one thing to tell a person.
 type Fact struct {
-	ID     string    `json:"id"` // the same for as long as the same thing stands
+	ID     string    `json:"id"` // stays the same as long as the fact holds
 	Team   string    `json:"team"`
 	TeamID string    `json:"teamId,omitempty"` // empty for a damaged team
-	Kind   string    `json:"kind"`             // of the item of attention, or [Complete] or [Aborted]
+	Kind   string    `json:"kind"`             // the kind of the attention item, or [Complete] or [Aborted]
 	Member string    `json:"member,omitempty"`
 	Task   string    `json:"task,omitempty"`
 	Text   string    `json:"text"`         // a sentence of one line
@@ -24,7 +24,7 @@ type Fact struct {
 	Since  team.Time `json:"since,omitempty"`
 }
 
-// These are the kinds of the end of a team.
+// These kinds report the end of a team.
 const (
 	Complete = string(team.TeamComplete)
 	Aborted  = string(team.TeamAborted)
@@ -48,7 +48,7 @@ func (f Fact) Title() string {
 	return "Team " + f.Team + " needs you"
 }
 
-// Body returns the sentence, and what to type.
+// Body returns the text, and what to type.
 func (f Fact) Body() string {
 	if f.Do == "" {
 		return f.Text
@@ -61,16 +61,16 @@ const (
 	kindSeveral = "several"
 )
 
-// Test is the notification with which a person tries a channel.
+// Test returns the notification with which a person tests a channel.
 func Test(now team.Time) Fact {
 	return Fact{ID: "test/" + strconv.FormatInt(int64(now), 10), Kind: kindTest,
 		Text: "Notifications of this kind arrive.", Since: now}
 }
 
-// settle is how long something must last that a process which is just being replaced may cause.
+// settle is how long a fact must hold if the restart of a process may cause it.
 const settle = 5 * time.Second
 
-// Facts returns what a person is told of the teams now. do turns a hint into a command line.
+// Facts returns what to tell a person about the teams now. do turns a hint into a command line.
 func Facts(teams []attention.Found, do func(team.Hint) string) (facts []Fact) {
 	for _, t := range teams {
 		id := cmp.Or(t.Team.ID, t.Folder)
@@ -110,8 +110,8 @@ func quiet(i team.Item, paused bool) bool {
 	return false
 }
 
-// lasting reports whether the item is only told once it has lasted, because another process may be
-// about to end it.
+// lasting reports whether the fact must hold for a while before it is sent, because another process
+// may be about to end it.
 func (f Fact) lasting() bool {
 	switch team.ItemKind(f.Kind) {
 	case team.ItemDormant, team.ItemUnhosted, team.ItemOffline, team.ItemLeadLost:
@@ -128,7 +128,7 @@ func ended(t team.Team) string {
 	return sanitize.Line(text + ".")
 }
 
-// digest folds facts of one team into one, so that many at once are one notification.
+// digest joins facts of one team into one, so that many at once are one notification.
 func digest(facts []Fact) Fact {
 	first := facts[0]
 	if len(facts) == 1 {

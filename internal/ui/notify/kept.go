@@ -16,14 +16,14 @@ import (
 // maxKept bounds the file of a channel.
 const maxKept = 16 << 20
 
-// kept is the file that says what was sent through a channel.
+// kept is the file that records what was sent through a channel.
 type kept struct {
-	Sent []string `json:"sent"` // ids of facts that still stand
+	Sent []string `json:"sent"` // ids of facts that were sent and still hold
 }
 
 func (s *server) path(suffix string) string { return filepath.Join(s.Folder, s.channel.Name+suffix) }
 
-// load reads what was sent. Without a file, s.sent stays nil.
+// load reads what was sent. If there is no file, s.sent stays nil.
 func (s *server) load() error {
 	s.sent = nil
 	if s.channel.Fleeting {
@@ -38,7 +38,7 @@ func (s *server) load() error {
 	}
 	var k kept
 	if err := json.Unmarshal(data, &k); err != nil {
-		return fmt.Errorf("%s is damaged: %w; remove it to begin again", s.path(".json"), err)
+		return fmt.Errorf("%s is damaged: %w; remove it to start over", s.path(".json"), err)
 	}
 	s.sent = make(map[string]bool, len(k.Sent))
 	for _, id := range k.Sent {

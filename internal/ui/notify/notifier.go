@@ -14,50 +14,50 @@ import (
 	"cadre/internal/team"
 )
 
-// Deadline bounds the sending of one notification through one channel.
+// Deadline is how long one channel may take to send one notification.
 const Deadline = 10 * time.Second
 
 const (
-	// tryLock is the pause between two attempts to serve a channel that another process serves.
+	// tryLock is the pause between two attempts to lock a channel that another process serves.
 	tryLock = 5 * time.Second
-	// The pause after a failure begins with retry and doubles up to retryMost.
+	// retry is the pause after a first failure. It doubles with each failure, up to retryMost.
 	retry     = time.Minute
 	retryMost = time.Hour
-	// most facts of one team that are sent at once each by itself.
+	// most is how many facts of one team are sent separately at once.
 	most = 3
 )
 
 // Channel is a way to reach a person.
 type Channel struct {
 	Name string
-	To   string // where it sends to, for the person
+	To   string // where it sends to, in words
 	// Send sends one notification. ctx ends after [Deadline].
 	Send func(ctx context.Context, f Fact) error
-	// Fleeting is set for a channel that reaches only whoever sits there now, such as a bell. What
-	// stands when the process starts is not sent through it, and nothing is recorded.
+	// Fleeting marks a channel that reaches only a person who is there now, such as a bell. Facts
+	// that hold when the process starts are not sent through it, and nothing is recorded.
 	Fleeting bool
 }
 
-// Options are what a notifier needs.
+// Options configure a notifier.
 type Options struct {
-	Folder   string    // with the locks and files of the channels
-	Written  time.Time // when the settings were written: what stood before is not sent
+	Folder   string    // folder of the locks and files of the channels
+	Written  time.Time // when the settings were written: earlier facts are not sent
 	Channels []Channel
-	Follow   *attention.Follower // belongs to the notifier, which closes it
+	Follow   *attention.Follower // owned by the notifier, which closes it
 	Do       func(team.Hint) string
 	Log      func(string)
-	// Sees reports whether the person looks now at something that shows the fact; nil for never.
+	// Sees reports whether the person looks now at something that shows the fact; nil means never.
 	Sees func(Fact) bool
 }
 
-// farewell bounds what is sent after the notifier was told to end: one notification that hangs, and
-// what follows it.
+// farewell bounds the time to send what is left after ctx ends: one notification that hangs, and
+// those after it.
 const farewell = Deadline + 2*time.Second
 
-// ErrChanged is the cause that ends a notifier whose settings have changed: nothing is sent any more.
+// ErrChanged is the cause that ends a notifier whose settings have changed. It sends nothing more.
 var ErrChanged = errors.New("the settings have changed")
 
-// Run notifies until ctx ends. Then it looks once more, sends what is due, and returns nil.
+// Run notifies until ctx ends. Then it checks once more, sends what is due, and returns nil.
 func Run(ctx context.Context, o Options) error {
 	defer o.Follow.Close()
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
@@ -94,13 +94,13 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// board has the facts that stand now. Each server reads them at its own pace, so a fact that is gone
-// before it was sent is not sent.
+// board holds the facts that hold now. Each server reads them at its own pace, and skips facts that
+// no longer hold.
 type board struct {
 	mu      sync.Mutex
 	facts   []Fact
 	seen    bool          // it was written at least once
-	ended   bool          // nothing is written any more
+	ended   bool          // it will not be written again
 	changed chan struct{} // closed by the next change
 }
 
@@ -108,7 +108,7 @@ func newBoard() *board { return &board{changed: make(chan struct{})} }
 
 func (b *board) put(facts []Fact) { b.change(func() { b.facts, b.seen = facts, true }) }
 
-// end says that nothing is written any more.
+// end declares that the board will not be written again.
 func (b *board) end() { b.change(func() { b.ended = true }) }
 
 func (b *board) change(by func()) {
@@ -119,7 +119,7 @@ func (b *board) change(by func()) {
 	b.changed = make(chan struct{})
 }
 
-// news is what a board has at one moment.
+// news is the content of a board at one moment.
 type news struct {
 	facts       []Fact
 	seen, ended bool
@@ -139,9 +139,9 @@ type server struct {
 	board   *board
 
 	sent     map[string]bool      // by id
-	since    map[string]time.Time // when a fact that must last was first seen
+	since    map[string]time.Time // when a fact that must hold for a while was first seen
 	failures int
-	again    time.Time // no attempt before
+	again    time.Time // time of the next attempt
 }
 
 // serve sends facts while it holds the channel's lock, until the board or ctx ends.
@@ -158,7 +158,7 @@ func (s *server) serve(ctx context.Context) {
 			s.Log(fmt.Sprintf("notifications by %s: %v", s.channel.Name, err))
 			return
 		}
-		// the process that holds the lock sends what is left
+		// the process that holds the lock sends the rest
 		for end := time.Now().Add(tryLock); ; {
 			now := s.board.look()
 			if now.ended || ctx.Err() != nil {
@@ -173,7 +173,7 @@ func (s *server) serve(ctx context.Context) {
 	}
 }
 
-// hold sends what stands, and what comes, until the board or ctx ends.
+// hold sends the facts of the board until the board or ctx ends.
 func (s *server) hold(ctx context.Context) error {
 	if err := s.load(); err != nil {
 		return err
@@ -204,7 +204,7 @@ func pause(ctx context.Context, changed <-chan struct{}, most time.Duration) {
 	}
 }
 
-// step sends what is due of the facts, and returns after which time more is due.
+// step sends the facts that are due, and returns when the next one is due.
 func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, err error) {
 	now := time.Now()
 	if s.sent == nil {
@@ -248,7 +248,7 @@ func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, er
 	return wait, s.save()
 }
 
-// failed reports the first failure in a row, and puts off the next attempt.
+// failed reports the first of a series of failures, and delays the next attempt.
 func (s *server) failed(err error) {
 	if s.failures == 0 {
 		s.Log(fmt.Sprintf("A notification by %s failed: %v. Try it with: cadre notify --test", s.channel.Name, err))
@@ -258,8 +258,8 @@ func (s *server) failed(err error) {
 	s.again = time.Now().Add(pause)
 }
 
-// begin takes what stood before the settings were written, or for a fleeting channel what stands, as
-// sent.
+// begin marks facts as sent that held before the settings were written. For a fleeting channel, it
+// marks all facts that hold now.
 func (s *server) begin(facts []Fact) error {
 	s.sent = map[string]bool{}
 	for _, f := range facts {
@@ -270,7 +270,7 @@ func (s *server) begin(facts []Fact) error {
 	return s.save()
 }
 
-// due returns the facts that are not sent yet, and after which time one more may be.
+// due returns the facts to send now, and when the next one may be due.
 func (s *server) due(facts []Fact, now time.Time) (due []Fact, wait time.Duration) {
 	wait = time.Hour
 	for _, f := range facts {
@@ -294,7 +294,7 @@ func (s *server) due(facts []Fact, now time.Time) (due []Fact, wait time.Duratio
 	return due, wait
 }
 
-// forget drops the states of facts that do not stand any more. It reports whether one was sent.
+// forget drops the states of facts that no longer hold. It reports whether one of them was sent.
 func (s *server) forget(facts []Fact) (gone bool) {
 	stands := make(map[string]bool, len(facts))
 	for _, f := range facts {
@@ -320,8 +320,7 @@ func (s *server) mark(facts []Fact) {
 	}
 }
 
-// grouped returns the facts in the groups that are sent together: those of a team with many of them
-// are one.
+// grouped returns the facts in the groups that are sent together. It joins many facts of one team.
 func grouped(facts []Fact) (groups [][]Fact) {
 	for len(facts) > 0 {
 		n := 1

@@ -24,7 +24,7 @@ type Terminal struct {
 	mu sync.Mutex
 }
 
-// tmuxTime bounds a question to tmux.
+// tmuxTime bounds one call of tmux.
 const tmuxTime = 2 * time.Second
 
 // OpenTerminal returns the terminal of this process; nil if it has none. The caller must close it.
@@ -56,8 +56,8 @@ func (t *Terminal) write(text string) error {
 // Bell rings the terminal's bell. It also rings in a window of tmux that is not shown.
 func (t *Terminal) Bell(context.Context, Fact) error { return t.write("\a") }
 
-// Desktop asks the terminal for a notification of the desktop. Inside tmux the sequence passes only
-// if the option allow-passthrough is on, and while the window is shown.
+// Desktop asks the terminal for a desktop notification. Inside tmux this needs the option
+// allow-passthrough, and a visible window.
 func (t *Terminal) Desktop(ctx context.Context, how settings.Desktop, f Fact) error {
 	text, err := t.sequence(how, f)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *Terminal) Desktop(ctx context.Context, how settings.Desktop, f Fact) er
 	return t.write("\x1bPtmux;" + strings.ReplaceAll(text, "\x1b", "\x1b\x1b") + "\x1b\\")
 }
 
-// passes refuses a tmux that drops what it does not know.
+// passes returns an error if this is a tmux that drops unknown sequences.
 func (t *Terminal) passes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
 	defer cancel()
@@ -94,12 +94,12 @@ func (t *Terminal) passes(ctx context.Context) error {
 		return fmt.Errorf("cannot ask tmux for allow-passthrough: %w", err)
 	}
 	if got := strings.TrimSpace(value.String()); got != "on" && got != "all" {
-		return errors.New("tmux keeps the notification to itself; allow it with: tmux set -g allow-passthrough on")
+		return errors.New("tmux does not pass the notification on; allow it with: tmux set -g allow-passthrough on")
 	}
 	return nil
 }
 
-// sequence returns the escape sequence. The text in it has no character that controls a terminal.
+// sequence returns the escape sequence. It removes terminal control characters from the text.
 func (t *Terminal) sequence(how settings.Desktop, f Fact) (string, error) {
 	if how == settings.AutoDesktop {
 		how = t.usual()
@@ -121,7 +121,7 @@ func (t *Terminal) sequence(how settings.Desktop, f Fact) (string, error) {
 		"osc99")
 }
 
-// usual returns the sequence of the terminal by its name, and "" for a terminal that is not known.
+// usual returns the sequence for the terminal's name; "" for an unknown terminal.
 func (t *Terminal) usual() settings.Desktop {
 	switch t.Getenv("TERM_PROGRAM") {
 	case "iTerm.app", "WezTerm", "ghostty":

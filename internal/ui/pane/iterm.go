@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// iterm shows panes of iTerm2 through its command line it2. It calls what Claude Code 2.1.329 calls.
-// iTerm2 keeps no mark at a pane, so the panes of an earlier process are not found again.
+// iterm shows panes of iTerm2 through its command line it2. It makes the same calls as Claude Code
+// 2.1.329. iTerm2 cannot mark a pane, so the panes of an earlier process are not found again.
 type iterm struct {
 	run   func(ctx context.Context, args ...string) (string, error)
 	lead  string            // the session in which cadre runs
@@ -16,8 +16,8 @@ type iterm struct {
 	env   []string
 }
 
-// NewITerm2 returns panes of the iTerm2 window of this process. env is added to the environment of
-// what runs in a pane.
+// NewITerm2 returns panes of this process's iTerm2 window. env is added to the environment of
+// programs in panes.
 func NewITerm2(getenv func(string) string, env []string) Backend {
 	_, lead, _ := strings.Cut(getenv("ITERM_SESSION_ID"), ":")
 	return &iterm{lead: lead, panes: map[string]string{}, env: env, run: it2}
@@ -52,7 +52,7 @@ func (i *iterm) Panes(ctx context.Context) (map[string]string, error) {
 	return there, nil
 }
 
-// created begins the line in which it2 names a new pane.
+// created is the beginning of the line in which it2 names a new pane.
 const created = "Created new pane: "
 
 func (i *iterm) Open(ctx context.Context, member string, command []string) error {

@@ -11,44 +11,46 @@ import (
 type Member struct {
 	Name  string
 	State string // one word
-	Color string // by the name that Claude Code has for it
-	// Own is set for a member whose pane is its own terminal. Nothing in such a pane sets its title.
+	Color string // by the name that Claude Code uses
+	// Own is set if the pane is the member's own terminal. No program in such a pane sets its
+	// title.
 	Own bool
 }
 
 // Backend is a terminal program that shows panes.
 type Backend interface {
-	// Open opens a pane that runs the command, which is marked with the member's name.
+	// Open opens a pane for the member, and runs the command in it.
 	Open(ctx context.Context, member string, command []string) error
-	// Title shows the member's name and state at its pane. A program that has no titles returns nil.
+	// Title shows the member's name and state at its pane. It returns nil if the program has no
+	// titles.
 	Title(ctx context.Context, m Member) error
-	// Close closes the pane of the member. It returns nil if there is none.
+	// Close closes the member's pane. It returns nil if there is none.
 	Close(ctx context.Context, member string) error
-	// Open panes of the team, by member, with the id that the program has for each.
+	// Panes returns the ids of the team's open panes, by member.
 	Panes(ctx context.Context) (map[string]string, error)
 }
 
-// Options are what Keep needs.
+// Options configure [Keep].
 type Options struct {
 	Backend Backend
-	// Members returns the members that are to have a pane, in the order in which they joined.
+	// Members returns the members that should have a pane, in the order in which they joined.
 	Members func() []Member
-	// Wait returns when the members may have changed, or ctx ends.
+	// Wait blocks until the members may have changed, or ctx ends.
 	Wait func(ctx context.Context) error
-	// Command returns what the pane of a member runs.
+	// Command returns the command that runs in a member's pane.
 	Command func(member string) []string
-	// Changed is called with the panes after they changed; nil for nothing.
+	// Changed is called with the panes after each change; it may be nil.
 	Changed func(panes map[string]string)
 	// UntilClosed ends Keep when the person has closed all panes.
 	UntilClosed bool
 }
 
-// callTime bounds what is asked of a terminal program at once.
+// callTime bounds one call of a terminal program.
 const callTime = 10 * time.Second
 
-// Keep keeps a pane open for each member until ctx ends. The panes stay then: their viewers end with
-// their members. It returns [ErrClosed] if the person closed all of them and Options.UntilClosed is
-// set, and another error if the terminal program cannot be used any more.
+// Keep keeps a pane open for each member until ctx ends. The panes stay open then: their viewers
+// end with the members. It returns [ErrClosed] if Options.UntilClosed is set and the person closed
+// all panes. It returns another error if the terminal program cannot be used any more.
 func Keep(ctx context.Context, o Options) error {
 	k := keeper{Options: o, opened: map[string]bool{}, titles: map[string]Member{}}
 	for {
@@ -70,12 +72,12 @@ func Keep(ctx context.Context, o Options) error {
 
 type keeper struct {
 	Options
-	opened map[string]bool   // members that got a pane or had one
+	opened map[string]bool   // members that have a pane, or had one
 	titles map[string]Member // as shown
-	last   map[string]string // the panes that Changed was told of
+	last   map[string]string // the panes that Changed got last
 }
 
-// step opens what is missing, and closes what is left over.
+// step opens the panes that are missing, and closes those that are not needed.
 func (k *keeper) step(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -98,7 +100,7 @@ func (k *keeper) step(ctx context.Context) error {
 			changed = true
 		}
 		k.opened[m.Name] = true
-		// Its viewer keeps the title from now on, also when this process is killed.
+		// From now on the viewer sets the title, even if this process is killed.
 		if m.Own && k.titles[m.Name] != m || !m.Own && !there {
 			if err := k.Backend.Title(ctx, m); err != nil {
 				return err
@@ -148,8 +150,8 @@ func equal(a, b map[string]string) bool {
 	return true
 }
 
-// ErrClosed reports that the person has closed all panes.
+// ErrClosed reports that the person closed all panes.
 var ErrClosed = errors.New("all panes were closed")
 
-// Gone reports whether the error of [Keep] says that the terminal program has ended.
+// Gone reports whether an error of [Keep] means that the terminal program has ended.
 func Gone(err error) bool { return errors.Is(err, errGone) }

@@ -14,9 +14,9 @@ import (
 // Mode is where the members of a team are shown.
 type Mode string
 
-// These are the modes, by the names of Claude Code's setting teammateMode.
+// The modes, with the names of Claude Code's setting teammateMode.
 const (
-	Auto      Mode = "auto"       // panes where the terminal has them
+	Auto      Mode = "auto"       // panes if the terminal has them
 	InProcess Mode = "in-process" // no panes
 	Tmux      Mode = "tmux"       // panes of tmux
 	ITerm2    Mode = "iterm2"     // panes of iTerm2
@@ -25,12 +25,12 @@ const (
 // Modes returns all modes.
 func Modes() []Mode { return []Mode{Auto, InProcess, Tmux, ITerm2} }
 
-// Place is what a choice depends on.
+// Place describes where the process runs.
 type Place struct {
 	Terminal bool // standard output is a terminal
 	Getenv   func(string) string
 	Find     func(program string) error // nil if the program is in PATH
-	Answers  func() error               // nil if the tmux of this window answers; nil to believe it
+	Answers  func() error               // nil if the tmux of this window answers; without it, tmux does
 }
 
 // Attached reports whether this process has a terminal.
@@ -42,7 +42,7 @@ func Attached() bool {
 	return err == nil
 }
 
-// Answers asks the tmux of this window whether it is there.
+// Answers returns an error if the tmux of this window does not answer.
 func Answers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()
@@ -51,20 +51,21 @@ func Answers() error {
 	return err
 }
 
-// Find looks a program up in PATH.
+// Find returns an error if the program is not in PATH.
 func Find(program string) error {
 	_, err := proc.Find(program)
 	return err
 }
 
-// Choice is the mode that was chosen: never [Auto].
+// Choice is the chosen mode, which is never [Auto].
 type Choice struct {
 	Mode Mode
-	Note string // why it is not the mode that was set; "" if it is
+	Note string // why it is not the mode of the flag or setting; "" if it is
 }
 
-// Choose returns the mode for the flag, or else for the setting; both may be empty. A flag that
-// cannot be had is an error, whose text follows the name of the flag. A setting that cannot be had is replaced, with a note on a terminal.
+// Choose returns the mode of the flag, or else of the setting; both may be empty. It returns an
+// error for a flag that does not work here; its text continues the flag's name. It replaces a
+// setting that does not work here, and adds a note on a terminal.
 func Choose(flag, setting string, p Place) (Choice, error) {
 	if flag != "" {
 		mode, err := parse(flag)
@@ -115,7 +116,7 @@ func parse(text string) (Mode, error) {
 	return "", fmt.Errorf("is %q; use %s", text, strings.Join(names, ", "))
 }
 
-// usual returns the mode that Auto stands for.
+// usual returns the mode that Auto means here.
 func (p Place) usual() Mode {
 	switch {
 	case !p.Terminal:
@@ -129,7 +130,7 @@ func (p Place) usual() Mode {
 	return InProcess
 }
 
-// refuses says why the mode cannot be had here; "" if it can.
+// refuses returns why the mode does not work here; "" if it does.
 func (p Place) refuses(mode Mode) string {
 	switch mode {
 	case Tmux:
@@ -159,7 +160,7 @@ func missing(err error, text string) string {
 	return text
 }
 
-// without returns the name of a terminal whose panes no program can open; "" for any other.
+// without returns the name of a terminal whose panes programs cannot open; "" for any other.
 func (p Place) without() string {
 	switch {
 	case p.Getenv("TERM_PROGRAM") == "vscode":
@@ -172,5 +173,5 @@ func (p Place) without() string {
 	return ""
 }
 
-// errGone reports that the terminal program is not running any more.
+// errGone reports that the terminal program has ended.
 var errGone = errors.New("the program that shows the panes has ended")

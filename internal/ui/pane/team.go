@@ -15,15 +15,15 @@ import (
 	"cadre/internal/team"
 )
 
-// Shown shows the members of a team in panes, until it is stopped.
+// Shown shows the members of a team in panes until Stop is called.
 type Shown struct {
 	end   context.CancelFunc
 	ended chan struct{}
 }
 
-// Show shows the members of the team in panes of the mode, which is not [InProcess]. viewer is the
-// command line of cadre. It says with note where the members are, and when the terminal program has
-// ended. The caller must stop it.
+// Show shows the members of the team in panes of the mode, which must not be [InProcess]. viewer is
+// the command line of cadre. It calls note with where the members are, and when the terminal
+// program has ended. The caller must stop it.
 func Show(ctx context.Context, e *engine.Engine, id string, mode Mode, viewer []string, note func(string)) *Shown {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Shown{end: cancel, ended: make(chan struct{})}
@@ -38,7 +38,7 @@ func Show(ctx context.Context, e *engine.Engine, id string, mode Mode, viewer []
 		k := kept{of: of, mode: mode, viewer: viewer, note: note, backend: backendOf(of, e.Home, mode)}
 		err = k.keep(ctx)
 		switch {
-		case errors.Is(err, filelock.ErrHeld): // by cadre panes, which shows them already
+		case errors.Is(err, filelock.ErrHeld): // cadre panes shows them already
 		case err != nil:
 			note(err.Error() + "; the members continue, and cadre attach shows each")
 		}
@@ -46,7 +46,8 @@ func Show(ctx context.Context, e *engine.Engine, id string, mode Mode, viewer []
 	return s
 }
 
-// Stop ends it. Panes stay for as long as the viewers in them do. It may be called on nil.
+// Stop stops showing members. Panes stay open as long as their viewers run. Stop may be called on
+// nil.
 func (s *Shown) Stop() {
 	if s == nil {
 		return
@@ -105,8 +106,9 @@ func Close(ctx context.Context, of *engine.Team, home layout.Home, mode Mode) (n
 	return len(panes), err
 }
 
-// KeepOpen keeps a pane open for each member until the team ends, the person has closed all panes,
-// the terminal program ends, or ctx does. It returns [filelock.ErrHeld] if another process does that.
+// KeepOpen keeps a pane open for each member. It returns when the team or ctx ends, when the person
+// has closed all panes, or when the terminal program ends. It returns [filelock.ErrHeld] if another
+// process keeps the panes.
 func KeepOpen(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, viewer []string, note func(string)) error {
 	k := kept{of: of, mode: mode, viewer: viewer, note: note, backend: backendOf(of, home, mode), aside: true}
 	err := k.keep(ctx)
@@ -125,22 +127,22 @@ func backendOf(of *engine.Team, home layout.Home, mode Mode) Backend {
 	return NewTmux(os.Getenv, t.ID, t.Name, env)
 }
 
-// command returns what a pane runs.
+// command returns the command that runs in a pane.
 func command(viewer []string, id, member string) []string {
 	return append(viewer[:len(viewer):len(viewer)], "attach", id, member, "--pane")
 }
 
-// closedPace is the time between two looks whether the person has closed all panes.
+// closedPace is the time between two checks whether the person has closed all panes.
 const closedPace = 5 * time.Second
 
-// kept are the panes of a team that one process keeps.
+// kept holds the panes of a team that one process keeps.
 type kept struct {
 	of      *engine.Team
 	mode    Mode
 	viewer  []string
 	note    func(string)
 	backend Backend
-	aside   bool // the process does nothing else: it ends with the team, and with the last pane
+	aside   bool // the process does nothing else: it ends with the team, or with the last pane
 }
 
 func (k kept) keep(ctx context.Context) error {
@@ -191,15 +193,15 @@ func (k kept) keep(ctx context.Context) error {
 	return err
 }
 
-// where says where the members of the team are shown.
+// where returns a phrase that says where the members are shown.
 func where(mode Mode, name string) string {
 	if mode == ITerm2 {
 		return "panes of iTerm2"
 	}
-	return "windows of tmux that are called cadre " + name
+	return "windows of tmux named cadre " + name
 }
 
-// withSessions returns the members that have a session of ours.
+// withSessions returns the members whose sessions cadre runs.
 func withSessions(s *team.State) (members []Member) {
 	for _, m := range s.Members() {
 		if m.Agent != team.External && m.Status.Running() {

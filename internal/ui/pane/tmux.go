@@ -12,8 +12,9 @@ import (
 
 // tmux shows panes in windows of the tmux session in which cadre runs.
 //
-// A window of ours has the option @cadre-team with the team's id. A pane of ours has @cadre-member
-// with the team's id and the member's name, and @cadre-title with what its border shows.
+// Each window of cadre has the option @cadre-team with the team's id. Each pane of cadre has
+// @cadre-member with the team's id and the member's name, and @cadre-title with the text of its
+// border.
 type tmux struct {
 	run  func(ctx context.Context, args ...string) (string, error)
 	pane string // in which cadre runs
@@ -22,19 +23,19 @@ type tmux struct {
 	env  []string
 }
 
-// NewTmux returns the panes of the team in the tmux of this process. env is added to the environment
-// of what runs in a pane.
+// NewTmux returns panes of the team in this process's tmux. env is added to the environment of
+// programs in panes.
 func NewTmux(getenv func(string) string, teamID, teamName string, env []string) Backend {
 	socket, _, _ := strings.Cut(getenv("TMUX"), ",")
 	return &tmux{pane: getenv("TMUX_PANE"), id: teamID, name: teamName, env: env,
 		run: func(ctx context.Context, args ...string) (string, error) { return call(ctx, socket, args) }}
 }
 
-// keepOutput bounds what is read of an answer.
+// keepOutput bounds how much output is read.
 const keepOutput = 256 << 10
 
-// output runs a terminal program once. It returns its standard output and, if it failed, its error
-// output as an error.
+// output runs a terminal program once. It returns its standard output. If the program failed, the
+// error contains its error output.
 func output(ctx context.Context, args ...string) (string, error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -55,7 +56,7 @@ func output(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-// call runs one command of the tmux at the socket.
+// call runs one command in the tmux at the socket.
 func call(ctx context.Context, socket string, args []string) (string, error) {
 	out, err := output(ctx, append([]string{"tmux", "-S", socket}, args...)...)
 	for _, gone := range []string{"no server running", "error connecting", "server exited"} {
@@ -100,7 +101,7 @@ func (t *tmux) Panes(ctx context.Context) (map[string]string, error) {
 	return panes, nil
 }
 
-// most returns how many panes a window of that size shows so that each can be read.
+// most returns how many readable panes fit into a window of that size.
 func most(width, height int) int {
 	switch {
 	case width >= 160 && height >= 45:
@@ -144,7 +145,7 @@ func (t *tmux) Open(ctx context.Context, member string, command []string) error 
 		return err
 	}
 	pane, in, _ := strings.Cut(text, " ")
-	// A viewer that ended at once has no pane any more, so these may fail.
+	// These may fail: the pane of a viewer that ended at once is gone.
 	_, err = t.run(ctx, "set-option", "-p", "-t", pane, "@cadre-member", t.mark(member), ";",
 		"set-option", "-w", "-t", in, "@cadre-team", t.id, ";",
 		"set-option", "-w", "-t", in, "remain-on-exit", "off", ";",
@@ -159,7 +160,7 @@ func (t *tmux) Open(ctx context.Context, member string, command []string) error 
 	return err
 }
 
-// room returns a window of the team with room for one more pane; "" for none.
+// room returns a window of the team with room for another pane; "" for none.
 func (t *tmux) room(ctx context.Context) (string, error) {
 	text, err := t.run(ctx, "list-windows", "-a", "-F",
 		"#{window_id} #{window_panes} #{window_width} #{window_height} #{@cadre-team}")
@@ -182,7 +183,7 @@ func (t *tmux) room(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// colors are tmux's names for the colors of members.
+// colors maps the colors of members to those of tmux.
 var colors = map[string]string{"blue": "blue", "green": "green", "yellow": "yellow", "purple": "magenta",
 	"orange": "colour208", "pink": "colour205", "cyan": "cyan", "red": "red"}
 
@@ -191,7 +192,7 @@ func (t *tmux) Title(ctx context.Context, m Member) error {
 	return err
 }
 
-// title reports whether there is a pane whose border can have the title.
+// title sets the title of the member's pane, and reports whether the pane exists.
 func (t *tmux) title(ctx context.Context, m Member) (there bool, err error) {
 	color := colors[m.Color]
 	if color == "" {
@@ -203,8 +204,8 @@ func (t *tmux) title(ctx context.Context, m Member) (there bool, err error) {
 	})
 }
 
-// Border shows a member in the border of its pane in tmux, for the viewer in that pane. It reports
-// whether the pane has the member's mark yet.
+// Border shows a member in the border of its tmux pane, for the viewer in that pane. It reports
+// whether the pane already has the member's mark.
 func Border(ctx context.Context, getenv func(string) string, teamID string, m Member) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -221,7 +222,7 @@ func (t *tmux) Close(ctx context.Context, member string) error {
 		return err
 	}
 	for _, p := range all {
-		if p.member == member { // the others take its room; the window is gone if it was the last one
+		if p.member == member { // the other panes take its room; the window closes with its last pane
 			_, err := t.run(ctx, "select-layout", "-t", p.window, "tiled")
 			if errors.Is(err, errGone) {
 				return err
@@ -231,8 +232,8 @@ func (t *tmux) Close(ctx context.Context, member string) error {
 	return nil
 }
 
-// with runs a command on the pane of the member, if the pane has the member's mark at that moment.
-// It reports whether there is such a pane.
+// with runs a command on the member's pane, if the pane still has the member's mark. It reports
+// whether there is such a pane.
 func (t *tmux) with(ctx context.Context, member string, command func(pane string) []string) (there bool, err error) {
 	all, err := t.list(ctx)
 	if err != nil {
@@ -249,7 +250,7 @@ func (t *tmux) with(ctx context.Context, member string, command func(pane string
 		_, err := t.run(ctx, "if-shell", "-F", "-t", p.pane, "#{==:#{@cadre-member},"+t.mark(member)+"}",
 			strings.Join(words, " "))
 		if err != nil && !errors.Is(err, errGone) && ctx.Err() == nil {
-			return false, nil // the pane closed meanwhile
+			return false, nil // the pane was closed meanwhile
 		}
 		return err == nil, err
 	}

@@ -41,23 +41,23 @@ import (
 )
 
 const (
-	// Briefly is how long somebody who typed is taken to look at a terminal that does not report its
-	// focus.
+	// Briefly is how long a person who typed is assumed to look at a terminal that does not report
+	// its focus.
 	Briefly = time.Minute
-	// Attentive is how long a terminal that has the focus counts without a key.
+	// Attentive is how long a terminal with the focus counts after the last key.
 	Attentive = 5 * time.Minute
-	// keyPace is the least time between two records of keys.
+	// keyPace is the least time between two writes because of keys.
 	keyPace = 5 * time.Second
 )
 
 // View is what a process shows. The zero View shows nothing.
 type View struct {
-	Every  bool   `json:"every,omitempty"`  // what waits in all teams
-	Team   string `json:"team,omitempty"`   // by its name in the home, or its id
-	Member string `json:"member,omitempty"` // only this one of the team; "" for the whole team
+	Every  bool   `json:"every,omitempty"`  // the items that wait, in all teams
+	Team   string `json:"team,omitempty"`   // its name in the home, or its id
+	Member string `json:"member,omitempty"` // only this member; "" for the whole team
 }
 
-// has reports whether the view shows something about the team, or the member of it.
+// has reports whether the view shows the team, or the member of it.
 func (v View) has(name, id, member string) bool {
 	if v.Every {
 		return true
@@ -65,7 +65,7 @@ func (v View) has(name, id, member string) bool {
 	return v.Team != "" && (v.Team == name || v.Team == id) && (v.Member == "" || v.Member == member)
 }
 
-// focus is what a terminal says of its focus.
+// focus is what a terminal reports about its focus.
 type focus string
 
 const (
@@ -85,8 +85,8 @@ type record struct {
 	Pane  string    `json:"pane,omitempty"` // of that tmux
 }
 
-// Viewer records what this process shows. Its methods never wait for the disk, and may be called
-// from any goroutine, and on nil.
+// Viewer records what this process shows. Its methods never wait for the disk. Any goroutine may
+// call them, also on nil.
 type Viewer struct {
 	path string
 	done chan struct{}
@@ -102,8 +102,8 @@ func Folder(home string) string { return filepath.Join(home, "looking") }
 
 var number atomic.Int64
 
-// Open begins to record what this process shows in its terminal. It shows nothing yet. The caller
-// must close it.
+// Open starts recording what this process shows in its terminal: nothing at first. The caller must
+// close the viewer.
 func Open(home string, getenv func(string) string) *Viewer {
 	start, _ := proc.StartTime(os.Getpid())
 	v := &Viewer{done: make(chan struct{}), wake: make(chan struct{}, 1),
@@ -120,7 +120,7 @@ func Open(home string, getenv func(string) string) *Viewer {
 // Show records what is shown from now on.
 func (v *Viewer) Show(what View) { v.change(func(r *record) { r.View = what }) }
 
-// Focus records that the terminal reports its focus, and whether it has it.
+// Focus records that the terminal reports its focus, and whether it has the focus.
 func (v *Viewer) Focus(now team.Time, has bool) {
 	v.change(func(r *record) {
 		if r.Focus, r.At = away, now; has {
@@ -154,7 +154,7 @@ func (v *Viewer) change(by func(*record)) {
 	}
 }
 
-// write writes the record whenever it changed, until the viewer is closed.
+// write writes the record after each change, until the viewer is closed.
 func (v *Viewer) write(wake <-chan struct{}) {
 	defer close(v.done)
 	for range wake {
@@ -166,7 +166,7 @@ func (v *Viewer) write(wake <-chan struct{}) {
 		if err != nil || os.MkdirAll(filepath.Dir(v.path), 0o700) != nil {
 			continue
 		}
-		// nothing depends on it after a power loss; if it fails, the person is notified once too often
+		// It need not survive a power loss. If it fails, the person gets a notification too many.
 		atomicfile.Replace(v.path, append(data, '\n'), atomicfile.Passing{})
 	}
 	os.Remove(v.path)

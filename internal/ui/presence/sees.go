@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// mostRecords bounds how many records a reader looks at.
+	// mostRecords bounds the records that a reader reads.
 	mostRecords = 256
-	// maxSize bounds the record of a process.
+	// maxSize bounds the size of a record, in bytes.
 	maxSize = 4 << 10
-	// tmuxTime bounds a question to tmux.
+	// tmuxTime bounds one call of tmux.
 	tmuxTime = 2 * time.Second
 )
 
-// Sees reports whether the person looks now, in any process of the home, at something that shows the
-// member of the team; member is "" for what is about the whole team.
+// Sees reports whether the person looks now at something that shows the member, in any process of
+// the home. With the member "", it is about the whole team.
 func Sees(ctx context.Context, home string, now team.Time, name, id, member string) bool {
 	folder := Folder(home)
 	entries, _ := os.ReadDir(folder)
@@ -34,7 +34,7 @@ func Sees(ctx context.Context, home string, now team.Time, name, id, member stri
 			break
 		}
 		path := filepath.Join(folder, e.Name())
-		if !lives(e.Name()) { // it was killed
+		if !lives(e.Name()) { // the process was killed
 			os.Remove(path)
 			continue
 		}
@@ -48,7 +48,7 @@ func Sees(ctx context.Context, home string, now team.Time, name, id, member stri
 	return seen
 }
 
-// lives reports whether there is a process with the pid in the name of a record.
+// lives reports whether the process with the pid in a record's name exists.
 func lives(name string) bool {
 	pid, _, _ := strings.Cut(name, "-")
 	n, err := strconv.Atoi(pid)
@@ -72,8 +72,8 @@ func (r record) watched(ctx context.Context, now team.Time) bool {
 	return now.Sub(r.At) <= Briefly
 }
 
-// shown reports whether a client of the tmux that has the focus shows the window of the pane. A
-// client that is not asked for its focus always has it by tmux's account, so its last key counts.
+// shown reports whether a client of the tmux has the focus and shows the pane's window. tmux
+// reports that a client without focus events always has the focus, so its last key counts.
 func shown(ctx context.Context, socket, pane string, now team.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
 	defer cancel()
@@ -104,7 +104,7 @@ func shown(ctx context.Context, socket, pane string, now team.Time) bool {
 	return false
 }
 
-// ask runs a command of the tmux at the socket and returns what it printed.
+// ask runs a command in the tmux at the socket, and returns its output.
 func ask(ctx context.Context, socket string, args ...string) (string, error) {
 	procs, err := proc.Open("")
 	if err != nil {

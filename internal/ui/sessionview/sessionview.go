@@ -25,21 +25,21 @@ type Line struct {
 	Text string
 }
 
-// Most lines of a text that the agent did not write: a prompt, or the output of a tool. The rest is
-// counted.
+// These bound the lines of a text that is not the agent's own: a prompt, or the output of a tool.
+// The lines that are left out are counted.
 const (
 	mostOfAPrompt = 12
 	mostOfAResult = 6
 )
 
-// Lines makes lines of the entries of one log, in their order. The zero value begins a log.
+// Lines turns the entries of one log into lines, in order. The zero value starts a log.
 type Lines struct {
-	parts string // of a text that is not whole yet
+	parts string // of an unfinished text
 	since team.Time
 }
 
-// Add returns the lines that the entry completes. It holds back the parts of a text until the text
-// is whole, or something else follows it.
+// Add returns the lines that the entry completes. It holds an unfinished text back until the text
+// is finished, or another entry follows.
 func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
 	switch e.Kind {
 	case sessionlog.Part:
@@ -56,8 +56,8 @@ func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
 	return append(lines, of(e)...)
 }
 
-// All returns the lines of the entries, and at their end those of a text that is not whole. An error
-// ends them.
+// All returns the lines of the entries, and at the end those of an unfinished text. It stops at an
+// error.
 func All(entries iter.Seq2[sessionlog.Entry, error]) iter.Seq2[[]Line, error] {
 	return func(yield func([]Line, error) bool) {
 		var lines Lines
@@ -74,17 +74,17 @@ func All(entries iter.Seq2[sessionlog.Entry, error]) iter.Seq2[[]Line, error] {
 	}
 }
 
-// Rest returns the lines of a text that is not whole yet. They are not returned again.
+// Rest returns the lines of an unfinished text, and does not return them again.
 func (l *Lines) Rest() []Line {
 	text := l.parts
 	l.parts = ""
 	return paragraph(l.since, quoted, text, 0)
 }
 
-// Writing returns what the agent has written of a text that is not whole yet.
+// Writing returns the unfinished text of the agent.
 func (l *Lines) Writing() string { return l.parts }
 
-// of returns the lines of an entry that stands for itself.
+// of returns the lines of an entry that is complete by itself.
 func of(e sessionlog.Entry) []Line {
 	one := func(text string) []Line { return []Line{{e.At, text}} }
 	because := ""
@@ -130,7 +130,7 @@ func of(e sessionlog.Entry) []Line {
 		}
 		return one("✓ allowed" + because)
 	case sessionlog.Compacted:
-		return one("! its context was shortened")
+		return one("! its context was compacted")
 	case sessionlog.Retry:
 		return one("↺ it tries again" + because)
 	case sessionlog.TurnEnded:
@@ -148,9 +148,9 @@ func of(e sessionlog.Entry) []Line {
 		return one("· the session ended")
 	case sessionlog.Lost:
 		if e.Count == 1 {
-			return one("! 1 earlier entry is not kept any more")
+			return one("! 1 earlier entry was dropped")
 		}
-		return one("! " + strconv.FormatInt(e.Count, 10) + " earlier entries are not kept any more")
+		return one("! " + strconv.FormatInt(e.Count, 10) + " earlier entries were dropped")
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func use(e sessionlog.Entry) string {
 	return sanitize.Line(e.Tool)
 }
 
-// quoted begins each line of a text of the agent, and the further lines of other texts.
+// quoted stands before each line of an agent's text, and before the later lines of other texts.
 const quoted = "│ "
 
 // ending returns the last lines of a failed result, which say why it failed.

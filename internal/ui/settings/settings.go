@@ -28,10 +28,10 @@ import (
 // File is the path of the settings in the folder of the teams.
 func File(home string) string { return filepath.Join(home, "settings.json") }
 
-// maxSize bounds the file. People write it by hand, and it has some hundred bytes.
+// maxSize bounds the file, in bytes. People write it by hand, and it has a few hundred bytes.
 const maxSize = 1 << 20
 
-// Settings are the keys of the file. The zero Settings are the defaults.
+// Settings holds the keys of the file. The zero Settings are the defaults.
 type Settings struct {
 	Notify Notify `json:"notify"`
 	Screen Screen `json:"screen"`
@@ -41,7 +41,7 @@ type Settings struct {
 // Screen says when cadre run opens the screen.
 type Screen string
 
-// These are the values of Screen.
+// The values of Screen.
 const (
 	AutoScreen  Screen = "auto"  // on a terminal; the same as leaving the key out
 	NeverScreen Screen = "never" // print lines
@@ -50,7 +50,7 @@ const (
 // Mouse says whether the screen takes the mouse from the terminal.
 type Mouse string
 
-// These are the values of Mouse.
+// The values of Mouse.
 const (
 	OnMouse  Mouse = "on"  // clicks select rows; the same as leaving the key out
 	OffMouse Mouse = "off" // the terminal selects text
@@ -65,10 +65,10 @@ type Notify struct {
 	Ntfy    *Ntfy    `json:"ntfy"`    // publish to a topic of ntfy
 }
 
-// Desktop is the escape sequence with which a terminal is asked for a notification.
+// Desktop is the escape sequence that asks a terminal for a notification.
 type Desktop string
 
-// These are the sequences, and the value that chooses one.
+// The sequences, and a value that chooses one.
 const (
 	NoDesktop   Desktop = ""
 	AutoDesktop Desktop = "auto"   // by the terminal's name
@@ -92,7 +92,7 @@ type Ntfy struct {
 // Error is a mistake in the file.
 type Error struct {
 	File         string
-	Line, Column int // counted from 1; 0 where the mistake has no place
+	Line, Column int // counted from 1; 0 if the mistake has no place
 	Text         string
 }
 
@@ -104,7 +104,7 @@ func (e *Error) Error() string {
 	return place + ": " + e.Text
 }
 
-// Load reads the file. Its error is an [*Error] if the file has a mistake.
+// Load reads the file. If the file has a mistake, the error is an [*Error].
 func Load(path string) (s Settings, err error) {
 	data, err := regularfile.Read(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +134,7 @@ func Load(path string) (s Settings, err error) {
 	return s, nil
 }
 
-// mistake returns the error with its place in the file.
+// mistake adds the place in the file to an error.
 func mistake(path string, data []byte, offset int64, err error) *Error {
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -155,7 +155,7 @@ func mistake(path string, data []byte, offset int64, err error) *Error {
 		text}
 }
 
-// kinds are the words for the types of values.
+// kinds names the types of values.
 var kinds = map[string]string{"bool": "true or false", "string": "a text", "struct": "an object", "map": "an object",
 	"ptr": "an object"}
 

@@ -8,24 +8,23 @@ import (
 	"cadre/internal/team"
 )
 
-// View says which part of a timeline is shown, and how wide.
+// View selects a part of a timeline, and its width.
 type View struct {
 	Columns int       // at least 1
 	From    team.Time // 0 for the first record
-	// To is where the last column ends: the present time of a team that runs. 0 stands for the last
-	// record.
+	// To is the end of the last column: the present for a running team. 0 means the last record.
 	To      team.Time
-	Members []string // whose lanes, in this order; nil for all
-	// Whole shows idle times in full length. Otherwise an idle time of more than [Long], in which
-	// no member works, takes one column, or less if there are many.
+	Members []string // the lanes to show, in this order; nil for all
+	// Whole shows idle times in full length. Otherwise an idle time longer than [Long], in which no
+	// member works, takes one column, or less if there are many.
 	Whole bool
 }
 
 // Frame is a timeline in columns.
 type Frame struct {
 	Rows  []Row
-	Edges []team.Time // Edges[i] is where column i begins; there is one more than columns
-	Quiet []bool      // whether the column stands for a compressed time
+	Edges []team.Time // Edges[i] is the beginning of column i; one more than columns
+	Quiet []bool      // the columns that show a compressed time
 }
 
 // Row is the lane of one member.
@@ -38,7 +37,7 @@ type Row struct {
 type Cell struct {
 	Kind Kind
 	Mark MarkKind
-	// Quiet says that the column stands for a compressed time.
+	// Quiet marks a column that shows a compressed time.
 	Quiet bool
 }
 
@@ -97,7 +96,7 @@ func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 			c.Kind, earlier = in.main(), sum
 		}
 		if c.Kind == Working && !c.Quiet && 4*l.toolTime(begin, max(end, begin+1)) >= int64(max(end, begin+1)-begin) {
-			c.Kind = Tool // what a log says of a time before its records were read
+			c.Kind = Tool // a log can be ahead of the records that were read
 		}
 	}
 	n := len(cells) - 1
@@ -134,16 +133,16 @@ func first(d []int64, ms int64) Kind {
 	return Absent
 }
 
-// scale maps columns to times. Compressed times have the same room each.
+// scale maps columns to times. All compressed times have the same width.
 type scale struct {
 	from, to team.Time
-	quiet    []stretch // that are compressed, cut to the time that is shown
-	room     int64     // for each of them, in milliseconds of other times
+	quiet    []stretch // the compressed times, cut to the shown time
+	room     int64     // width of each of them, in milliseconds of other times
 	columns  int64
-	length   int64 // of the columns together, in the same unit
+	length   int64 // of all columns, in the same unit
 }
 
-// scale returns the scale for a time. It looks up the compressed times in it and copies none.
+// scale returns the scale for a time. It searches the compressed times in it, and copies none.
 func (t *Timeline) scale(from, to team.Time, columns int, whole bool) scale {
 	s := scale{from: from, to: to, columns: int64(columns), length: int64(to - from)}
 	if whole {
@@ -151,7 +150,7 @@ func (t *Timeline) scale(from, to team.Time, columns int, whole bool) scale {
 	}
 	all := t.quiet
 	if t.working == 0 && to-max(t.quietSince, from) >= Long && t.quietSince >= 0 && len(t.lanes) > 0 {
-		t.quiet = slices.Grow(t.quiet, 1) // the one that has not ended is appended without a copy
+		t.quiet = slices.Grow(t.quiet, 1) // so that appending the one that has not ended copies nothing
 		all = append(t.quiet, stretch{t.quietSince, to, t.quietBefore()})
 	}
 	first, _ := slices.BinarySearchFunc(all, from+1, func(q stretch, at team.Time) int { return cmp.Compare(q.to, at) })
@@ -161,7 +160,7 @@ func (t *Timeline) scale(from, to team.Time, columns int, whole bool) scale {
 	}
 	s.quiet = all[first:end]
 	active := s.length - s.hidden(to)
-	if active < s.columns { // nobody worked at all, as where all members are external
+	if active < s.columns { // no member worked, for example because all are external
 		s.quiet = nil
 		return s
 	}
@@ -174,36 +173,36 @@ func (t *Timeline) scale(from, to team.Time, columns int, whole bool) scale {
 	return s
 }
 
-// hidden returns how much of the time before at is compressed.
+// hidden returns how much compressed time is before at.
 func (s *scale) hidden(at team.Time) int64 {
 	i, _ := slices.BinarySearchFunc(s.quiet, at, func(q stretch, at team.Time) int { return cmp.Compare(q.from, at) })
 	if i == 0 {
 		return 0
 	}
 	last := s.quiet[i-1]
-	cut := max(0, int64(s.from-s.quiet[0].from)) // the first may begin before the time that is shown
+	cut := max(0, int64(s.from-s.quiet[0].from)) // the first one may begin before the shown time
 	return last.before + int64(min(at, last.to)-last.from) - s.quiet[0].before - cut
 }
 
-// position returns where the stretch with that index begins, in the unit of length.
+// position returns where compressed time i begins, in the unit of length.
 func (s *scale) position(i int) int64 {
 	at := max(s.from, s.quiet[i].from)
 	return int64(at-s.from) - s.hidden(at) + s.room*int64(i)
 }
 
-// time returns the time at a column, and the half of it.
+// time returns the time at a column; half adds half a column.
 func (s *scale) time(column, half int) team.Time {
 	at, _ := s.at(column, half)
 	return at
 }
 
-// at returns the time at a column, and the half of it, and whether that is in a compressed time.
+// at returns the time at a column, and whether it is compressed; half adds half a column.
 func (s *scale) at(column, half int) (at team.Time, quiet bool) {
 	p := s.length * int64(2*column+half) / (2 * s.columns)
 	if column == int(s.columns) {
 		return s.to, false
 	}
-	// The last stretch that begins at or before the position.
+	// Find the last stretch that begins at or before the position.
 	lo, hi := 0, len(s.quiet)
 	for lo < hi {
 		if middle := (lo + hi) / 2; s.position(middle) <= p {
@@ -252,7 +251,7 @@ func chars(plain bool) *signs {
 	return &drawn
 }
 
-// Rune returns the character of the cell, one column wide. plain uses ASCII alone.
+// Rune returns the character of the cell, one column wide. plain uses ASCII only.
 func (c Cell) Rune(plain bool) rune {
 	s := chars(plain)
 	switch {
@@ -264,7 +263,7 @@ func (c Cell) Rune(plain bool) rune {
 	return s.kinds[c.Kind]
 }
 
-// Text returns the lane as one character a column.
+// Text returns the lane with one character per column.
 func (r Row) Text(plain bool) string {
 	var b strings.Builder
 	for _, c := range r.Cells {
@@ -273,8 +272,8 @@ func (r Row) Text(plain bool) string {
 	return b.String()
 }
 
-// Axis returns a line with the times of the columns, as label writes them, with room between them.
-// A label must have one column a byte.
+// Axis returns a line with the times of the columns, in the format of label, with space between
+// them. A label must have one column per byte.
 func (f *Frame) Axis(label func(team.Time) string) string {
 	line := []byte(strings.Repeat(" ", len(f.Quiet)))
 	for i := 0; i < len(line); {
@@ -287,7 +286,7 @@ func (f *Frame) Axis(label func(team.Time) string) string {
 	return strings.TrimRight(string(line), " ")
 }
 
-// Legend says what the characters of the frame mean. It leaves out those that the frame has not.
+// Legend explains the characters that the frame uses.
 func (f *Frame) Legend(plain bool) string {
 	s := chars(plain)
 	shown := map[rune]bool{}
@@ -302,7 +301,7 @@ func (f *Frame) Legend(plain bool) string {
 		text string
 	}{{s.kinds[Working], "works"}, {s.kinds[Tool], "runs a tool"}, {s.kinds[Person], "waits for a person"},
 		{s.kinds[Limit], "tries again later"}, {s.kinds[Dependency], "blocked"}, {s.kinds[Idle], "idle"},
-		{s.kinds[Starting], "has no session"}, {s.quiet, "nobody works for long"}, {s.marks[Failure], "failed"},
+		{s.kinds[Starting], "has no session"}, {s.quiet, "no member works for long"}, {s.marks[Failure], "failed"},
 		{s.marks[Plan], "plan"}, {s.marks[Retry], "retry"}} {
 		if shown[one.sign] {
 			parts = append(parts, string(one.sign)+" "+one.text)

@@ -7,36 +7,36 @@ import (
 	"cadre/internal/team"
 )
 
-// lane is one member: what is known of it now, and its spans so far.
+// lane is one member: its current state, and its spans so far.
 type lane struct {
 	name     string
 	role     string
 	external bool
 	status   team.MemberStatus // "" before it joined
-	busy     bool              // it said that it works
+	busy     bool              // it reported that it works
 	limited  bool
 	plan     bool
 	requests int // open permission requests
 	session  int // counts its sessions
 	held     int // tasks in progress
 	tools    int
-	own      load // tasks that are meant for it
+	own      load // tasks that only it may take
 
 	uses []use // of tools, from session logs; the last one may not have ended
-	used int   // tools that run in the last one
+	used int   // tools that run in the last use
 
 	spans []start
 	sums  []totals // sums[i] is the time of each kind before spans[i*stride]
 	marks [markKinds][]Mark
 }
 
-// start begins a span, which lasts until the next one.
+// start is the beginning of a span, which lasts until the next one.
 type start struct {
 	at   team.Time
 	kind Kind
 }
 
-// totals has milliseconds by kind.
+// totals holds milliseconds by kind.
 type totals [kinds]int64
 
 // stride is how many spans share a sum. It trades memory for a few additions a column.
@@ -50,8 +50,8 @@ func (l *lane) kind() Kind {
 	return l.spans[len(l.spans)-1].kind
 }
 
-// become begins a span of that kind, unless the last one has it. A span without any time is
-// replaced.
+// become starts a span of the kind, unless the last span has that kind. It replaces a span of no
+// length.
 func (l *lane) become(kind Kind, at team.Time) {
 	n := len(l.spans)
 	if n > 0 && l.spans[n-1].at >= at {
@@ -93,13 +93,13 @@ func (l *lane) index(at team.Time) int { return indexAt(l.spans, at, begins) }
 
 func begins(s *start) team.Time { return s.at }
 
-// use is a time in which a tool of the member ran. to is 0 while it runs.
+// use is a time in which the member ran a tool. to is 0 while the tool runs.
 type use struct{ from, to team.Time }
 
-// mostUses bounds the uses that are kept of a lane. A log has no more for long.
+// mostUses bounds the uses of a lane. A log keeps no more either.
 const mostUses = 10_000
 
-// note takes note of a tool that began or ended at that time.
+// note records that a tool started or ended at that time.
 func (l *lane) note(at team.Time, runs bool) {
 	n := len(l.uses)
 	switch {
@@ -117,7 +117,7 @@ func (l *lane) note(at team.Time, runs bool) {
 	}
 }
 
-// toolTime returns for how many milliseconds of the time a tool ran.
+// toolTime returns for how many milliseconds a tool ran.
 func (l *lane) toolTime(from, to team.Time) (sum int64) {
 	i, _ := slices.BinarySearchFunc(l.uses, from, func(u use, at team.Time) int {
 		if u.to == 0 {
@@ -164,7 +164,7 @@ func (l *lane) mark(kind MarkKind, at team.Time, seq int64) {
 	l.marks[kind] = append(l.marks[kind], Mark{at, seq, kind})
 }
 
-// marked returns the most important kind of mark from one time until before the other one.
+// marked returns the most important kind of mark in [from, to).
 func (l *lane) marked(from, to team.Time) MarkKind {
 	for kind := markKinds - 1; kind > NoMark; kind-- {
 		marks := l.marks[kind]
@@ -176,7 +176,7 @@ func (l *lane) marked(from, to team.Time) MarkKind {
 	return NoMark
 }
 
-// Spans returns the spans of the member that overlap the time, cut to it.
+// Spans returns the member's spans that overlap the time, cut to it.
 func (t *Timeline) Spans(member string, from, to team.Time) (all []Span) {
 	l := t.named[member]
 	if l == nil || to <= from {
@@ -194,7 +194,7 @@ func (t *Timeline) Spans(member string, from, to team.Time) (all []Span) {
 	return all
 }
 
-// Marks returns the marks of the member from one time until before the other one, in order.
+// Marks returns the member's marks in [from, to), in order.
 func (t *Timeline) Marks(member string, from, to team.Time) (all []Mark) {
 	l := t.named[member]
 	if l == nil {

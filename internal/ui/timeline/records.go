@@ -8,29 +8,29 @@ import (
 	"cadre/internal/team"
 )
 
-// task is what the timeline knows of a task.
+// task is what the timeline tracks of a task.
 type task struct {
 	status   team.TaskStatus
 	owner    string
-	assigned bool // another actor named the owner, who keeps the task when it fails
+	assigned bool // another actor set the owner, who keeps the task when it fails
 	role     string
 	retries  int64
 	failures int64
 	failure  bool     // its last attempt failed
-	forced   bool     // it became free though a blocker is open, as a task with When always does
+	forced   bool     // it can start though a blocker is open, as a task with When always does
 	waits    []string // its blockers
 	blocks   []string
 
-	counted *load // where it is counted as pending; nil for nowhere
-	blocked bool  // as what it is counted
-	holder  *lane // who has it in progress
+	counted *load // where it counts as pending; nil for nowhere
+	blocked bool  // whether it counts as blocked
+	holder  *lane // the lane that has it in progress
 }
 
 func (k *task) assign(owner string) { k.owner, k.assigned = owner, owner != "" }
 
 func (k *task) open() bool { return k.status == team.Pending || k.status == team.InProgress }
 
-// member takes an event of a member, and reports whether it is one.
+// member handles an event about a member. It reports whether it is one.
 func (t *Timeline) member(e team.Event, r *team.Record) bool {
 	switch e := e.(type) {
 	case *team.TeamCreated:
@@ -112,7 +112,7 @@ func (l *lane) trouble(e *team.MemberTroubled, at team.Time, seq int64) {
 	}
 }
 
-// ended drops what belonged to the session that ended.
+// ended resets what belonged to the session that ended.
 func (l *lane) ended() {
 	l.session++
 	l.requests, l.tools, l.busy = 0, 0, false
@@ -156,7 +156,7 @@ func (t *Timeline) end(member string, status team.MemberStatus) {
 	}
 }
 
-// request takes an event of a request or a plan, and reports whether it is one.
+// request handles an event about a request or a plan. It reports whether it is one.
 func (t *Timeline) request(e team.Event, r *team.Record) bool {
 	switch e := e.(type) {
 	case *team.PermissionRequested:
@@ -199,7 +199,7 @@ func (t *Timeline) ask(p team.Permission) {
 	t.touch(l)
 }
 
-// task takes an event of a task.
+// task handles an event about a task.
 func (t *Timeline) task(e team.Event, r *team.Record) {
 	switch e := e.(type) {
 	case *team.TaskCreated:
@@ -270,7 +270,8 @@ func (t *Timeline) create(of team.Task) {
 	t.link(of.ID, of.BlockedBy)
 }
 
-// update changes a task as the core does: another owner takes it from whoever works on it.
+// update changes a task as the core does: a new owner takes the task from the member that works on
+// it.
 func (t *Timeline) update(e *team.TaskUpdated) {
 	t.change(e.Task, func(k *task) {
 		if e.Run != nil {
@@ -340,7 +341,7 @@ func (t *Timeline) link(id string, blockers []string) {
 	t.count(k)
 }
 
-// free takes note of tasks that are no longer blocked.
+// free marks tasks as no longer blocked.
 func (t *Timeline) free(ids []string) {
 	for _, id := range ids {
 		if k := t.tasks[id]; k != nil {
@@ -350,7 +351,8 @@ func (t *Timeline) free(ids []string) {
 	}
 }
 
-// change changes a task, and the tasks that wait for it if it was done or is open again.
+// change changes a task. If the task became completed or open again, it updates the tasks that it
+// blocks.
 func (t *Timeline) change(id string, f func(*task)) {
 	k := t.tasks[id]
 	if k == nil {
@@ -369,8 +371,8 @@ func (t *Timeline) change(id string, f func(*task)) {
 	}
 }
 
-// count counts the task where it is now: in progress with a member, or pending for a member or for
-// those of its role. A task that is out of retries waits for a person, not for a member.
+// count counts the task where it belongs now: in progress for a member, or pending for a member or
+// a role. A task that is out of retries waits for a person, not for a member.
 func (t *Timeline) count(k *task) {
 	if k.counted != nil {
 		t.weigh(k.counted, k.blocked, -1)
@@ -409,7 +411,7 @@ func (t *Timeline) count(k *task) {
 	}
 }
 
-// weigh adds to one of the two counts. Lanes depend on whether they are zero.
+// weigh adds to one of the two counts. Lanes depend on whether a count is zero.
 func (t *Timeline) weigh(l *load, blocked bool, n int) {
 	of := &l.ready
 	if blocked {
@@ -420,8 +422,7 @@ func (t *Timeline) weigh(l *load, blocked bool, n int) {
 	t.turned = t.turned || before != (*of > 0)
 }
 
-// Restore begins the lanes again from a state, where the records before it are lost. What they
-// showed stays.
+// Restore continues the lanes from a state whose earlier records are lost. Earlier spans stay.
 func (t *Timeline) Restore(s *team.State) {
 	if s.Seq() <= t.through || !s.Exists() {
 		return

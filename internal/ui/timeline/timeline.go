@@ -31,40 +31,40 @@ import (
 	"cadre/internal/team"
 )
 
-// Kind says what a member does.
+// Kind is what a member does.
 type Kind uint8
 
 // The kinds of spans.
 const (
 	Absent     Kind = iota // it has not joined yet
-	Starting               // it has no session, and gets one
-	Working                // a turn
-	Tool                   // a turn, while a tool runs
-	Person                 // it waits for an answer of a person
-	Limit                  // it waits until it is tried again: a rate limit, or another trouble
+	Starting               // it has no session yet
+	Working                // it is in a turn
+	Tool                   // it is in a turn, and a tool runs
+	Person                 // it waits for a person's answer
+	Limit                  // it waits for a retry, after a rate limit or another error
 	Dependency             // it is idle, and the tasks that it could take are blocked
 	Idle
 	Ended
 	kinds
 )
 
-// words names the kinds, for people and for programs.
+// words are the names of the kinds.
 var words = [kinds]string{"absent", "starting", "working", "tool", "person", "limit", "dependency", "idle", "ended"}
 
 func (k Kind) String() string { return words[k] }
 
-// works reports whether the kind is work, so that time with it is never compressed.
+// works reports whether the kind is work. Time with work is never compressed.
 func (k Kind) works() bool { return k == Working || k == Tool }
 
 // MarkKind is something that happened at one time in a lane.
 type MarkKind uint8
 
-// The kinds of marks. A later one hides an earlier one in the same column.
+// The kinds of marks. A later kind hides an earlier one in the same column.
 const (
 	NoMark  MarkKind = iota
-	Retry            // its agent or its host tries again
+	Retry            // its agent or its host retries
 	Plan             // it submitted a plan
-	Failure          // a task or the member itself failed
+	Failure          // a task or the member failed
 	markKinds
 )
 
@@ -81,25 +81,25 @@ type Mark struct {
 	Kind MarkKind
 }
 
-// Long is the length of an idle time from which it is compressed.
+// Long is how long an idle time must be to be compressed.
 const Long = 120_000 // milliseconds
 
-// Timeline is the lanes of a team. The zero value begins a history. It belongs to one goroutine.
+// Timeline holds the lanes of a team. The zero value starts a history. One goroutine owns it.
 type Timeline struct {
 	lanes   []*lane
 	named   map[string]*lane
 	lead    string
 	tasks   map[string]*task
-	pools   map[string]*load // tasks without an owner, by their roles
+	pools   map[string]*load // tasks without an owner, by role
 	asked   map[string]asked // open permission requests
 	through int64
 
 	began, last team.Time
 	started     bool
-	working     int       // lanes with work
+	working     int       // lanes that work
 	quietSince  team.Time // while working is 0
-	quiet       []stretch // the long ones that have ended
-	turned      bool      // a count of tasks became zero, or is no longer, since the lanes were updated
+	quiet       []stretch // the ones longer than Long that have ended
+	turned      bool      // a count of tasks changed from or to zero since the lanes were updated
 	touched     []*lane
 }
 
@@ -112,7 +112,7 @@ type stretch struct {
 // load counts the pending tasks of a pool or a member.
 type load struct{ ready, blocked int }
 
-// asked is an open request. It ends with the session of the member.
+// asked is an open request. It ends with the member's session.
 type asked struct {
 	lane    *lane
 	session int
@@ -134,7 +134,7 @@ func (t *Timeline) Members() []string {
 	return names
 }
 
-// Add adds the next record. It ignores one that was added before.
+// Add adds the next record. It ignores a record that was added before.
 func (t *Timeline) Add(r *team.Record) {
 	if r.Seq <= t.through {
 		return
@@ -149,12 +149,12 @@ func (t *Timeline) Add(r *team.Record) {
 	t.settle()
 }
 
-// late is how much later than the records a session log may be read.
+// late is by how much a session log may be read later than the records.
 const late = 2_000 // milliseconds
 
-// Tool says that a tool of the member began or ended to run, as its session log shows. The uses of a
-// member must come in their order. Logs and records are read separately, so a time shortly before the
-// last record counts as that of the record. A use that began earlier appears in frames, and is no span.
+// Tool adds that a tool of the member started or ended, from its session log. A member's uses must
+// come in order. Logs and records are read separately, so a time shortly before the last record
+// counts as the time of that record. A use that began earlier appears in frames, but is not a span.
 func (t *Timeline) Tool(member string, at team.Time, runs bool) {
 	l := t.named[member]
 	if l == nil {
@@ -174,7 +174,7 @@ func (t *Timeline) Tool(member string, at team.Time, runs bool) {
 	t.settle()
 }
 
-// clock brings the timeline to that time.
+// clock advances the timeline to that time.
 func (t *Timeline) clock(at team.Time) {
 	if !t.started {
 		t.started, t.began, t.last, t.quietSince = true, at, at, at
@@ -188,8 +188,8 @@ func (t *Timeline) touch(l *lane) {
 	}
 }
 
-// settle gives the lanes that the record changed their new spans. If the queue of tasks changed
-// from or to empty, that may be any lane.
+// settle updates the spans of the lanes that the record changed. If the queue of tasks became empty
+// or stopped being empty, that may be any lane.
 func (t *Timeline) settle() {
 	if t.turned {
 		t.turned = false
@@ -219,7 +219,7 @@ func toInt(b bool) int {
 	return 0
 }
 
-// quietBefore returns the milliseconds in all stretches that have ended.
+// quietBefore returns the milliseconds of all stretches that have ended.
 func (t *Timeline) quietBefore() int64 {
 	if len(t.quiet) == 0 {
 		return 0
@@ -252,7 +252,8 @@ func (t *Timeline) kind(l *lane) Kind {
 	return Idle
 }
 
-// depends reports whether every task that the idle member could take is blocked, and there is one.
+// depends reports whether there are tasks that the idle member could take, and all of them are
+// blocked.
 func (t *Timeline) depends(l *lane) bool {
 	all := l.own
 	if l.name != t.lead { // an agent that leads takes only its own tasks, and a person waits for none

@@ -11,14 +11,14 @@ import (
 	"cadre/internal/team"
 )
 
-// asked is a request for permission that waits, and the narrowest rule that covers it.
+// asked is a permission request that is open, and the narrowest rule that would allow it.
 type asked struct {
 	team.Permission
 	rule string
 	why  string // why no rule covers it
 }
 
-// askedOf returns the requests of the team by their ids.
+// askedOf returns the open permission requests of the team, by id.
 func askedOf(s *team.State) map[string]asked {
 	all := map[string]asked{}
 	for _, p := range s.Permissions() {
@@ -32,7 +32,7 @@ func askedOf(s *team.State) map[string]asked {
 	return all
 }
 
-// request returns the request of the selected item.
+// request returns the permission request of the selected item.
 func (m *Model) request() (asked, bool) {
 	one, is := m.item()
 	if !is || m.team == nil || m.team.ref != one.ref {
@@ -42,7 +42,7 @@ func (m *Model) request() (asked, bool) {
 	return p, is
 }
 
-// noRule says why the selected item cannot be answered by a rule.
+// noRule returns why no rule can answer the selected item.
 func noRule(m *Model) string {
 	if why := only("Only a request for permission is answered by a rule.", team.ItemPermission)(m); why != "" {
 		return why
@@ -57,8 +57,8 @@ func noRule(m *Model) string {
 	return ""
 }
 
-// always asks for the rule that answers the selected request from now on, for its member or for all. It
-// proposes the narrowest one, and says what the typed one allows.
+// always asks for the rule that answers the selected request from now on, for its member or for all
+// members. It proposes the narrowest rule, and shows what the typed rule allows.
 func (m *Model) always(everybody bool) tea.Cmd {
 	one, _ := m.item()
 	p, _ := m.request()
@@ -81,7 +81,7 @@ func (m *Model) always(everybody bool) tea.Cmd {
 	return nil
 }
 
-// addRule adds a permission rule, after a question if it sets no bounds.
+// addRule adds a permission rule. It asks first if the rule has no limits.
 func (m *Model) addRule(ref, dir string, add *team.AddRule) tea.Cmd {
 	said := m.ofTeam(ref, fmt.Sprintf("%s may always use: %s.", orAll(add.Member),
 		oneLine(team.RuleMeaning(add.Rule))))
@@ -120,7 +120,8 @@ func orAll(member string) string {
 	return member
 }
 
-// answers returns the number of the message that an answer to the item answers; 0 for other items.
+// answers returns the number of the message to which an answer to the item replies; 0 if there is
+// none.
 func (i itemRow) answers() int64 {
 	if i.Kind != team.ItemQuestion {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"cadre/internal/team"
 )
 
-// id tells items of all teams apart.
+// id returns a key for the item that is unique across teams.
 func (i itemRow) id() string { return i.ref + "/" + i.Key() }
 
 // openAttention shows what waits for the user, in all teams. The items of the open team come first.
@@ -66,8 +66,8 @@ func (m *Model) chooseItem(index int) tea.Cmd {
 	return m.open(one.ref)
 }
 
-// itemIndex returns the index of the selected item; -1 if it is gone. Another one is not selected
-// by itself: a key that was meant for the one must not answer the other.
+// itemIndex returns the index of the selected item; -1 if the item is gone. It selects no other
+// item instead: a key that was meant for one item must not answer another one.
 func (m *Model) itemIndex() int {
 	return slices.IndexFunc(m.items, func(i itemRow) bool { return i.id() == m.chosen.item })
 }
@@ -80,7 +80,7 @@ func (m *Model) item() (itemRow, bool) {
 	return itemRow{}, false
 }
 
-// attentionBody shows the list, and below it all that is known of the selected item.
+// attentionBody shows the list, and below it all details of the selected item.
 func (m *Model) attentionBody(width, height int) []string {
 	if len(m.items) == 0 {
 		return []string{"", "  " + faint.on("Nothing waits for you.")}
@@ -123,7 +123,7 @@ func hiddenRows(above, below int) string {
 	return ""
 }
 
-// waiting says for how long an item waits, or how long it may.
+// waiting returns how long an item has waited, or how long it may still wait.
 func (m *Model) waiting(one itemRow) string {
 	if one.Deadline > m.now {
 		return age(one.Deadline.Sub(m.now)) + " left"
@@ -131,7 +131,7 @@ func (m *Model) waiting(one itemRow) string {
 	return m.since(one.Since)
 }
 
-// itemText is all that is known of the selected item.
+// itemText returns all details of the selected item.
 func (m *Model) itemText(width int) (out []string) {
 	one, is := m.item()
 	if !is {
@@ -154,7 +154,7 @@ func (m *Model) itemText(width int) (out []string) {
 	return out
 }
 
-// settled asks who settled the selected item, if another actor did.
+// settled asks who settled the selected item, if it was not settled here.
 func (m *Model) settled(before itemRow, was bool) tea.Cmd {
 	if _, is := m.item(); is || !was || before.Request == "" || m.place != atAttention || before.Request == m.mine {
 		return nil
@@ -163,7 +163,7 @@ func (m *Model) settled(before itemRow, was bool) tea.Cmd {
 	return func() tea.Msg { return out.Answered(before.ref, before.Request) }
 }
 
-// answered says how a request was answered, for people.
+// answered describes how a request was answered.
 func answered(a team.Answer, now team.Time) string {
 	who := map[string]string{"": "The rules of the team", team.User: "The user"}[a.By]
 	if who == "" {
@@ -175,7 +175,7 @@ func answered(a team.Answer, now team.Time) string {
 	return fmt.Sprintf("%s settled %s: %s, %s.", who, oneLine(a.Request), a.Outcome, render.Ago(now, a.At))
 }
 
-// Reasons why an answer does not apply.
+// These return why an answer does not apply.
 
 func noItem(m *Model) string {
 	if _, is := m.item(); !is {
@@ -184,7 +184,7 @@ func noItem(m *Model) string {
 	return ""
 }
 
-// only returns a condition that holds for items of these kinds.
+// only returns a condition that the selected item meets if it has one of the kinds.
 func only(otherwise string, kinds ...team.ItemKind) func(*Model) string {
 	return func(m *Model) string {
 		if why := noItem(m); why != "" {
@@ -300,7 +300,7 @@ func (m *Model) openItem() tea.Cmd {
 	return tea.Batch(cmd, m.openMember(one.Member))
 }
 
-// attentionKeys are the keys of the list of what waits.
+// attentionKeys returns the keys of the list of items that wait.
 func attentionKeys() []key {
 	requests := only("Only a request or a plan is answered with yes or no.", team.ItemPermission, team.ItemPlan)
 	return []key{

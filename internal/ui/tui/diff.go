@@ -11,25 +11,25 @@ import (
 	"cadre/internal/team"
 )
 
-// diffing is the diff of a task that the pager shows, and reads again while it does.
+// diffing is the diff that the pager shows. It is read again while the pager shows it.
 type diffing struct {
 	ref, task string
-	asked     bool      // an answer is under way
-	due       team.Time // when it is read again
+	asked     bool      // a read is running
+	due       team.Time // when to read it again
 }
 
-// diffMsg is what was changed for a task. Its texts are harmless.
+// diffMsg carries the changes of a task. Its texts are sanitized.
 type diffMsg struct {
 	ref, task string
-	head      string // where it is from
+	head      string // where the changes were read
 	patch     string
-	left      []string // what is not in the patch
-	live      bool     // it may change
+	left      []string // what the patch leaves out
+	live      bool     // the changes are not final
 	took      time.Duration
 	err       string
 }
 
-// A diff is read again after this time. A saved one rarely changes.
+// A diff is read again after these times. A saved diff rarely changes.
 const (
 	diffEvery  = 2_000 // milliseconds
 	savedEvery = 10_000
@@ -61,7 +61,7 @@ func (s *source) Diff(ref, task string) tea.Msg {
 	return msg
 }
 
-// openDiff shows what was changed for the task of the open team.
+// openDiff shows the changes for a task of the open team.
 func (m *Model) openDiff(task string) tea.Cmd {
 	called := task
 	if id, is := strings.CutPrefix(task, "#"); is {
@@ -72,7 +72,7 @@ func (m *Model) openDiff(task string) tea.Cmd {
 	return m.readDiff()
 }
 
-// readDiff reads the diff that is shown, if it is due.
+// readDiff reads the shown diff again, if it is due.
 func (m *Model) readDiff() tea.Cmd {
 	if m.overlay == nil || m.overlay.diff == nil || m.overlay.diff.asked || m.now < m.overlay.diff.due {
 		return nil
@@ -83,7 +83,7 @@ func (m *Model) readDiff() tea.Cmd {
 	return func() tea.Msg { return out.Diff(ref, task) }
 }
 
-// readsDiff takes a diff. What is read stays where it is.
+// readsDiff stores a diff. The lines on the screen stay where they are.
 func (m *Model) readsDiff(msg diffMsg) {
 	if m.overlay == nil || m.overlay.diff == nil || m.overlay.diff.ref != msg.ref || m.overlay.diff.task != msg.task {
 		return
@@ -91,7 +91,7 @@ func (m *Model) readsDiff(msg diffMsg) {
 	d := m.overlay.diff
 	every := team.Time(savedEvery)
 	if msg.live {
-		every = max(diffEvery, team.Time(9*msg.took.Milliseconds())) // reading it keeps no core busy
+		every = max(diffEvery, team.Time(9*msg.took.Milliseconds())) // reading takes at most a tenth of the time
 	}
 	d.asked, d.due = false, m.now+every
 	m.overlay.text = diffLines(msg, m.width)
@@ -103,7 +103,7 @@ func diffLines(msg diffMsg, width int) (out []string) {
 	}
 	out = append(wrapAll(msg.head, width, faint), "")
 	if msg.patch == "" && len(msg.left) == 0 {
-		out = append(out, "  Nothing is changed.")
+		out = append(out, "  No changes.")
 	}
 	for l := range strings.Lines(msg.patch) {
 		look := diffLook(strings.TrimRight(l, "\n"))
@@ -125,10 +125,10 @@ func diffLines(msg diffMsg, width int) (out []string) {
 	return out
 }
 
-// notInThePast says why a diff cannot be shown.
+// notInThePast returns why no diff can be shown of the past.
 func notInThePast(m *Model) string {
 	if m.away() {
-		return "No diff is kept of the past. 0 returns to the present."
+		return "Diffs of the past are not kept. 0 returns to the present."
 	}
 	return ""
 }

@@ -51,7 +51,7 @@ func TestDiff(t *testing.T) {
 	x.wants("diff demo lexer")
 	x.says("Nothing of task lexer was saved.")
 	x.keys("esc", "esc", "[", "d")
-	x.says("No diff is kept of the past.")
+	x.says("Diffs of the past are not kept.")
 }
 
 // clock lets that many milliseconds pass.

@@ -8,7 +8,7 @@ import (
 	"cadre/internal/team"
 )
 
-// feedLine is something that happened in the open team. Its text is harmless.
+// feedLine is one event of the open team. Its text is sanitized.
 type feedLine struct {
 	seq  int64
 	at   team.Time
@@ -28,7 +28,7 @@ func feedOf(r *team.Record, s *team.State) (lines []feedLine) {
 	return lines
 }
 
-// stepsOf returns what the record says of a consolidation, as lines.
+// stepsOf returns the steps of a consolidation that the record has, as lines.
 func stepsOf(r *team.Record) (lines []string) {
 	for _, e := range r.Events {
 		if text := render.Step(e); text != "" {
@@ -38,11 +38,11 @@ func stepsOf(r *team.Record) (lines []string) {
 	return lines
 }
 
-// oneLine makes a text from outside harmless, for one line.
+// oneLine sanitizes a text from outside, and makes it one line.
 func oneLine(text string) string { return sanitize.Line(strings.TrimSpace(text)) }
 
-// feedLines shows the end of the feed in that many lines, or an earlier part where scroll is the
-// number of lines that are hidden below.
+// feedLines returns the last height lines of the feed. With scroll, it leaves out that many lines
+// at the end.
 func (m *Model) feedLines(width, height int) []string {
 	if height <= 0 {
 		return nil
@@ -78,7 +78,7 @@ func (m *Model) feedLines(width, height int) []string {
 	return out
 }
 
-// symbolOf divides a line into the symbol with which it begins, in its color, and the rest.
+// symbolOf splits a line into its leading symbol, painted, and the rest.
 func symbolOf(text string) (symbol, rest string) {
 	styled, rest := render.Symbol(text)
 	sign, _ := styled.Text.(string)

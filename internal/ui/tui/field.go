@@ -8,7 +8,7 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// field is a line that a person types. A line break that was pasted stays in it, and is shown as ↵.
+// field is a line that a person types. A pasted line break stays in it, and is shown as ↵.
 type field struct {
 	text []rune
 	at   int // where the cursor is
@@ -34,7 +34,8 @@ func (f *field) insert(text string) {
 	f.at += len(added)
 }
 
-// before returns where the character before the cursor begins, with what is joined to it.
+// before returns the index at which the character before the cursor begins, with its combining
+// marks.
 func (f *field) before() int {
 	at := f.at
 	for at > 0 {
@@ -46,7 +47,7 @@ func (f *field) before() int {
 	return at
 }
 
-// after returns where the character at the cursor ends.
+// after returns the index behind the character at the cursor, with its combining marks.
 func (f *field) after() int {
 	at := min(f.at+1, len(f.text))
 	for at < len(f.text) && (joins(f.text[at]) || f.text[at-1] == joiner) {
@@ -55,13 +56,13 @@ func (f *field) after() int {
 	return at
 }
 
-// joiner makes one picture of the characters before and after it.
+// joiner joins the characters before and after it into one picture.
 const joiner = '\u200d'
 
 // joins reports whether the character is part of the one before it.
 func joins(r rune) bool { return r == joiner || r != '\n' && sanitize.Columns(r) == 0 }
 
-// press edits the text. It reports whether the key does that.
+// press edits the text. It reports whether the key is an editing key.
 func (f *field) press(msg tea.KeyPressMsg) bool {
 	switch msg.String() {
 	case "left":
@@ -104,15 +105,15 @@ func (f *field) cut(from, to int) {
 	f.at = from
 }
 
-// shown returns the part of the text around the cursor that fits in that many columns, and the column
-// of the cursor in it.
+// shown returns the part of the text around the cursor that fits in width columns, and the column
+// of the cursor in that part.
 func (f *field) shown(width int) (text string, cursor int) {
 	from := f.at
 	for from > 0 && cursor+columns(f.text[from-1]) < width { // the cursor needs a column behind the text
 		from--
 		cursor += columns(f.text[from])
 	}
-	for from < f.at && joins(f.text[from]) { // the character before it is hidden
+	for from < f.at && joins(f.text[from]) { // the base character is hidden, so its marks are, too
 		from++
 	}
 	var b strings.Builder
@@ -129,7 +130,7 @@ func (f *field) shown(width int) (text string, cursor int) {
 	return b.String(), cursor
 }
 
-// columns returns the most columns that a terminal gives to a character of the line.
+// columns returns the highest number of columns that a terminal gives to the character.
 func columns(r rune) int {
 	if r == '\n' {
 		return 1

@@ -12,34 +12,34 @@ import (
 	"cadre/internal/team"
 )
 
-// spending is a budget with what counts against it.
+// spending is a budget and what was used of it.
 type spending struct {
 	budget    team.Budget
 	used      team.Usage
 	since     team.Time
-	exhausted string // which part is spent; "" for none
+	exhausted string // the limit that was reached; "" for none
 }
 
-// modeWords say what the permission modes allow.
+// modeWords describes what a permission mode allows.
 func modeWords(mode string) string {
 	return map[string]string{
 		"default":           "It asks before it changes something.",
 		"acceptEdits":       "It changes files without asking.",
 		"auto":              "Its agent decides what it asks about.",
 		"bypassPermissions": "It asks nothing.",
-		"dontAsk":           "What no rule allows is denied, without asking.",
+		"dontAsk":           "It denies what no rule allows, without asking.",
 		"plan":              "It changes nothing.",
 	}[mode]
 }
 
-// modes shows the permission modes of a member.
+// modes shows the menu of a member's permission modes.
 func (m *Model) modes(one memberRow) tea.Cmd {
 	ref := m.ref
 	var choices []choice
 	for _, mode := range team.PermissionModes {
 		about := modeWords(mode)
 		if mode == one.mode {
-			about += " It is in this mode now."
+			about += " This is the mode now."
 		}
 		set := func(m *Model) tea.Cmd {
 			return m.act(ref, &team.SetMode{Member: one.name, Mode: mode}, one.name+" is in permission mode "+mode+".")
@@ -58,7 +58,8 @@ func (m *Model) modes(one memberRow) tea.Cmd {
 	return nil
 }
 
-// budgets shows the limits of the team, or of a member, with what is spent. Each of them can be changed.
+// budgets shows the limits and the use of the team's budget, or of a member's. A person can change
+// each limit.
 func (m *Model) budgets(member string) tea.Cmd {
 	of, whose := m.team.spending, "the team "+m.team.name
 	words := []string{"budget", m.team.id}
@@ -107,7 +108,7 @@ func (m *Model) budgets(member string) tea.Cmd {
 				return m.runCommand(append(slices.Clone(words), l.flag, text))
 			})
 			m.input.says = func(string) (string, style) {
-				return about + " 0 or nothing removes the limit. Time is written like 2h or 90m.", plain
+				return about + " 0 or an empty line removes the limit. Write time as 2h or 90m.", plain
 			}
 			return nil
 		}})
@@ -116,7 +117,8 @@ func (m *Model) budgets(member string) tea.Cmd {
 	return nil
 }
 
-// ruleList shows the permission rules of the team. A rule that was added can be removed.
+// ruleList shows the permission rules of the team. A person can remove the rules that were added
+// later.
 func (m *Model) ruleList() tea.Cmd {
 	ref, dir := m.ref, m.team.dir
 	choices := []choice{{"permission add", "Let all members use a tool without asking.", "", func(m *Model) tea.Cmd {

@@ -12,13 +12,13 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// glyphs gives the library that draws the screen one character for each column that a terminal moves
-// its cursor by. The library drops a mark behind an ASCII letter. It also takes a cluster of Devanagari
-// or Thai for one column, where terminals count its letters and spacing marks. Then it draws beside what
-// it drew before. Each such part goes to it as one character of its own, and is put back on the way to
-// the terminal.
+// glyphs gives the library that draws the screen one character per column by which a terminal moves
+// its cursor. The library drops a mark that follows an ASCII letter. It counts a cluster of
+// Devanagari or Thai as one column, where terminals count its letters and spacing marks, and then
+// draws at the wrong place. So each such part reaches the library as one private-use character, and
+// is put back on the way to the terminal.
 //
-// Harmless texts have no characters of private use, so none is mistaken for a part.
+// Sanitized texts contain no private-use characters, so none can be confused with a part.
 type glyphs struct {
 	mu        sync.Mutex
 	of        map[string]rune
@@ -26,14 +26,14 @@ type glyphs struct {
 	clustered bool // the terminal counts clusters as the library does (mode 2027)
 }
 
-// The characters that stand for parts.
+// These private-use characters stand for parts.
 const (
 	firstGlyph = '\U000F0000'
 	mostGlyphs = 0xFFF0
 )
 
-// simple reports whether nothing in the text joins. Most lines have only Latin letters and the signs of
-// the screen.
+// simple reports whether nothing in the text combines. Most lines have only Latin letters and the
+// symbols of the screen.
 func simple(text string) bool {
 	for i := 0; i < len(text); i++ {
 		switch b := text[i]; {
@@ -41,7 +41,7 @@ func simple(text string) bool {
 		case b != 0xe2 || i+2 >= len(text) || text[i+1] == 0x83 || text[i+1] >= 0xb3 ||
 			text[i+1] == 0x80 && text[i+2] < 0x90:
 			return false
-		default: // U+2010 to U+2CBF, but for the marks of symbols
+		default: // U+2010 to U+2CBF, except for combining marks for symbols
 			i += 2
 		}
 	}
@@ -87,7 +87,7 @@ func (g *glyphs) hideLine(b *strings.Builder, l string) {
 
 // show puts the parts back.
 func (g *glyphs) show(p []byte) []byte {
-	const lead = 0xf3 // the first byte of each such character
+	const lead = 0xf3 // the first byte of every character that stands for a part
 	at := strings.IndexByte(string(p), lead)
 	if at < 0 {
 		return p
@@ -107,8 +107,8 @@ func (g *glyphs) show(p []byte) []byte {
 	return out
 }
 
-// parts yields the parts of a cluster by which a terminal moves its cursor, and whether the library must
-// see one character for it.
+// parts splits a cluster into the parts by which a terminal moves its cursor. For each part it
+// yields whether the library must get one character for it.
 func parts(cluster string) func(yield func(part string, one bool) bool) {
 	return func(yield func(string, bool) bool) {
 		first, size := utf8.DecodeRuneInString(cluster)
@@ -133,8 +133,8 @@ func parts(cluster string) func(yield func(part string, one bool) bool) {
 	}
 }
 
-// splits reports whether the cluster takes more columns than its first character, and is no picture
-// and no Korean syllable: terminals know those.
+// splits reports whether the cluster takes more columns than its first character. Pictures and
+// Korean syllables do not split: terminals know them.
 func splits(cluster string) bool {
 	more := false
 	for i, r := range cluster {
@@ -148,7 +148,7 @@ func splits(cluster string) bool {
 	return more
 }
 
-// drawn returns how many columns of the screen the text takes.
+// drawn returns how many columns the text takes on the screen.
 func drawn(text string) (columns int) {
 	if simple(text) {
 		return displaywidth.String(text)

@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Hosted is the screen's part in a process that also runs the open team. Quitting then asks what
-// happens to the team.
+// Hosted configures the screen of a process that also runs the open team. On quitting, the screen
+// then asks what happens to the team.
 type Hosted struct {
 	Name   string          // what the person calls the team
 	Opened func()          // is called when the screen takes the terminal
@@ -17,10 +17,10 @@ type Hosted struct {
 	Notes  <-chan string   // what the process tells the person beside the history; nil for nothing
 }
 
-// Leave says why the screen of a [Hosted] team closed.
+// Leave is the reason why the screen of a [Hosted] team closed.
 type Leave int
 
-// The values of [Leave].
+// The reasons.
 const (
 	Closed     Leave = iota // the team has ended, or the context did
 	Pause                   // the person wants the team to be paused
@@ -38,7 +38,7 @@ func RunHosted(ctx context.Context, o Options, h Hosted) (Leave, error) {
 	return show(ctx, o, &h)
 }
 
-// quits quits, or asks first where this process runs a team.
+// quits quits. It asks first if this process runs a team.
 func (m *Model) quits() tea.Cmd {
 	if m.hosted == "" {
 		return quit
@@ -53,14 +53,14 @@ func (m *Model) quits() tea.Cmd {
 	return nil
 }
 
-// interrupts reports whether the key interrupts the process, as Ctrl-C does where it prints lines. In a
-// line with text it clears the line.
+// interrupts reports whether the key interrupts the process, as Ctrl-C does outside the screen. In
+// a line with text, the key clears the line instead.
 func (m *Model) interrupts(name string) bool {
 	f := m.typed()
 	return name == "ctrl+c" && m.hosted != "" && m.input == nil && (f == nil || f.empty())
 }
 
-// busy reports whether the person is in the middle of something that the end of the screen would lose.
+// busy reports whether closing the screen now would lose something that the person types or reads.
 func (m *Model) busy() bool {
 	f := m.typed()
 	return m.ask != nil || m.overlay != nil || m.menu != nil || m.input != nil || f != nil && !f.empty()
@@ -77,7 +77,7 @@ func (m *Model) unsaid() bool {
 // noteMsg is what the process tells the person.
 type noteMsg string
 
-// passOn sends what the process says to the program, until ctx ends.
+// passOn forwards the messages of the process to the program, until ctx ends.
 func (h *Hosted) passOn(ctx context.Context, send func(tea.Msg)) {
 	ended := h.Ended
 	for {

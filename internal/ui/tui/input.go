@@ -6,27 +6,27 @@ import (
 	"cadre/internal/render"
 )
 
-// prompting is a line that is asked for, before something is done with it.
+// prompting is a line that the screen asks for, and what it does with the line.
 type prompting struct {
 	label string
 	look  style
 	field field
 	done  func(m *Model, text string, urgent bool) tea.Cmd
-	// says describes what was typed, in the line above; nil for nothing
+	// says describes what was typed, in the line above; nil for no description.
 	says func(text string) (string, style)
-	// complete returns what could stand in place of text[from:cursor]; nil without completion
+	// complete returns what could replace text[from:cursor]; nil for no completion.
 	complete func(text string, cursor int) (from int, terms []string)
 	// ask asks for the same, and the answer comes as a completionMsg; nil for complete
 	ask func(m *Model, before string) tea.Cmd
 }
 
-// asks asks for a line, which begins with the text.
+// asks asks for a line. The line starts with text.
 func (m *Model) asks(label string, look style, text string, done func(*Model, string, bool) tea.Cmd) {
 	m.input = &prompting{label: label, look: look, done: done}
 	m.input.field.set(text)
 }
 
-// inputKeys are the keys of a line that is asked for.
+// inputKeys returns the keys of a line that the screen asks for.
 func inputKeys() []key {
 	return []key{
 		{[]string{"enter"}, inPrompt, "done", "do it", nil, func(m *Model) tea.Cmd {
@@ -41,7 +41,7 @@ func inputKeys() []key {
 	}
 }
 
-// typed returns the field that letters go to; nil where they are keys.
+// typed returns the field that receives letters; nil if letters are keys now.
 func (m *Model) typed() *field {
 	switch {
 	case m.ask != nil || m.overlay != nil:
@@ -54,8 +54,8 @@ func (m *Model) typed() *field {
 	return nil
 }
 
-// inputLine shows the line that is typed: whom it goes to, in the color of that member, always. cursor
-// is its column; -1 where it is not in the line.
+// inputLine shows the line that is typed, with its recipient in that member's color. cursor is the
+// cursor's column; -1 if the cursor is not in the line.
 func (m *Model) inputLine() (text string, cursor int) {
 	label, look, f := " to "+m.member+" ▸ ", style{}, (*field)(nil)
 	switch {

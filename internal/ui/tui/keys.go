@@ -13,14 +13,14 @@ import (
 	"cadre/internal/ui/graph"
 )
 
-// scope is a set of places in which a key means something.
+// scope is a set of places in which a key has a meaning.
 type scope int
 
 // The scopes.
 const (
 	inTeams scope = 1 << iota
 	inTeam
-	inMember // its session, while the line has no focus
+	inMember // its session, while letters are keys
 	inLine   // the line to the member
 	inAttention
 	inPager
@@ -31,14 +31,13 @@ const (
 	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask | inMenu | inStaging
 )
 
-// key is what a key does. It is the only place where that is said: handling, the bottom line and
-// the help follow from it.
+// key declares what a key does. Handling, the bottom line and the help all follow from it.
 type key struct {
-	names []string // as the terminal library names them; the first one is shown
+	names []string // in the spelling of the terminal library; the first one is shown
 	in    scope
-	label string // in the bottom line; "" for a key that is only in the help
+	label string // in the bottom line; "" for a key that only the help shows
 	help  string
-	when  func(*Model) string // why it does not apply now; nil or "" if it does
+	when  func(*Model) string // returns why the key does not apply now, or ""; nil for a key that always applies
 	do    func(*Model) tea.Cmd
 }
 
@@ -75,13 +74,13 @@ func moveKeys() []key {
 	}
 }
 
-// farAway is further than any list is long.
+// farAway is longer than any list.
 const farAway = 1 << 20
 
 func teamKeys() []key {
 	keys := []key{
 		{[]string{"enter", "right", "l"}, inTeams, "open", "open the team", (*Model).noTeam, (*Model).openSelected},
-		{[]string{"enter", "right", "l"}, inTeam, "open", "open the member, with its session and a line to write to it, or the task",
+		{[]string{"enter", "right", "l"}, inTeam, "open", "open the task, or the member with its session and a line to write to it",
 			(*Model).noView, (*Model).viewSelected},
 		{[]string{"tab"}, inTeam, "next tab", "show the next tab", nil, func(m *Model) tea.Cmd {
 			m.tab = (m.tab + 1) % tab(len(tabs))
@@ -128,10 +127,10 @@ func commonKeys() []key {
 // quit ends the screen.
 func quit() tea.Msg { return quitMsg{} }
 
-// quitMsg asks for the end of the screen; see [program.Update].
+// quitMsg asks the program to end; see [program.Update].
 type quitMsg struct{ leave Leave }
 
-// scope returns where keys go now.
+// scope returns the scope in which keys are handled now.
 func (m *Model) scope() scope {
 	switch {
 	case m.overlay != nil && m.overlay.stage != nil:
@@ -187,7 +186,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	if f != nil && f.press(msg) {
 		return nil
 	}
-	if strings.HasPrefix(name, "alt+") { // Escape and a key that follows it at once arrive as this
+	if strings.HasPrefix(name, "alt+") { // Escape and a key that follows at once arrive as alt+key
 		return nil
 	}
 	m.notice = notice{shown(name) + " does nothing here; ? shows the keys", faint}
@@ -227,7 +226,7 @@ func (m *Model) page() int {
 	return max(1, m.height-6)
 }
 
-// move selects another row of the list that has the focus, or scrolls.
+// move selects another row of the list with the focus, or scrolls.
 func (m *Model) move(by int) tea.Cmd {
 	switch {
 	case m.overlay != nil && m.overlay.stage != nil:
@@ -245,7 +244,7 @@ func (m *Model) move(by int) tea.Cmd {
 	case m.place == atTask:
 		m.shown.top = max(0, m.shown.top+by)
 	case m.place == atAttention && len(m.items) > 0:
-		if by*by > 1 && by*by < farAway { // pages scroll what is known of the item
+		if by*by > 1 && by*by < farAway { // page keys scroll the details of the item
 			m.detail += by
 			return nil
 		}
@@ -269,7 +268,7 @@ func (m *Model) move(by int) tea.Cmd {
 	return nil
 }
 
-// moved returns the index that is by rows away, within n rows.
+// moved returns the index that is by rows away, bounded to n rows.
 func moved(index, by, n int) int { return max(0, min(index+by, n-1)) }
 
 func (m *Model) moveMember(by int) tea.Cmd {
@@ -290,7 +289,7 @@ func (m *Model) openSelected() tea.Cmd {
 	return m.open(one.ref)
 }
 
-// backOut leads back, and out of an overlay.
+// backOut goes back one place, or closes an overlay.
 func (m *Model) backOut() tea.Cmd {
 	if m.overlay != nil {
 		m.overlay = nil
@@ -345,7 +344,7 @@ func (m *Model) selectedTask() string {
 	return m.team.tasks[m.taskIndex()].id
 }
 
-// noView says why nothing can be opened.
+// noView returns why nothing can be opened.
 func (m *Model) noView() string {
 	switch {
 	case m.team == nil:
@@ -360,12 +359,12 @@ func (m *Model) noView() string {
 	return ""
 }
 
-// These say why a key does not apply.
+// These return why a key does not apply.
 
 func (m *Model) noTeam() string {
 	if len(m.teams) == 0 {
 		if len(m.everyTeam) > 0 {
-			return "No team passes the filter. / changes it."
+			return "No team matches the filter. / changes it."
 		}
 		return "There is no team to open."
 	}
@@ -393,7 +392,7 @@ func noMembers(m *Model) string {
 	return ""
 }
 
-// shown is the name of a key for people.
+// shown returns the name of a key as people write it.
 func shown(name string) string {
 	parts := strings.Split(name, "+")
 	if name == "+" {
@@ -423,7 +422,7 @@ func (m *Model) keyLine() string {
 	const help = "?"
 	used, all := 1, m.applying()
 	for _, k := range all {
-		if k.names[0] == help { // it shows those for which there is no room
+		if k.names[0] == help { // it shows the keys that do not fit
 			used += needs(k)
 		}
 	}
@@ -451,7 +450,7 @@ func (q *question) keyLine(width int) string {
 	return text
 }
 
-// applying returns the keys with a label that do something now.
+// applying returns the keys with a label that apply now.
 func (m *Model) applying() (keys []key) {
 	for _, k := range keymap() {
 		if k.label != "" && k.in&m.scope() != 0 && (k.when == nil || k.when(m) == "") {

@@ -14,36 +14,36 @@ type cell struct {
 	look style
 }
 
-// column says how the cells of a column are laid out.
+// column describes how the cells of a column are laid out.
 type column struct {
 	head  string
-	right bool // numbers are aligned to the right
-	most  int  // columns of the terminal; 0 for any number
-	flex  bool // it gets what the others leave; one column of a table is
-	tail  bool // a long cell is cut in the middle: names often differ at their ends
-	spare int  // a narrow table leaves out the columns with the highest number first; 0 for never
+	right bool // align to the right, as numbers are
+	most  int  // maximum width; 0 for any width
+	flex  bool // it gets the width that the others leave; one column of a table is flex
+	tail  bool // cut a long cell in the middle, because names often differ at the end
+	spare int  // a narrow table drops the columns with the highest number first; 0 for never
 }
 
-// gap is between the columns of a table.
+// gap is the number of blank columns between two columns of a table.
 const gap = 2
 
-// table is a list of which one row is selected.
+// table is a list with one selected row.
 type table struct {
 	columns []column
 	rows    [][]cell
-	// selected is the index of the row with the mark; -1 for none.
+	// selected is the index of the selected row; -1 for none.
 	selected int
 	headless bool
 
-	// where lines has put the rows: the first one and the one behind the last one that are shown, and the
-	// line of the first one
+	// first and end are the rows that lines has shown, from first up to end. top is the line of the
+	// first one.
 	first, end, top int
 }
 
 // mark stands before the selected row.
 const mark = "▸ "
 
-// lines lays the table out: a head and as many rows as there is room for, around the selected one.
+// lines lays the table out: a head and as many rows as fit, around the selected one.
 func (t *table) lines(width, height int) []string {
 	if height <= 0 {
 		return nil
@@ -70,7 +70,7 @@ func (t *table) lines(width, height int) []string {
 	return out
 }
 
-// window returns which of n rows are shown in that many lines, so that the selected one is.
+// window returns which of n rows are shown in height lines, so that the selected row is among them.
 func window(n, selected, height int) (from, to int) {
 	if n <= height {
 		return 0, n
@@ -79,7 +79,7 @@ func window(n, selected, height int) (from, to int) {
 	return from, from + height
 }
 
-// widths returns the width of each column; 0 for one that is left out.
+// widths returns the width of each column; 0 for a column that is left out.
 func (t *table) widths(room int) []int {
 	widths := make([]int, len(t.columns))
 	flex, empty := -1, make([]bool, len(t.columns))
@@ -123,17 +123,18 @@ func (t *table) widths(room int) []int {
 		if widths[worst] = 0; worst != flex {
 			continue
 		}
-		if flex = -1; rest >= leastCell-1 { // a little of it is better than nothing
+		if flex = -1; rest >= leastCell-1 { // a narrow column is better than none
 			widths[worst] = rest
 			return widths
 		}
 	}
 }
 
-// leastCell is the width to which a column may be cut where a table has no room.
+// leastCell is the least width of a column in a table that has too little room.
 const leastCell = 7
 
-// shrink makes the widest columns narrower by that many columns, as far as they may be cut.
+// shrink narrows the widest columns by over columns of the screen in total, but none below its
+// least width.
 func (t *table) shrink(widths []int, over int) {
 	for over > 0 {
 		widest := -1
@@ -183,7 +184,7 @@ func (t *table) row(cells []cell, widths []int, selected bool) string {
 	return b.String()
 }
 
-// cutMiddle shortens a text to that many columns and keeps its beginning and its end.
+// cutMiddle shortens a text to width columns, and keeps its beginning and its end.
 func cutMiddle(text string, width int) string {
 	if render.Cut(text, width) == text || width < 5 {
 		return render.Cut(text, width)
@@ -196,7 +197,7 @@ func cutMiddle(text string, width int) string {
 		}
 		end -= size
 	}
-	for end < len(text) { // a mark stays with its letter
+	for end < len(text) { // keep a combining mark with its letter
 		r, size := utf8.DecodeRuneInString(text[end:])
 		if sanitize.Columns(r) > 0 && r != '\u200d' {
 			break
@@ -207,17 +208,17 @@ func cutMiddle(text string, width int) string {
 	return render.Cut(text, width-render.Widest(rest)) + rest
 }
 
-// line is one line of two parts, of which the right one ends at the right edge. The left part is cut
-// where both do not fit.
+// line lays out two parts on one line, with the right part at the right edge. If both do not fit,
+// it cuts the left one.
 func line(width int, left []cell, right []cell) string {
 	room := width - widthOf(right)
 	if len(right) > 0 {
 		room -= gap
 	}
-	if room < width/3 { // the right part is what is left out
+	if room < width/3 { // leave out the right part
 		right, room = nil, width
 	}
-	for len(left) > 3 && widthOf(left) > room { // a part and the mark before it
+	for len(left) > 3 && widthOf(left) > room { // drop a part and the mark before it
 		left = left[:len(left)-2]
 	}
 	text, used := joined(left, room)
@@ -235,7 +236,7 @@ func widthOf(cells []cell) (width int) {
 	return width
 }
 
-// joined joins the cells to a text of at most that many columns.
+// joined joins the cells into a text of at most room columns.
 func joined(cells []cell, room int) (text string, used int) {
 	var b strings.Builder
 	for _, c := range cells {
@@ -249,7 +250,7 @@ func joined(cells []cell, room int) (text string, used int) {
 	return b.String(), used
 }
 
-// beside puts two blocks of lines side by side, the left one with that width.
+// beside puts two blocks of lines side by side. The left one gets leftWidth columns.
 func beside(left, right []string, leftWidth, height int) []string {
 	out := make([]string, 0, height)
 	for i := range height {
@@ -282,15 +283,15 @@ func visible(line string) (width int) {
 	return width
 }
 
-// wrap breaks a line between words into parts of at most that many columns. It keeps the spaces at
-// the beginning, and breaks a word only where it does not fit on a line of its own. It breaks no joined
-// character that fits on a line.
+// wrap breaks a line between words into parts of at most width columns. It keeps the spaces at the
+// beginning. It breaks a word only if the word does not fit on a line, and never inside a joined
+// character that does.
 func wrap(text string, width int) (parts []string) {
 	if len(text) <= width {
 		return []string{text}
 	}
 	width = max(2, width)
-	start, used, space, whole := 0, 0, -1, 0 // no break is before the byte whole
+	start, used, space, whole := 0, 0, -1, 0 // text[:whole] is not broken
 	for i, r := range text {
 		w, needs := sanitize.Columns(r), 0
 		if i >= whole {
@@ -317,8 +318,7 @@ func wrap(text string, width int) (parts []string) {
 	return append(parts, text[start:])
 }
 
-// joinedAt returns how many bytes and columns the first character of the text takes, with those that
-// are joined to it.
+// joinedAt returns how many bytes and columns the first character takes, with its combining marks.
 func joinedAt(text string) (size, columns int) {
 	joins := true
 	for i, r := range text {
@@ -332,10 +332,10 @@ func joinedAt(text string) (size, columns int) {
 	return len(text), columns
 }
 
-// emojiSelector belongs to the character before it, as the joiner does.
+// emojiSelector belongs to the character before it, like the joiner.
 const emojiSelector = '\ufe0f'
 
-// fill returns exactly that many lines.
+// fill returns exactly height lines.
 func fill(lines []string, height int) []string {
 	if len(lines) > height {
 		return lines[:max(0, height)]

@@ -12,9 +12,9 @@ import (
 	"cadre/internal/team"
 )
 
-// Linear prints what the screen shows as lines that follow each other, for a screen reader: first how
-// things stand, then what changes. It moves no cursor. It returns when the team has ended, or with the
-// cause of ctx.
+// Linear prints what the screen shows as a sequence of lines, for a screen reader: first the
+// current state, then the changes. It does not move the cursor. It returns when the team has ended,
+// or with the cause of ctx.
 func Linear(ctx context.Context, o Options, print func(line string)) error {
 	inner, end := context.WithCancel(ctx)
 	l := &linear{print: print, command: o.Command, team: o.Team, end: end, waiting: map[string]bool{},
@@ -36,19 +36,19 @@ func Linear(ctx context.Context, o Options, print func(line string)) error {
 type linear struct {
 	print   func(string)
 	command func(team.Hint) string
-	team    string // the team that is followed; "" for all
+	team    string // the team to follow; "" for all
 	end     func()
 
 	mu      sync.Mutex
-	waiting map[string]bool   // the items that were read out
-	rows    map[string]string // what was read out of each team
-	seq     int64             // the last record that was read out
+	waiting map[string]bool   // the items that were printed
+	rows    map[string]string // what was printed of each team
+	seq     int64             // the last record that was printed
 	trouble string
 	began   bool
 	over    bool
 }
 
-// take reads out what is new in the message.
+// take prints what is new in the message.
 func (l *linear) take(msg tea.Msg) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *linear) take(msg tea.Msg) {
 	}
 }
 
-// list reads out teams that changed, and what waits since.
+// list prints the teams that changed, and the items that are new.
 func (l *linear) list(msg teamsMsg) {
 	if l.team == "" {
 		for _, one := range msg.teams {
@@ -94,7 +94,7 @@ func (l *linear) list(msg teamsMsg) {
 	l.waiting = now
 }
 
-// see reads out how the team stands, and later what happens in it.
+// see prints the state of the team once, and later each event.
 func (l *linear) see(msg teamMsg) {
 	if msg.err != nil {
 		if text := oneLine(msg.err.Error()); text != l.trouble {

@@ -10,13 +10,14 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// longestLine is the longest line that is read as Markdown, in bytes. A longer one is shown as it is.
+// longestLine is the longest line that is read as Markdown, in bytes. A longer line is shown
+// unchanged.
 const longestLine = 4 << 10
 
-// markdown lays a text of an agent out in that many columns: headings, lists, emphasis, code, quotes and
-// tables. It keeps the lines, the signs of headings and the backquotes of code: agents mean their text
-// line by line, and colors may be off. Every word of the text is shown, because a person decides by what
-// they see. The text must be harmless.
+// markdown lays out a text of an agent in width columns: headings, lists, emphasis, code, quotes
+// and tables. It keeps the lines, the heading signs and the backquotes of code: agents write line
+// by line, and colors may be off. It shows every word, because a person decides by what they see.
+// The text must be sanitized.
 func markdown(source string, width int) []string {
 	m := &layouter{width: max(8, width)}
 	if source != "" {
@@ -30,7 +31,7 @@ func markdown(source string, width int) []string {
 	return m.out
 }
 
-// plainText wraps a text as it is.
+// plainText wraps a text without reading it as Markdown.
 func plainText(source string, width int) (out []string) {
 	for l := range strings.Lines(source) {
 		out = append(out, wrap(strings.ReplaceAll(strings.TrimRight(l, "\n"), "\t", "    "), width)...)
@@ -41,12 +42,13 @@ func plainText(source string, width int) (out []string) {
 // layouter lays out one line after the other.
 type layouter struct {
 	width  int
-	rest   []string // lines that were not laid out yet
+	rest   []string // lines that are not laid out yet
 	out    []string
-	listed bool // within a list, where an indented line is no code
+	listed bool // within a list, where an indented line is not code
 }
 
-// line lays out the line behind the prefix of its quote. It takes what belongs to it from the rest.
+// line lays out the line that follows the quote prefix. It takes the lines that belong to it from
+// rest.
 func (m *layouter) line(quote, l string) {
 	text := strings.TrimLeft(l, " ")
 	indent := len(l) - len(text)
@@ -103,7 +105,7 @@ func (m *layouter) add(quote, first, rest string, lines []string) {
 	}
 }
 
-// hang adds a text of which the lines after the first one begin below its own beginning.
+// hang adds a text with a hanging indent: later lines begin below the text of the first one.
 func (m *layouter) hang(quote string, indent int, sign cell, text []cell) {
 	indent = min(indent, m.width/3)
 	first := strings.Repeat(" ", indent)
@@ -116,7 +118,7 @@ func (m *layouter) hang(quote string, indent int, sign cell, text []cell) {
 	m.add(quote, first, rest, lines)
 }
 
-// code adds a line of code as it is.
+// code adds a line of code unchanged.
 func (m *layouter) code(quote, l string) {
 	const deeper = "    "
 	l = strings.TrimPrefix(l, deeper)
@@ -125,7 +127,7 @@ func (m *layouter) code(quote, l string) {
 	}
 }
 
-// fenceOf returns the fence with which a block of code begins: three backquotes or tildes, or more.
+// fenceOf returns the fence that opens a block of code: three or more backquotes or tildes.
 func fenceOf(text string) string {
 	for _, sign := range []string{"`", "~"} {
 		rest := strings.TrimLeft(text, sign)
@@ -136,7 +138,7 @@ func fenceOf(text string) string {
 	return ""
 }
 
-// fenced adds the lines up to the end of the fence, below what the fence says of them.
+// fenced adds the lines up to the closing fence, below the info string of the fence.
 func (m *layouter) fenced(quote string, indent int, fence, text string) {
 	if info := strings.TrimSpace(text[len(fence):]); info != "" {
 		m.hang(quote, indent, cell{}, []cell{{info, faint}})
@@ -158,7 +160,7 @@ func (m *layouter) fenced(quote string, indent int, fence, text string) {
 	}
 }
 
-// itemSign returns the sign with which an item of a list begins: a bullet, or a number with its point.
+// itemSign returns the marker of a list item: a bullet, or a number with its point.
 func itemSign(text string) string {
 	end := 1
 	if !strings.ContainsRune("-*+", rune(text[0])) {
@@ -183,18 +185,18 @@ func headingLevel(text string) int {
 	return n
 }
 
-// isRule reports whether the line is a rule: three or more of one sign.
+// isRule reports whether the line is a horizontal rule: one sign, three or more times.
 func isRule(text string) bool {
 	bare := strings.ReplaceAll(text, " ", "")
 	return len(bare) >= 3 && strings.ContainsRune("-*_", rune(bare[0])) && strings.Trim(bare, bare[:1]) == ""
 }
 
-// isTableRule reports whether the line stands below the head of a table.
+// isTableRule reports whether the line is the delimiter row below a table's head.
 func isTableRule(l string) bool {
 	return strings.Contains(l, "-") && strings.Contains(l, "|") && strings.Trim(l, " |:-") == ""
 }
 
-// tableCells divides a line of a table.
+// tableCells splits a line of a table into cells.
 func tableCells(l string, look style) (cells [][]cell) {
 	l = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(l), "|"), "|")
 	for {
@@ -210,7 +212,8 @@ func tableCells(l string, look style) (cells [][]cell) {
 	}
 }
 
-// table lays a table out. One that does not fit is written row by row, each cell behind its head.
+// table lays a table out. A table that does not fit is written row by row, each cell behind its
+// column's head.
 func (m *layouter) table(head string) {
 	rows := [][][]cell{tableCells(head, strong)}
 	for m.rest = m.rest[1:]; len(m.rest) > 0 && strings.Contains(m.rest[0], "|"); m.rest = m.rest[1:] {
@@ -271,7 +274,7 @@ func (m *layouter) tallTable(rows [][][]cell) {
 	}
 }
 
-// inline reads the emphasis, code and links of a line.
+// inline parses the emphasis, code and links of a line.
 func inline(text string, look style) []cell { return inlineAt(text, look, 0) }
 
 func inlineAt(text string, look style, level int) (cells []cell) {
@@ -337,7 +340,7 @@ func isSign(b byte) bool {
 	return b > ' ' && b < 0x7f && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b))
 }
 
-// codeSpan returns the code with which the text begins, in its backquotes; "" for none.
+// codeSpan returns the code span at the beginning of the text, in its backquotes; "" for none.
 func codeSpan(text string) string {
 	ticks := len(text) - len(strings.TrimLeft(text, "`"))
 	for at := ticks; at < len(text); {
@@ -354,7 +357,7 @@ func codeSpan(text string) string {
 	return ""
 }
 
-// emphasis returns the text that is emphasized at the beginning of the text, and how strongly: 1 or 2.
+// emphasis returns the emphasized text at the beginning of the text, and its strength: 1 or 2.
 func emphasis(text string, before rune) (inner string, strength int, is bool) {
 	sign := text[:1]
 	strength = 1
@@ -383,7 +386,7 @@ func emphasis(text string, before rune) (inner string, strength int, is bool) {
 
 func wordRune(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// link returns the label and the target of the link with which the text begins.
+// link returns the label and the target of the link at the beginning of the text.
 func link(text string) (label, target string, is bool) {
 	label, rest, is := strings.Cut(text[1:], "](")
 	if !is || strings.ContainsAny(label, "[]") {
@@ -401,13 +404,13 @@ func textOf(cells []cell) string {
 	return b.String()
 }
 
-// flow breaks texts into lines of that many columns.
+// flow breaks texts into lines of width columns.
 func flow(cells []cell, width int) (out []string) {
 	all := textOf(cells)
 	if all == "" {
 		return nil
 	}
-	at := 0 // byte of all
+	at := 0 // the byte of all at which the line begins
 	for _, part := range wrap(all, width) {
 		at += strings.Index(all[at:], part)
 		out = append(out, paintedPart(cells, at, at+len(part)))
@@ -416,7 +419,7 @@ func flow(cells []cell, width int) (out []string) {
 	return out
 }
 
-// paintedPart paints the bytes from to to of the texts together.
+// paintedPart paints the bytes from from up to to of the joined texts.
 func paintedPart(cells []cell, from, to int) string {
 	var b strings.Builder
 	begin := 0
@@ -430,7 +433,7 @@ func paintedPart(cells []cell, from, to int) string {
 	return b.String()
 }
 
-// laidOut is Markdown that was laid out, so that a frame does not do it again.
+// laidOut caches Markdown that was laid out, so that a frame does not lay it out again.
 type laidOut struct {
 	text  string
 	width int

@@ -9,7 +9,7 @@ import (
 	"cadre/internal/team"
 )
 
-// openMember opens the session of a member, with the line that writes to it.
+// openMember opens the session of a member, with a line to write to it.
 func (m *Model) openMember(name string) tea.Cmd {
 	m.chosen.member, m.member, m.session, m.typing = name, name, session{}, true
 	m.enter(atMember)
@@ -21,7 +21,7 @@ func (m *Model) openMember(name string) tea.Cmd {
 	}
 }
 
-// closeMember ends the look at a session.
+// closeMember closes the session.
 func (m *Model) closeMember() tea.Cmd {
 	m.member, m.session, m.typing = "", session{}, false
 	m.order++
@@ -32,7 +32,7 @@ func (m *Model) closeMember() tea.Cmd {
 	}
 }
 
-// nextMember opens the session of the next member, or of the one before.
+// nextMember opens the session of the member that is by rows further.
 func (m *Model) nextMember(by int) tea.Cmd {
 	if m.team == nil || len(m.team.members) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (m *Model) memberBody(width, height int) []string {
 	if len(shown) == 0 {
 		shown = []string{" " + faint.on(m.emptySession())}
 	}
-	if pad := room - len(shown); pad > 0 && len(m.session.lines) > 0 { // the latest stands above the line
+	if pad := room - len(shown); pad > 0 && len(m.session.lines) > 0 { // keep the last line next to the line to type in
 		out = append(out, make([]string, pad)...)
 	}
 	out = append(out, shown...)
@@ -94,7 +94,7 @@ func (m *Model) memberBody(width, height int) []string {
 
 func (m *Model) emptySession() string {
 	if m.session.ended {
-		return "This member has ended, and nothing of its session is kept."
+		return "This member has ended, and its session was not kept."
 	}
 	return "Its session has shown nothing yet."
 }
@@ -102,7 +102,7 @@ func (m *Model) emptySession() string {
 // room returns the size of the part of the screen that shows the session.
 func (m *Model) room() (width, height int) { return m.width, max(1, m.height-5) }
 
-// memberTitle adds what is known of the member to the title.
+// memberTitle adds details of the member to the title.
 func (m *Model) memberTitle(add func(string, style)) {
 	one := m.opened()
 	add(one.name, style{color: one.color, bold: true})
@@ -121,10 +121,10 @@ func (m *Model) memberTitle(add func(string, style)) {
 	}
 }
 
-// draft returns what was typed to the open member.
+// draft returns the line that was typed to the open member.
 func (m *Model) draft() *field { return m.draftTo(m.ref + "/" + m.member) }
 
-// draftTo returns what was typed to a member, by its team and name.
+// draftTo returns the line that was typed to a member; key is its team and name.
 func (m *Model) draftTo(key string) *field {
 	if m.drafts == nil {
 		m.drafts = map[string]*field{}
@@ -189,11 +189,11 @@ func (m *Model) send(text string, urgent bool) tea.Cmd {
 	}
 }
 
-// unsent is a message that was refused. It goes back to the line that it came from.
+// unsent is a message that was refused. It returns to the line from which it was sent.
 type unsent struct{ key, text string }
 
-// escape leaves the line: with text in it for the session; else it asks whether to interrupt the turn
-// of the member, or leads back.
+// escape handles Escape. In a line with text it leaves the line. Otherwise it asks whether to
+// interrupt the member's turn, or goes back if the member is in no turn.
 func (m *Model) escape() tea.Cmd {
 	switch {
 	case m.typing && !m.draft().empty():
@@ -220,20 +220,20 @@ func (m *Model) asksInterrupt(ref, member string) tea.Cmd {
 	return nil
 }
 
-// diff shows what was changed for the task of the member.
+// diff shows what was changed for the member's task.
 func (m *Model) diff() tea.Cmd {
 	return m.openDiff(m.opened().task)
 }
 
 func noInterrupt(m *Model) string { return cannotInterrupt(m.opened()) }
 
-// cannotInterrupt says why the turn of a member cannot be interrupted; "" if it can.
+// cannotInterrupt returns why the member's turn cannot be interrupted; "" if it can.
 func cannotInterrupt(one memberRow) string {
 	switch {
 	case one.agent == team.External:
 		return one.name + " runs its own session: its turns cannot be interrupted from here."
 	case !one.turn:
-		return one.name + " is in no turn."
+		return one.name + " is not in a turn."
 	}
 	return ""
 }
@@ -252,28 +252,28 @@ func noSession(m *Model) string {
 	return ""
 }
 
-// search asks for a text and shows where it stands.
+// search asks for a text, and shows the last line with it.
 func (m *Model) search() tea.Cmd {
 	m.asks(" search ▸ ", plain, m.session.search, func(m *Model, text string, _ bool) tea.Cmd {
 		if !m.session.seek(text, false, true) {
-			m.notice = notice{"Nothing earlier has " + oneLine(text) + ".", waits}
+			m.notice = notice{"No earlier line has " + oneLine(text) + ".", waits}
 		}
 		return nil
 	})
 	return nil
 }
 
-// again goes to the next place that has what was searched for.
+// again goes to the next line with the text that was searched for.
 func (m *Model) again(later bool) tea.Cmd {
 	if m.session.search == "" {
 		m.notice = notice{"Search for something first, with /.", waits}
 	} else if !m.session.seek(m.session.search, later, false) {
-		m.notice = notice{"There is no more of it in that direction.", waits}
+		m.notice = notice{"No further match in that direction.", waits}
 	}
 	return nil
 }
 
-// memberKeys are the keys of the view of a member.
+// memberKeys returns the keys of the view of a member.
 func memberKeys() []key {
 	type do = func(*Model) tea.Cmd
 	scroll := func(by func(*Model) int) do {
@@ -295,9 +295,9 @@ func memberKeys() []key {
 		{[]string{"d"}, inMember, "diff", "show what is changed for the member's task, in its worktree as it is now", noTask, (*Model).diff},
 		{[]string{"p"}, inMember, "plan", "show the last plan of the member", noPlan, (*Model).showPlan},
 		{[]string{"/"}, inMember, "search", "search towards the beginning", noSession, (*Model).search},
-		{[]string{"n"}, inMember, "", "go to the next place, towards the beginning", nil,
+		{[]string{"n"}, inMember, "", "go to the next match, towards the beginning", nil,
 			func(m *Model) tea.Cmd { return m.again(false) }},
-		{[]string{"N"}, inMember, "", "go to the next place, towards the end", nil,
+		{[]string{"N"}, inMember, "", "go to the next match, towards the end", nil,
 			func(m *Model) tea.Cmd { return m.again(true) }},
 		{[]string{"x"}, inMember, "interrupt", "interrupt the turn", noInterrupt, (*Model).interrupt},
 		{[]string{"esc"}, inLine, "leave", "with an empty line: ask whether to interrupt the turn, or go back; else leave the " +

@@ -6,29 +6,29 @@ import (
 	"cadre/internal/team"
 )
 
-// menu is a list of which one entry is chosen. It stands in place of the view.
+// menu is a list from which a person chooses one entry. It stands in place of the view.
 type menu struct {
 	title    string
-	text     []string // what is said above the entries; harmless
+	text     []string // shown above the entries; sanitized
 	choices  []choice
 	selected int
-	under    *menu // the menu from which this one was opened; nil for none
+	under    *menu // the menu that opened this one; nil for none
 }
 
 // choice is one entry of a menu.
 type choice struct {
-	name  string // in the words of the command line
-	about string // what it does, or how it stands now
+	name  string // as the command line calls it
+	about string // what it does, or its current value
 	why   string // why it cannot be chosen now; "" if it can
 	do    func(*Model) tea.Cmd
 }
 
-// opens shows a menu. One that is open already is below it.
+// opens shows a menu, on top of the menu that is open.
 func (m *Model) opens(title string, text []string, choices []choice) {
 	m.menu = &menu{title: title, text: text, choices: choices, under: m.menu}
 }
 
-// choose does what the selected entry of the menu says. An entry that opens no other menu closes all.
+// choose carries out the selected entry. It closes all menus, unless the entry opens another one.
 func (m *Model) choose() tea.Cmd {
 	open := m.menu
 	if len(open.choices) == 0 {
@@ -46,7 +46,7 @@ func (m *Model) choose() tea.Cmd {
 	return cmd
 }
 
-// lines shows the menu, and below the entries the whole of what is known of the selected one.
+// lines shows the entries, and below them all details of the selected one.
 func (n *menu) lines(width, height int) []string {
 	out := []string{" " + strong.on(n.title), ""}
 	for _, l := range n.text {
@@ -78,10 +78,10 @@ func (n *menu) lines(width, height int) []string {
 	return append(out, below...)
 }
 
-// menuKeys are the keys of a menu.
+// menuKeys returns the keys of a menu.
 func menuKeys() []key {
 	return []key{
-		{[]string{"enter", "right", "l"}, inMenu, "choose", "do what is selected", nil, (*Model).choose},
+		{[]string{"enter", "right", "l"}, inMenu, "choose", "carry out the selected action", nil, (*Model).choose},
 		{[]string{".", "f2"}, inTeam | inTask | inMember | inAttention, "actions", "what can be done to the team, the member or the task " +
 			"that is selected", noActions, (*Model).actions},
 		{[]string{".", "f2"}, inTeams, "actions", "what can be done to the team", (*Model).noTeam, (*Model).listedActions},
@@ -89,7 +89,7 @@ func menuKeys() []key {
 	}
 }
 
-// noActions says why there are no actions now.
+// noActions returns why no actions are offered now.
 func noActions(m *Model) string {
 	if m.away() {
 		return "Nothing can be done in the past. 0 returns to the present."
@@ -100,7 +100,8 @@ func noActions(m *Model) string {
 	return closedTeam(m)
 }
 
-// asksFirst returns what asks before it runs a command of cadre on the team.
+// asksFirst returns a function that asks for confirmation, and then runs a command of cadre on the
+// team.
 func asksFirst(text string, args ...string) func(*Model) tea.Cmd {
 	return func(m *Model) tea.Cmd {
 		m.ask = yesOrNo(text+" [y/N]", func(m *Model) tea.Cmd { return m.runCommand(args) })
@@ -164,7 +165,8 @@ func (m *Model) subject() (one *memberRow, task *taskRow) {
 	return one, task
 }
 
-// actions shows what can be done to what is selected, and to its team, in the words of the command line.
+// actions shows the commands for what is selected, and for its team, in the words of the command
+// line.
 func (m *Model) actions() tea.Cmd {
 	one, task := m.subject()
 	var choices []choice
@@ -184,7 +186,7 @@ func (m *Model) actions() tea.Cmd {
 	return nil
 }
 
-// memberActions are the commands about a member.
+// memberActions returns the commands about a member.
 func (m *Model) memberActions(one memberRow) []choice {
 	ref, id := m.ref, m.team.id
 	ended, leads := "", ""
@@ -222,7 +224,7 @@ func (m *Model) memberActions(one memberRow) []choice {
 	}
 }
 
-// taskActions are the commands about a task.
+// taskActions returns the commands about a task.
 func (m *Model) taskActions(t taskRow) []choice {
 	ref, id, done := m.ref, m.team.id, ""
 	if t.status == team.Completed {
@@ -238,12 +240,12 @@ func (m *Model) taskActions(t taskRow) []choice {
 		}},
 		{"task release " + t.called, "Return the task to the queue, with its failures forgotten.", open,
 			asksFirst("Return task "+t.called+" to the queue?", "task", "release", id, "#"+t.id)},
-		{"task rm " + t.called, "Delete the task. Tasks that wait for it wait no more.", done,
+		{"task rm " + t.called, "Delete the task. Tasks that it blocks are blocked no more.", done,
 			asksFirst("Delete task "+t.called+"?", "task", "rm", id, "#"+t.id)},
 	}
 }
 
-// teamActions are the commands about the open team.
+// teamActions returns the commands about the open team.
 func (m *Model) teamActions() []choice {
 	v, ended := m.team, ""
 	if v.ended {
@@ -265,8 +267,8 @@ func (m *Model) teamActions() []choice {
 			asksFirst("End the sessions of the team "+v.name+"? cadre resume continues it.", "pause", v.id)},
 		{"shutdown --graceful", "Let the team wind down: members finish their tasks and start no new ones.", ended,
 			asksFirst("Let the team "+v.name+" wind down? No new work starts.", "shutdown", v.id, "--graceful")},
-		{"abort", "End every session at once, and the team with them. Its record is kept.", ended,
-			asksFirst("End every session of the team "+v.name+" at once? Its record is kept.", "abort", v.id, "--yes")},
+		{"abort", "End the team and all of its sessions at once. Its history is kept.", ended,
+			asksFirst("End every session of the team "+v.name+" at once? Its history is kept.", "abort", v.id, "--yes")},
 	}
 }
 

@@ -41,7 +41,7 @@ func TestActions(t *testing.T) {
 	x.keys("shift+down", ".")
 	x.says("ann, team demo")
 	x.picks("mode ann")
-	x.says("It asks before it changes something. It is in this mode now.")
+	x.says("It asks before it changes something. This is the mode now.")
 	x.picks("mode ann acceptEdits")
 	x.wants("demo *team.SetMode &{Member:ann Mode:acceptEdits}")
 	x.keys(".")
@@ -65,7 +65,7 @@ func TestActions(t *testing.T) {
 	x.picks("budget ann")
 	x.says("No limit; $0.4120 used.")
 	x.picks("budget --usd")
-	x.says("0 or nothing removes the limit.")
+	x.says("0 or an empty line removes the limit.")
 	x.keys("2.50", "enter")
 	x.wants(`command demo ["budget" "demo-1" "--member" "ann" "--usd" "2.50"]`)
 

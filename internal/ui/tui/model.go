@@ -12,7 +12,7 @@ import (
 // place is what the screen shows.
 type place int
 
-// The places. A key leads back from each to the one before.
+// The places. A key leads from each one back to the one before.
 const (
 	atTeams place = iota
 	atTeam
@@ -21,25 +21,25 @@ const (
 	atTask
 )
 
-// outside is what the model asks for outside of itself. The model calls it only within commands, so
-// Update stays pure. Any goroutine may call it.
+// outside is what the model needs from outside. The model calls it only within commands, so Update
+// stays pure. Any goroutine may call it.
 type outside interface {
-	// OpenTeam and OpenSession follow that team and that session instead of the one before; "" for none.
-	// Commands run beside each other: one with a lower order than an earlier call comes late, and does
+	// OpenTeam and OpenSession follow that team or session instead of the one before; "" for none.
+	// Commands run concurrently: a call whose order is lower than that of an earlier call does
 	// nothing.
 	OpenTeam(order int, ref string)
 	OpenSession(order int, ref, member string)
 	// Reassign gives a task to another member, as the user.
 	Reassign(ref, task, to string) tea.Msg
-	// Answered says who answered the request.
+	// Answered returns who answered the request.
 	Answered(ref, request string) tea.Msg
-	// Command runs a command of cadre on the team, and returns an outputMsg.
+	// Command runs a command of cadre on the team, and returns an [outputMsg].
 	Command(ref string, args []string) tea.Msg
 	// Moment returns the team as it was after the record seq, as a [momentMsg].
 	Moment(ref string, seq int64) tea.Msg
-	// Task returns a task as it was after the record seq, or for 0 as it is, as a [taskMsg].
+	// Task returns a task as it was after the record seq, or as it is now for 0, as a [taskMsg].
 	Task(ref, id string, seq int64) tea.Msg
-	// Diff returns what was changed for a task, as a [diffMsg].
+	// Diff returns the changes of a task, as a [diffMsg].
 	Diff(ref, task string) tea.Msg
 	// Staging returns what a consolidation of the team with these options would do, as a [stagingMsg].
 	Staging(ref string, include, only []string) tea.Msg
@@ -47,12 +47,12 @@ type outside interface {
 	Act(ref string, body team.Body, said string) tea.Msg
 }
 
-// Model is everything that the screen shows.
+// Model is the whole state of the screen.
 type Model struct {
 	out     outside
 	command func(team.Hint) string // the command line of a hint
 	hosted  string                 // the team that this process runs; "" for none
-	alone   bool                   // no shell could continue the process if it was suspended
+	alone   bool                   // no shell could resume the process if it was suspended
 
 	width, height int
 	now           team.Time
@@ -62,14 +62,14 @@ type Model struct {
 
 	listed      bool // the teams were read
 	everyTeam   []teamRow
-	teams       []teamRow // those that are shown
+	teams       []teamRow // the teams that are shown
 	narrowTeams narrowing
 	narrowTasks narrowing // of the open team
 	everyItem   []itemRow // in the order in which they were read
 	items       []itemRow // in the order in which they are shown
 	first       string    // the team whose items come first; "" for none
 
-	order   int    // counts what was asked to be opened
+	order   int    // counts the requests to open something
 	ref     string // the open team; "" for none
 	team    *teamView
 	feed    []feedLine
@@ -77,13 +77,13 @@ type Model struct {
 	scroll  int // of the messages, in lines from the end
 	trouble string
 	past    *recalled        // the history of the open team; nil before it was read
-	travel  travel           // where the person is in it
-	looked  map[string]int64 // the last record of each team that was shown
+	travel  travel           // where the person is in the history
+	looked  map[string]int64 // the last record of each team that the screen showed
 
 	member  string // the open member; "" for none
 	session session
 	typing  bool              // letters go to the line to the open member
-	drafts  map[string]*field // what was typed to members, by team and name
+	drafts  map[string]*field // the lines typed to members, by team and name
 
 	chosen     chosen
 	mine       string // the request that was answered here last
@@ -102,31 +102,31 @@ type Model struct {
 	late    []outputMsg // what commands printed while the person typed
 	stirred bool        // a key was pressed since a command began, or in the last second or two
 
-	clickable []spot // of the last frame
-	mouseOff  bool   // the terminal has the mouse
+	clickable []spot // in the last frame
+	mouseOff  bool   // the mouse is left to the terminal
 }
 
-// stop is a place to which a key leads back, and the team that is open there.
+// stop is a place that a key leads back to, and the team that was open there.
 type stop struct {
 	place place
 	ref   string
 }
 
-// chosen is what is selected in each list, by a name that stays when the list changes.
+// chosen is the selection in each list, by an id that survives a change of the list.
 type chosen struct{ team, member, task, item string }
 
-// yesOrNo returns a question whose answer yes does something.
+// yesOrNo returns a question that calls do if the answer is yes.
 func yesOrNo(text string, do func(*Model) tea.Cmd) *question {
 	return &question{text: text, options: []option{{[]string{"y", "Y"}, "yes", do}}}
 }
 
-// notice is a line about what a key did, or why it did nothing.
+// notice is a line that says what a key did, or why it did nothing.
 type notice struct {
 	text string
 	look style
 }
 
-// question is something that is asked before it is done.
+// question is asked before the screen does something.
 type question struct {
 	text    string
 	options []option
@@ -135,12 +135,12 @@ type question struct {
 
 // option is an answer to a question.
 type option struct {
-	names []string // its keys; the first one is shown
+	names []string // the keys that choose it; the first one is shown
 	label string
 	do    func(*Model) tea.Cmd
 }
 
-// Messages from outside.
+// These messages come from outside.
 type (
 	clockMsg team.Time
 	teamsMsg struct {
@@ -152,8 +152,8 @@ type (
 		ref   string
 		view  *teamView
 		feed  []feedLine // new lines
-		fresh bool       // feed has everything, from the beginning
-		steps []string   // what a consolidation did
+		fresh bool       // feed has all lines, from the beginning
+		steps []string   // the steps of a consolidation
 		err   error
 	}
 	actedMsg struct {
@@ -163,7 +163,7 @@ type (
 	}
 )
 
-// newModel returns a model that shows the team, or for "" the list of teams.
+// newModel returns a model that shows the team ref, or the list of teams for "".
 func newModel(out outside, command func(team.Hint) string, ref string, now team.Time) *Model {
 	m := &Model{out: out, command: command, now: now, looked: map[string]int64{}}
 	if ref != "" {
@@ -172,10 +172,10 @@ func newModel(out outside, command func(team.Hint) string, ref string, now team.
 	return m
 }
 
-// Init opens the team that the program was called with.
+// Init opens the team that the program was started with.
 func (m *Model) Init() tea.Cmd { return tea.Batch(m.open(m.ref), tick()) }
 
-// tick sends the time once a second, for what shows how long something takes.
+// tick sends the time once a second, to update durations on the screen.
 func tick() tea.Cmd {
 	return tea.Every(time.Second, func(at time.Time) tea.Msg { return clockMsg(at.UnixMilli()) })
 }
@@ -260,7 +260,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// list takes a new list of teams.
+// list stores a new list of teams.
 func (m *Model) list(msg teamsMsg) {
 	if msg.err != nil {
 		m.notice = notice{oneLine(msg.err.Error()), alarm}
@@ -272,10 +272,10 @@ func (m *Model) list(msg teamsMsg) {
 	m.applyTeams()
 }
 
-// see takes a new state of the open team.
+// see stores a new state of the open team.
 func (m *Model) see(msg teamMsg) {
 	if msg.ref != m.ref {
-		return // it was closed meanwhile
+		return // the team was closed meanwhile
 	}
 	if msg.err != nil {
 		m.trouble = oneLine(msg.err.Error())
@@ -294,7 +294,7 @@ func (m *Model) see(msg teamMsg) {
 	if msg.fresh {
 		*feed = nil
 	}
-	if m.scroll > 0 && !m.away() { // what is read stays where it is
+	if m.scroll > 0 && !m.away() { // the lines that a person reads stay where they are
 		m.scroll += len(msg.feed)
 	}
 	m.opensMenu()
@@ -316,17 +316,17 @@ func (m *Model) acted(msg actedMsg) {
 	}
 }
 
-// enter leads to a place, from which a key leads back.
+// enter goes to a place. A key leads back.
 func (m *Model) enter(p place) {
 	if m.place == p {
 		return
 	}
-	m.present() // only the views of a team and of a task can show its past
+	m.present() // only the views of a team and of a task can show the past
 	m.back = append(m.back, stop{m.place, m.ref})
 	m.place, m.notice = p, notice{}
 }
 
-// leave leads back.
+// leave goes back to the place before.
 func (m *Model) leave() tea.Cmd {
 	if len(m.back) == 0 {
 		return nil
@@ -345,7 +345,7 @@ func (m *Model) leave() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// needs returns how many things wait for the user, in all teams.
+// needs returns how many items wait for the user, in all teams.
 func (m *Model) needs() (n int) {
 	for _, i := range m.items {
 		if i.WaitsFor == team.ForUser {

@@ -16,19 +16,18 @@ const (
 	onTab
 )
 
-// spot is a part of a line of the last frame that can be clicked. The mouse is never needed: what a
-// click does, keys do.
+// spot is a part of a line of the last frame that a click can hit. Keys can do all that clicks do.
 type spot struct {
 	y, from, to int // the line, and the columns from from up to to
 	on          target
-	id          string // of the row; of a tab its name
+	id          string // of the row, or the name of the tab
 }
 
-// frameTop is the lines above the body.
+// frameTop is the number of lines above the body.
 const frameTop = 1
 
-// spots notes the rows of the table, which begins at the line y of the body and is in the columns from
-// up to to.
+// spots records the clickable rows of the table. The table begins at line y of the body, and takes
+// the columns from from up to to.
 func (m *Model) spots(t *table, y, from, to int, on target, id func(row int) string) {
 	for row := t.first; row < t.end; row++ {
 		if id := id(row); id != "" {
@@ -37,7 +36,7 @@ func (m *Model) spots(t *table, y, from, to int, on target, id func(row int) str
 	}
 }
 
-// spotsOfTab notes the rows of the table of members or of tasks.
+// spotsOfTab records the clickable rows of the table of members or of tasks.
 func (m *Model) spotsOfTab(t *table, of tab, y, from, to int) {
 	if of == tabMembers {
 		m.spots(t, y, from, to, onMember, func(row int) string { return m.team.members[row].name })
@@ -47,11 +46,11 @@ func (m *Model) spotsOfTab(t *table, of tab, y, from, to int) {
 		if row < len(m.team.tasks) {
 			return m.team.tasks[row].id
 		}
-		return "" // the line about those that are left out
+		return "" // the line that counts the rows left out
 	})
 }
 
-// click selects what is at that place. A click on what is selected opens it.
+// click selects what was clicked. A click on the selected row opens it.
 func (m *Model) click(msg tea.MouseClickMsg) tea.Cmd {
 	if msg.Button != tea.MouseLeft || m.ask != nil || m.input != nil || m.overlay != nil || m.menu != nil {
 		return nil
@@ -115,7 +114,7 @@ func (m *Model) switchMouse() tea.Cmd {
 	return nil
 }
 
-// mouseKeys switch the mouse.
+// mouseKeys returns the keys that switch the mouse.
 func mouseKeys() []key {
 	return []key{{[]string{"M"}, everywhere, "", "leave the mouse to the terminal, which selects text with it, or take it " +
 		"back; most terminals select with Shift in any case", nil, (*Model).switchMouse}}

@@ -11,13 +11,13 @@ import (
 	"cadre/internal/ui/filter"
 )
 
-// narrowing is what narrows a list: a filter, as it was typed.
+// narrowing is the filter of a list, with its text as typed.
 type narrowing struct {
 	text   string
 	filter filter.Filter
 }
 
-// narrowKeys are the keys that narrow lists.
+// narrowKeys returns the keys that filter lists.
 func narrowKeys() []key {
 	return []key{
 		{[]string{"/", "f"}, inTeams | inTeam, "", "narrow the list: m:ann s:blocked t:core #12 words, - for anything but",
@@ -40,7 +40,7 @@ func noCompletion(m *Model) string {
 	return ""
 }
 
-// narrow asks for a filter. An empty one shows the whole list.
+// narrow asks for a filter. An empty filter shows the whole list.
 func (m *Model) narrow() tea.Cmd {
 	at, label := &m.narrowTeams, " teams ▸ "
 	complete := filter.Known{}
@@ -76,7 +76,7 @@ func (m *Model) narrow() tea.Cmd {
 	return nil
 }
 
-// complete completes the term at the cursor as far as it is certain, and lists what it could be.
+// complete extends the term at the cursor as far as all candidates agree, and lists the candidates.
 func (m *Model) complete() tea.Cmd {
 	f := &m.input.field
 	before := string(f.text[:f.at])
@@ -110,7 +110,7 @@ func (m *Model) completes(before string, from int, terms []string) {
 	}
 }
 
-// applyTeams narrows the list of teams.
+// applyTeams filters the list of teams.
 func (m *Model) applyTeams() {
 	m.teams = nil
 	for _, one := range m.everyTeam {
@@ -120,13 +120,13 @@ func (m *Model) applyTeams() {
 	}
 }
 
-// item is what a filter sees of a team in the list. A member is one of whom something waits.
+// item returns what a filter sees of a team in the list. Its members are those whose items wait.
 func (r teamRow) item() filter.Item {
 	return filter.Item{Team: r.name, Members: r.roster, States: []string{r.state, firstWord(r.state)},
 		Words: []string{r.name, r.project, r.goal}}
 }
 
-// applyTasks narrows the tasks of the view.
+// applyTasks filters the tasks of the view.
 func (m *Model) applyTasks(v *teamView) {
 	if v == nil {
 		return
@@ -160,7 +160,7 @@ func firstWord(text string) string {
 	return word
 }
 
-// narrowed says that the list is narrowed, and how many rows it hides; "" for a whole list.
+// narrowed returns a note about the filter and how many rows it hides; "" for a whole list.
 func (m *Model) narrowed() string {
 	n, all, text := len(m.teams), len(m.everyTeam), m.narrowTeams.text
 	if m.place == atTeam && m.team != nil {
@@ -175,7 +175,7 @@ func (m *Model) narrowed() string {
 	return fmt.Sprintf("%d of %d: %s  (/ changes this)", n, all, render.Clean(text))
 }
 
-// rosterOf returns the names of the members about whom something waits.
+// rosterOf returns the names of the members whose items wait.
 func rosterOf(items []team.Item) (names []string) {
 	for _, i := range items {
 		if i.Member != "" {

@@ -17,11 +17,11 @@ func TestNarrow(t *testing.T) {
 	}
 	x.keys("/", " nobody", "enter")
 	if len(x.teams) != 0 || strings.Contains(frame(), "Nothing waits") ||
-		strings.Count(frame(), "passes the filter") != len(sections) {
+		strings.Count(frame(), "matches the filter") != len(sections) {
 		t.Errorf("%d teams:\n%s", len(x.teams), frame())
 	}
 	x.keys("enter")
-	if !strings.Contains(x.notice.text, "No team passes the filter") {
+	if !strings.Contains(x.notice.text, "No team matches the filter") {
 		t.Errorf("%q", x.notice.text)
 	}
 	x.keys("/")
@@ -29,7 +29,7 @@ func TestNarrow(t *testing.T) {
 		x.keys("backspace")
 	}
 	x.keys("x:y", "enter")
-	if x.input == nil || x.input.field.String() != "x:y" || !strings.Contains(x.notice.text, `is no key`) {
+	if x.input == nil || x.input.field.String() != "x:y" || !strings.Contains(x.notice.text, `is not a key`) {
 		t.Errorf("%q", x.notice.text)
 	}
 	for range "x:y" {

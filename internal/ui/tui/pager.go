@@ -6,20 +6,20 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// pager shows a long text over the view. The lines are harmless.
+// pager shows a long text over the view. The lines are sanitized.
 type pager struct {
 	title string
-	text  []string // may be painted; not wider than the screen was
+	text  []string // may be painted; wrapped to the width that the screen had
 	top   int      // the first line that is shown
-	diff  *diffing // what it shows again and again; nil for a text that stays
-	// confirm does what the text describes; nil for a text that is only read
+	diff  *diffing // the diff that it shows and reads again; nil for a fixed text
+	// confirm does what the text describes; nil for a text without an action.
 	confirm func(*Model) tea.Cmd
-	why     string // why it cannot be done now; "" if it can
+	why     string // why confirm does not apply now; "" if it does
 	follows string // the team whose consolidation the text follows; "" for none
 	stage   *stage // the paths that can be chosen; nil for other texts
 }
 
-// lines returns the part of the text that is shown.
+// lines returns the visible part of the text.
 func (p *pager) lines(width, height int) []string {
 	room := max(1, height-2)
 	if p.stage != nil { // the selected path stays in view
@@ -30,7 +30,7 @@ func (p *pager) lines(width, height int) []string {
 	return append(out, p.text[p.top:min(len(p.text), p.top+room)]...)
 }
 
-// help shows all keys of the place, with what they do and why some do not apply now.
+// help lists all keys of the place with what they do, and why some do not apply now.
 func (m *Model) help() tea.Cmd {
 	if m.overlay != nil {
 		m.overlay = nil

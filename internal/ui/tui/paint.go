@@ -10,7 +10,7 @@ import (
 	"cadre/internal/render"
 )
 
-// style is how a text looks. The zero style is plain.
+// style is the look of a text. The zero style is plain.
 type style struct {
 	color   int // SGR code of the text color; 0 for the terminal's own
 	bold    bool
@@ -39,7 +39,7 @@ func toned(t render.Tone) style {
 // stateStyle returns the style of a state of a team, a member or a task.
 func stateStyle(state string) style { return toned(render.StateTone(state)) }
 
-// on returns the text in the style. The text must be harmless.
+// on returns the text in the style. The text must be sanitized.
 func (s style) on(text string) string {
 	if s == plain || text == "" {
 		return text
@@ -56,12 +56,12 @@ func (s style) on(text string) string {
 	return "\x1b[" + strings.Join(codes, ";") + "m" + text + "\x1b[m"
 }
 
-// memberColors are the colors of members, in the order in which they are given out. Red, yellow and
-// green are left to what went wrong, waits and is done.
+// memberColors are the colors of members, in the order in which members get them. Red, yellow and
+// green mean failed, waiting and done, so members get them last.
 var memberColors = [...]int{94, 95, 96, 92, 93, 91}
 
-// colorOf returns the color of the member that joined as number place after the lead: the one that its
-// agent names, or the one that it has in panes and in Claude Code's files.
+// colorOf returns the color of the member that joined as number place after the lead: the color
+// called name, or for "" the one that the member has in panes and in Claude Code's files.
 func colorOf(name string, place int) int {
 	if name == "" && place > 0 {
 		name = engine.Color(place)
@@ -83,7 +83,7 @@ func colorOf(name string, place int) int {
 	return memberColors[place%len(memberColors)]
 }
 
-// indented returns JSON with line breaks, and any other text as it is.
+// indented returns JSON with line breaks, and any other text unchanged.
 func indented(input string) string {
 	var out bytes.Buffer
 	if json.Indent(&out, []byte(input), "", "  ") != nil {

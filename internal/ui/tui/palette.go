@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// palette asks for a command of cadre, which begins with the text.
+// palette asks for a command of cadre. The line starts with text.
 func (m *Model) palette(text string) {
 	label := " : cadre "
 	if one := m.commanded(); one != m.ref {
@@ -75,16 +75,15 @@ func (m *Model) completed(msg completionMsg) {
 	m.completes(msg.before, msg.from, msg.terms)
 }
 
-// outputMsg is what a command of the palette printed. Its text is harmless.
+// outputMsg carries what a command of the palette printed. Its text is sanitized.
 type outputMsg struct {
 	args  []string
 	text  string
 	code  int
-	asked string // the question that the command asks; it did nothing yet
+	asked string // the confirmation that the command asks for; it has done nothing yet
 }
 
-// commanded returns the team that a command acts on if it names none: the selected one, else the open
-// one.
+// commanded returns the team for a command that names none: the selected team, else the open one.
 func (m *Model) commanded() string {
 	if m.place == atTeams && len(m.teams) > 0 {
 		return m.teams[m.teamIndex()].ref
@@ -178,7 +177,7 @@ func diffLook(l string) style {
 	return plain
 }
 
-// split divides a command line into words, as a shell does: quotes keep spaces. Nothing is expanded.
+// split splits a command line into words as a shell does. Quotes keep spaces. It expands nothing.
 func split(text string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune
@@ -211,7 +210,7 @@ func split(text string) (words []string, err error) {
 	return words, nil
 }
 
-// paletteKeys open the palette.
+// paletteKeys returns the key that opens the palette.
 func paletteKeys() []key {
 	return []key{{[]string{":", "ctrl+p"}, everywhere, "command", "type any command of cadre", nil,
 		func(m *Model) tea.Cmd {

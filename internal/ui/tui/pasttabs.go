@@ -13,16 +13,17 @@ import (
 	"cadre/internal/ui/timeline"
 )
 
-// kindStyles are the styles of what members do. The characters differ too.
+// kindStyles are the styles of activities. Their characters differ, too.
 var kindStyles = map[timeline.Kind]style{timeline.Working: live, timeline.Tool: good, timeline.Person: waits,
 	timeline.Limit: alarm, timeline.Dependency: faint, timeline.Idle: faint, timeline.Starting: faint}
 
 var markStyles = map[timeline.MarkKind]style{timeline.Failure: alarm, timeline.Plan: waits, timeline.Retry: waits}
 
-// reading is shown in place of what is not there yet.
+// reading is shown while the history is read.
 func (m *Model) reading() []string { return []string{"  " + faint.on("reading the history …")} }
 
-// timelineLines shows a lane for each member. In the past the column of the moment is marked.
+// timelineLines shows a lane for each member. While the past is shown, it marks the column of that
+// moment.
 func (m *Model) timelineLines(width, height int) []string {
 	if m.past == nil {
 		return m.reading()
@@ -36,7 +37,7 @@ func (m *Model) timelineLines(width, height int) []string {
 	selected := m.chosenMember()
 	var f timeline.Frame
 	var legend []string
-	for rows := height - 3; ; rows -= len(legend) - 1 { // a legend of many lines leaves room for fewer members
+	for rows := height - 3; ; rows -= len(legend) - 1 { // a tall legend leaves room for fewer members
 		from, until := window(len(names), indexOf(names, selected), max(1, rows))
 		f = m.past.lanes.Frame(timeline.View{Columns: max(1, width-label-3), To: to, Members: names[from:until]})
 		legend = wrap(f.Legend(false), width-2)
@@ -75,7 +76,7 @@ func (m *Model) timelineLines(width, height int) []string {
 	return out
 }
 
-// lane paints a lane; neighbors of one style together.
+// lane paints a lane, with one sequence per run of a style.
 func lane(row timeline.Row, cursor int) string {
 	var b, part strings.Builder
 	var look style
@@ -104,7 +105,7 @@ func lane(row timeline.Row, cursor int) string {
 	return b.String()
 }
 
-// labelWidth returns the room for names at the beginning of lines.
+// labelWidth returns the width of the names at the beginning of lines.
 func labelWidth(names []string, width int) (most int) {
 	for _, name := range names {
 		most = max(most, drawn(oneLine(name)))
@@ -121,7 +122,7 @@ func indexOf(names []string, name string) int {
 	return 0
 }
 
-// chosenMember is the name of the selected member; "" for none.
+// chosenMember returns the name of the selected member; "" for none.
 func (m *Model) chosenMember() string {
 	if one, is := m.selectedMember(); is {
 		return one.name
@@ -129,7 +130,7 @@ func (m *Model) chosenMember() string {
 	return ""
 }
 
-// graphLines shows which tasks wait for which.
+// graphLines shows which tasks block which.
 func (m *Model) graphLines(width, height int) []string {
 	g := m.team.graph.Draw(graph.Options{Columns: width - 2})
 	if len(g.Lines) == 0 {
@@ -175,7 +176,7 @@ func (m *Model) moveGraph(by int) {
 	}
 }
 
-// costLines shows what was used over time, by all and by each member.
+// costLines shows the use of tokens over time, in total and by member.
 func (m *Model) costLines(width, height int) []string {
 	if m.past == nil {
 		return m.reading()
@@ -220,8 +221,7 @@ func (m *Model) costLines(width, height int) []string {
 	return out
 }
 
-// slider says which moment is shown, and where it is in the history. Its marks are those that { and }
-// lead to.
+// slider shows which record is shown, and where it is in the history. { and } go to its marks.
 func (m *Model) slider() string {
 	left := []cell{{" " + render.Clock(m.team.at), style{color: waits.color, bold: true}},
 		{fmt.Sprintf(" record %d of %d ", m.travel.seq, m.past.seq), plain}}

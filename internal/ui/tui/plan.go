@@ -21,7 +21,7 @@ func noPlan(m *Model) string {
 	return ""
 }
 
-// showPlan shows the plan of the open member, with what was answered.
+// showPlan shows the plan of the open member, with the answer to it.
 func (m *Model) showPlan() tea.Cmd {
 	p, _ := m.planOf()
 	width := m.width - 4

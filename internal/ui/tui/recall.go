@@ -19,31 +19,32 @@ import (
 	"cadre/internal/ui/timeline"
 )
 
-// recalled is what the screen knows of the history of the open team. It grows record by record.
+// recalled is the history of the open team, as far as it was read. It grows record by record.
 type recalled struct {
 	lanes timeline.Timeline
 	costs costs.Costs
 	marks history.Marks
 	tasks history.Tasks
 	seq   int64 // of the last record
-	whole bool  // everything that there was when the team was opened has been read
-	gaps  int   // places where records are lost to damage
-	seen  int64 // the last record that was shown when the person looked the last time; 0 for none
+	whole bool  // the history was read to the end that it had on opening
+	gaps  int   // gaps, each of records lost to damage
+	seen  int64 // the last record that was shown on the person's last visit; 0 for none
 	since *history.Summary
 }
 
-// Messages about the history of the open team.
+// These messages are about the history of the open team.
 type (
-	// recordsMsg has the next records. state is the state after records that are lost to damage.
+	// recordsMsg carries the next records. state is the state after records that are lost to
+	// damage.
 	recordsMsg struct {
 		ref     string
 		fresh   bool  // they are the first ones
-		looked  int64 // with fresh: the last record that the person saw in an earlier program
+		looked  int64 // with fresh: the last record that an earlier program showed
 		records []*team.Record
 		lost    *team.State
 		whole   bool
 	}
-	// momentMsg is the team as it was after a record.
+	// momentMsg carries the team as it was after a record.
 	momentMsg struct {
 		ref  string
 		seq  int64
@@ -53,10 +54,10 @@ type (
 	}
 )
 
-// batch is how many records a message has at most, so that the screen answers keys in between.
+// batch is the highest number of records in a message. Between messages, the screen handles keys.
 const batch = 4_000
 
-// recall sends the records after seq after, and returns the last one.
+// recall sends the records after the record after, and returns the number of the last one.
 func (s *source) recall(ctx context.Context, ref string, t *engine.Team, after int64, fresh bool) (int64, error) {
 	msg := recordsMsg{ref: ref, fresh: fresh}
 	if fresh {
@@ -96,12 +97,12 @@ func (s *source) recall(ctx context.Context, ref string, t *engine.Team, after i
 	return after, nil
 }
 
-// reads makes the team the one whose moments can be read. The function that it returns ends that,
-// and waits for the reading that is under way.
+// reads makes t the team whose moments can be read. The function that it returns ends that, and
+// waits for reads that are running.
 func (s *source) reads(ctx context.Context, ref string, t *engine.Team) func() {
 	one := &opened{ref: ref, team: t}
 	ctx, stop := context.WithCancel(ctx)
-	one.readers.Go(func() { _ = t.Past().Prepare(ctx) }) // a jump says what is wrong
+	one.readers.Go(func() { _ = t.Past().Prepare(ctx) }) // a jump reports the error
 	s.mu.Lock()
 	s.opened = one
 	s.mu.Unlock()
@@ -116,14 +117,14 @@ func (s *source) reads(ctx context.Context, ref string, t *engine.Team) func() {
 	}
 }
 
-// opened is an open team, and how many read it.
+// opened is an open team, and its current readers.
 type opened struct {
 	ref     string
 	team    *engine.Team
 	readers sync.WaitGroup
 }
 
-// reading returns the open team for reading, until done is called.
+// reading returns the open team. The caller must call done when it has read.
 func (s *source) reading(ref string) (t *engine.Team, done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,14 +157,14 @@ func (s *source) Moment(ref string, seq int64) tea.Msg {
 	defer cancel()
 	for r, err := range t.Records(ctx, max(0, seq-mostFeed)) {
 		if err != nil || r.Seq > seq {
-			break // the lines of the feed are not worth an error
+			break // a moment without its lines is still useful
 		}
 		msg.feed = append(msg.feed, feedOf(r, state)...)
 	}
 	return msg
 }
 
-// recalls takes new records of the open team.
+// recalls stores new records of the open team.
 func (m *Model) recalls(msg recordsMsg) {
 	if msg.ref != m.ref {
 		return
@@ -205,18 +206,19 @@ func (m *Model) recalls(msg recordsMsg) {
 	}
 }
 
-// travel is where the person is in the history of the open team.
+// travel is the person's position in the history of the open team.
 type travel struct {
 	seq     int64 // of the record that is shown; 0 for the present
-	wanted  int64 // of the record that was asked for last; 0 for none
+	wanted  int64 // of the record that was requested last; 0 for none
 	live    *teamView
 	liveLog []feedLine
 }
 
-// away reports whether an earlier moment is shown.
+// away reports whether the screen shows the past.
 func (m *Model) away() bool { return m.travel.seq != 0 }
 
-// travelTo asks for the moment after the record seq. From the last record on it is the present.
+// travelTo requests the state after the record seq. The last record, and any later number, means
+// the present.
 func (m *Model) travelTo(seq int64) tea.Cmd {
 	if seq >= m.past.seq {
 		return m.present()
@@ -227,7 +229,7 @@ func (m *Model) travelTo(seq int64) tea.Cmd {
 	return func() tea.Msg { return out.Moment(ref, seq) }
 }
 
-// present leads back to the present.
+// present returns to the present.
 func (m *Model) present() tea.Cmd {
 	if m.away() {
 		m.team, m.feed = m.travel.live, m.travel.liveLog
@@ -236,7 +238,7 @@ func (m *Model) present() tea.Cmd {
 	return m.readTask()
 }
 
-// arrives takes a moment. It drops one if another moment was asked for since.
+// arrives shows a moment. It drops the moment if the person has requested another one since.
 func (m *Model) arrives(msg momentMsg) {
 	if msg.ref != m.ref || msg.seq != m.travel.wanted {
 		return
@@ -253,14 +255,13 @@ func (m *Model) arrives(msg momentMsg) {
 	m.travel.seq, m.team, m.feed, m.scroll = msg.seq, msg.view, msg.feed, 0
 }
 
-// from returns the record from which a step leads on: the one that was asked for, else the one that
-// is shown.
+// from returns the record from which a step counts: the requested one, else the one that is shown.
 func (m *Model) from() int64 { return cmp.Or(m.travel.wanted, m.travel.seq, m.past.seq) }
 
-// step goes that many records on, or back.
+// step moves by that many records.
 func (m *Model) step(by int64) tea.Cmd { return m.travelTo(m.from() + by) }
 
-// toMark goes to the next mark, or to the one before.
+// toMark moves to the next mark, or to the previous one.
 func (m *Model) toMark(forward bool) tea.Cmd {
 	find, what := m.past.marks.Previous, "before"
 	if forward {
@@ -277,7 +278,7 @@ func (m *Model) toMark(forward bool) tea.Cmd {
 	return nil
 }
 
-// pastKeys are the keys of time travel.
+// pastKeys returns the keys of time travel.
 func pastKeys() []key {
 	const where = inTeam | inTask
 	far := func(m *Model) int64 { return max(1, m.past.seq/20) }
@@ -287,13 +288,13 @@ func pastKeys() []key {
 		{[]string{"{"}, where, "past", "go back to the last failure, wait or commit", noPast, func(m *Model) tea.Cmd {
 			return m.toMark(false)
 		}},
-		{[]string{"}"}, where, "", "go on to the next failure, wait or commit", notAway, func(m *Model) tea.Cmd {
+		{[]string{"}"}, where, "", "go forward to the next failure, wait or commit", notAway, func(m *Model) tea.Cmd {
 			return m.toMark(true)
 		}},
 		{[]string{"<"}, where, "", "go back by a twentieth of the history", noPast, func(m *Model) tea.Cmd {
 			return m.step(-far(m))
 		}},
-		{[]string{">"}, where, "", "go on by a twentieth of the history", notAway, func(m *Model) tea.Cmd {
+		{[]string{">"}, where, "", "go forward by a twentieth of the history", notAway, func(m *Model) tea.Cmd {
 			return m.step(far(m))
 		}},
 		{[]string{"0"}, where, "", "return to the present", notAway, (*Model).present},
@@ -330,7 +331,7 @@ func noSummary(m *Model) string {
 	return ""
 }
 
-// showSince shows what changed since the person looked the last time.
+// showSince shows what changed since the person's last visit.
 func (m *Model) showSince() tea.Cmd {
 	sum := m.past.since
 	text := []string{"  " + faint.on(fmt.Sprintf("records %d to %d, %s to %s", sum.From, sum.To, render.Clock(sum.Began),
@@ -344,7 +345,7 @@ func (m *Model) showSince() tea.Cmd {
 	return nil
 }
 
-// called returns what a task of the open team is called.
+// called returns the name of a task of the open team, or its number.
 func (m *Model) called(id string) string {
 	if v := m.presentView(); v != nil {
 		if i := slices.IndexFunc(v.everyTask, func(t taskRow) bool { return t.id == id }); i >= 0 {
@@ -362,7 +363,8 @@ func (m *Model) presentView() *teamView {
 	return m.team
 }
 
-// reader returns the name of the lead if that is a person, who gets its mail; "" otherwise.
+// reader returns the name of the lead if the lead is a person; otherwise "". That person reads the
+// lead's mail.
 func (m *Model) reader() string {
 	if v := m.presentView(); v != nil && slices.ContainsFunc(v.members, func(r memberRow) bool {
 		return r.lead && r.agent == team.External
@@ -372,7 +374,7 @@ func (m *Model) reader() string {
 	return ""
 }
 
-// name is the name of the open team.
+// name returns the name of the open team.
 func (m *Model) name() string {
 	if v := m.presentView(); v != nil {
 		return v.name

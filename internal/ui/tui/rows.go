@@ -17,7 +17,7 @@ import (
 // section is a part of the list of teams.
 type section int
 
-// The sections, in the order in which they are shown.
+// The sections, in the order on the screen.
 const (
 	needsYou section = iota
 	working
@@ -26,24 +26,24 @@ const (
 
 var sections = [...]string{"Needs you", "Working", "Finished"}
 
-// teamRow is a team in the list. Its texts are harmless.
+// teamRow is a team in the list. Its texts are sanitized.
 type teamRow struct {
-	ref     string // by which commands name it
+	ref     string // the name of the team in commands
 	name    string
 	project string
 	state   string
 	section section
 	done    int
 	tasks   int
-	members int      // that have not ended
-	roster  []string // members about whom something waits
-	needs   int      // how many things wait for the user
+	members int      // members that have not ended
+	roster  []string // members whose items wait
+	needs   int      // how many items wait for the user
 	usage   team.Usage
 	updated team.Time
 	goal    string
 }
 
-// rowOf makes the row of a team.
+// rowOf returns the row of a team.
 func rowOf(e attention.Found) teamRow {
 	o := &e.Overview
 	row := teamRow{roster: rosterOf(e.Items), ref: e.Folder, name: sanitize.Line(cmp.Or(o.Name, e.Folder)), project: sanitize.Line(o.Project),
@@ -68,7 +68,7 @@ func rowOf(e attention.Found) teamRow {
 	return row
 }
 
-// itemRow is something that waits. Its texts are harmless.
+// itemRow is an item that waits. Its texts are sanitized.
 type itemRow struct {
 	team.Item
 	ref  string // the team
@@ -83,7 +83,7 @@ func itemsOf(e attention.Found) (rows []itemRow) {
 	return rows
 }
 
-// memberRow is a member of the open team. Its texts are harmless.
+// memberRow is a member of the open team. Its texts are sanitized.
 type memberRow struct {
 	name     string
 	lead     bool
@@ -91,7 +91,7 @@ type memberRow struct {
 	role     string
 	model    string
 	mode     string
-	state    string // its status, or what follows from what was found outside
+	state    string // its status, or what outside observation says
 	since    team.Time
 	works    string
 	usage    team.Usage
@@ -101,11 +101,11 @@ type memberRow struct {
 	turn     bool   // it is in a turn
 	holds    bool   // it has a task in progress
 	color    int    // of its name: an SGR code
-	task     string // by which commands name the task that it holds, or did last; "" for none
+	task     string // the task that it holds or did last, by its name in commands; "" for none
 	spending spending
 }
 
-// taskRow is a task of the open team. Its texts are harmless.
+// taskRow is a task of the open team. Its texts are sanitized.
 type taskRow struct {
 	id           string
 	called       string
@@ -119,7 +119,8 @@ type taskRow struct {
 	usage        team.Usage
 }
 
-// teamView is what is shown of the open team: a copy, with no reference to its state.
+// teamView is a copy of what is shown of the open team. It does not share memory with the team's
+// state.
 type teamView struct {
 	ref, name, goal, state string
 	seq                    int64
@@ -131,13 +132,13 @@ type teamView struct {
 	usage                  team.Usage
 	members                []memberRow
 	everyTask              []taskRow
-	tasks                  []taskRow // those that are shown
+	tasks                  []taskRow // the tasks that are shown
 	moreTasks              int       // completed tasks that are not in tasks
 	graph                  graph.Picked
 	requests               map[string]string
-	asked                  map[string]asked // requests for permission that wait
+	asked                  map[string]asked // open permission requests
 	dir                    string
-	id                     string // names the team from everywhere
+	id                     string // names the team from any directory
 	spending               spending
 	rules                  []team.Rule
 }
@@ -146,7 +147,7 @@ type teamView struct {
 // pending and completed.
 const mostTasks = 400
 
-// viewOf copies what is shown of a team from its state. outside may be nil.
+// viewOf copies from a team's state what the screen shows. outside may be nil.
 func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 	t := s.Team()
 	v := &teamView{ref: ref, name: sanitize.Line(t.Name), goal: render.Clean(t.Goal), state: stateOf(s, outside),
@@ -167,7 +168,7 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
 			turn: m.Status == team.Active, holds: holds[m.Name], color: colorOf(m.Color, i), task: taskOf[m.Name],
 			spending: spending{m.Budget, m.Charged(), m.BudgetSince(), m.Exhausted}})
-		if v.ended && m.Status.Running() { // only the lead is left, and has nothing to do
+		if v.ended && m.Status.Running() { // only the lead is left, and it is idle
 			v.members[i].state, v.members[i].works, v.members[i].running = string(t.Status), "", false
 		}
 		if m.Plan.State == "submitted" {
@@ -183,7 +184,8 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 	return v
 }
 
-// lastTasks returns for each member the task that it works on, or else the last one that it completed.
+// lastTasks returns, for each member, the task that it works on, or else the last one that it
+// completed.
 func lastTasks(s *team.State) map[string]string {
 	last := map[string]string{}
 	for t := range s.Tasks() {
@@ -197,7 +199,7 @@ func lastTasks(s *team.State) map[string]string {
 	return last
 }
 
-// rank puts the lead first, and those that have ended last.
+// rank sorts the lead first, and members that have ended last.
 func (m memberRow) rank() int {
 	switch {
 	case m.lead:
@@ -208,8 +210,8 @@ func (m memberRow) rank() int {
 	return 2
 }
 
-// listTasks lists the tasks in progress, the failed and the open ones, and then the completed ones,
-// the newest first.
+// listTasks lists the tasks in this order: in progress, failed, open, and completed, the newest
+// first.
 func (v *teamView) listTasks(s *team.State) {
 	var parts [4][]taskRow
 	add := func(part int, t team.Task) {
@@ -241,7 +243,7 @@ func (v *teamView) listTasks(s *team.State) {
 	v.moreTasks = v.all - len(v.tasks)
 }
 
-// stateOf is the state of the team for people.
+// stateOf returns the state of the team in words.
 func stateOf(s *team.State, outside *team.Outside) string {
 	t := s.Team()
 	o := catalog.Overview{Status: t.Status, Observed: t.Observed, Released: t.Released.At,
@@ -258,12 +260,12 @@ func stateOf(s *team.State, outside *team.Outside) string {
 	return o.State()
 }
 
-// inputOf returns the whole input of a tool, as lines that can be read.
+// inputOf returns the whole input of a tool, in lines that people can read.
 func inputOf(input string) string {
 	return strings.TrimSpace(sanitize.Lines(indented(input)))
 }
 
-// tokens says how many tokens were used; "" for none.
+// tokens returns how many tokens were used; "" for none.
 func tokens(u team.Usage) string {
 	switch n := u.Tokens(); {
 	case n == 0:
@@ -277,7 +279,7 @@ func tokens(u team.Usage) string {
 	}
 }
 
-// cost says what was spent; "" for nothing.
+// cost returns what was spent; "" for nothing.
 func cost(u team.Usage) string {
 	if u.CostMicroUSD == 0 {
 		return ""

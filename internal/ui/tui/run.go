@@ -19,23 +19,24 @@ type Options struct {
 	Engine  *engine.Engine
 	Team    string                 // the team to open; "" for the list of teams
 	Command func(team.Hint) string // the command line of a hint
-	Explain func(error) string     // an error, with what to type next
+	Explain func(error) string     // the text of an error, with what to type next
 	In, Out *os.File               // the terminal
 	Env     []string
-	// Self is the program that the palette runs, and TeamVariable names the team to it.
+	// Self is the program that the palette runs. TeamVariable is the environment variable that
+	// names the team to it.
 	Self, TeamVariable string
-	// Asks returns the question that a command wants to have confirmed, from what it printed and
-	// its exit status; "" for none. With --yes the command does it.
+	// Asks returns the confirmation that a command asks for, from its output and its exit status;
+	// "" for none. With --yes the command does not ask.
 	Asks func(output string, status int) string
 	// Sync is false for a terminal that garbles synchronized output, as some versions of tmux do.
 	Sync bool
 	// NoMouse leaves the mouse to the terminal, until the person takes it with a key.
 	NoMouse bool
-	// Presence records what the person looks at; nil for not.
+	// Presence records what the person looks at; nil records nothing.
 	Presence *presence.Viewer
 }
 
-// framesASecond is enough for text that people read. Each frame costs something even if nothing
+// framesASecond is fast enough for text that people read. A frame costs time even if nothing
 // changes.
 const framesASecond = 20
 
@@ -48,9 +49,9 @@ func Run(ctx context.Context, o Options) error {
 // endTime is how long the screen may take to close when its context ends.
 const endTime = time.Second
 
-// show shows the screen. h is nil for a process that runs no team.
+// show shows the screen. h is nil for a process that does not run a team.
 func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
-	var over <-chan struct{} // a terminal without a size is waited for only while the team runs
+	var over <-chan struct{} // with a team, the wait for a terminal's size ends with the team
 	if h != nil {
 		over = h.Ended
 	}
@@ -59,8 +60,8 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 	}
 	inner, end := context.WithCancel(ctx)
 	defer end()
-	// The program ends by a message, so that it waits for answers of the terminal. It is killed if it
-	// does not.
+	// A message ends the program, so that it waits for the terminal's answers. A program that does
+	// not end is killed.
 	killed, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, self: o.Self, teamVariable: o.TeamVariable,
@@ -101,15 +102,15 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 	return top.leave, err
 }
 
-// alone reports whether the process runs in the first job of its session. Then no shell controls jobs
-// here. The kernel ignores a suspension, and this process would wait for its continuation for ever.
+// alone reports whether the process runs in the first job of its session. Then no shell controls
+// jobs here: a suspended process would never be continued. The kernel ignores the suspension.
 func alone() bool {
 	session, err := unix.Getsid(0)
 	return err == nil && session == unix.Getpgrp()
 }
 
-// sized waits until the terminal has a size: some have none before a window is shown. It returns an
-// error if ctx ends or over is closed.
+// sized waits until the terminal has a size. Some terminals have none before their window is shown.
+// It returns an error if ctx ends or over is closed.
 func sized(ctx context.Context, over <-chan struct{}, out *os.File) error {
 	const again = 200 * time.Millisecond
 	for {
@@ -127,7 +128,7 @@ func sized(ctx context.Context, over <-chan struct{}, out *os.File) error {
 	}
 }
 
-// withSize drops a size of 0, at which the library would write all the time.
+// withSize drops a size of 0: at that size the library would write without pause.
 func withSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, is := msg.(tea.WindowSizeMsg); is && (size.Width == 0 || size.Height == 0) {
 		return nil
@@ -135,10 +136,10 @@ func withSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// program is the model with the start and the end of the program around it.
+// program wraps the model, and handles the start and the end of the program.
 type program struct {
 	*Model
-	settled  bool // the terminal has answered what it was asked at the start, or had the time to
+	settled  bool // the terminal has answered the questions of the start, or its time is over
 	quitting bool
 	leave    Leave
 	ended    bool      // the process has run the team to its end
@@ -147,21 +148,21 @@ type program struct {
 	presence *presence.Viewer
 	glyphs   *glyphs
 	width    int // of the last size
-	sizes    int // counts them
+	sizes    int // counts sizes
 }
 
-// answerTime is how long a terminal may take to answer what the library asks it at the start.
-// Answers that come after the end of the program would stand on the prompt of the shell.
+// answerTime is how long a terminal may take to answer the questions that the library asks at the
+// start. An answer that came after the program's end would appear on the prompt of the shell.
 const answerTime = 300 * time.Millisecond
 
 type settledMsg struct{}
 
-// Init starts the clock for the answers of the terminal.
+// Init starts the timer for the terminal's answers.
 func (p *program) Init() tea.Cmd {
 	return tea.Batch(p.Model.Init(), tea.Tick(answerTime, func(time.Time) tea.Msg { return settledMsg{} }))
 }
 
-// Update handles the end of the program, and leaves everything else to the model.
+// Update handles the end of the program, and passes everything else to the model.
 func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var again tea.Cmd
 	switch msg := msg.(type) {
@@ -197,11 +198,11 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return p, tea.Batch(cmd, again)
 }
 
-// redrawMsg asks to draw the screen from nothing, where the size is still the one with that number.
+// redrawMsg asks for a full redraw, if the size is still the one with that number.
 type redrawMsg int
 
-// resized has a wider screen drawn from nothing after the frame that is the first one of that size. The
-// library takes the columns that are new in that frame for empty, and would not clear them later.
+// resized redraws a wider screen in full after its first frame. The library assumes that the new
+// columns of that frame are empty, and would not clear them later.
 func (p *program) resized(width int) tea.Cmd {
 	before := p.width
 	p.width = width
@@ -212,14 +213,14 @@ func (p *program) resized(width int) tea.Cmd {
 	return tea.Tick(3*time.Second/framesASecond, func(time.Time) tea.Msg { return redrawMsg(n) })
 }
 
-// View draws the screen, for the library.
+// View draws the screen.
 func (p *program) View() tea.View {
 	v := p.Model.View()
 	v.Content = p.glyphs.hide(v.Content)
 	return v
 }
 
-// cluster takes the terminal's answer to whether it counts clusters.
+// cluster records whether the terminal counts clusters.
 func (g *glyphs) cluster(msg tea.ModeReportMsg) {
 	const unicodeCore = 2027
 	if msg.Mode.Mode() == unicodeCore && (msg.Value.IsSet() || msg.Value.IsReset() || msg.Value.IsPermanentlySet()) {
@@ -229,7 +230,7 @@ func (g *glyphs) cluster(msg tea.ModeReportMsg) {
 	}
 }
 
-// quit ends the program, once the terminal has answered. The first reason counts.
+// quit ends the program once the terminal has answered. The first reason counts.
 func (p *program) quit(how Leave) tea.Cmd {
 	if !p.quitting {
 		p.quitting, p.leave = true, how

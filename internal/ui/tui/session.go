@@ -7,26 +7,27 @@ import (
 	"cadre/internal/ui/sessionview"
 )
 
-// session is what the session of the open member shows. Its lines are harmless.
+// session is what the screen shows of the open member's session. Its lines are sanitized.
 type session struct {
 	lines   []sessionview.Line
-	writing []string // of a text that is not whole yet
-	ended   bool     // nothing more comes
-	trouble string   // why there is nothing to show
+	writing []string // the lines of a text that is still being written
+	ended   bool     // the session shows nothing more
+	trouble string   // why the session cannot be shown
 	pos     position
 	search  string
 }
 
-// position says which row is the last one that is shown. A line is as many rows as it needs.
+// position says which row of the session is the last one on the screen. A line can take several
+// rows.
 type position struct {
-	back  int // how many lines are hidden below; 0 with no hidden rows follows the session
+	back  int // how many lines are hidden below; 0, with above 0, follows the session
 	above int // how many rows of the last line are hidden
 }
 
-// mostSession bounds the lines that are kept. The log of a session is bounded, too.
+// mostSession bounds the lines that are kept. A session's log is bounded, too.
 const mostSession = 20_000
 
-// sessionMsg is what comes from a session.
+// sessionMsg carries news of a session.
 type sessionMsg struct {
 	ref, member string
 	lines       []sessionview.Line // new ones
@@ -35,7 +36,7 @@ type sessionMsg struct {
 	err         string
 }
 
-// add takes what comes from the session. What is read stays where it is.
+// add stores news of the session. The lines that a person reads stay where they are.
 func (s *session) add(msg sessionMsg) {
 	if s.pos != (position{}) {
 		s.pos.back += len(msg.lines)
@@ -44,7 +45,7 @@ func (s *session) add(msg sessionMsg) {
 	if over := len(s.lines) - mostSession; over > mostSession/10 {
 		s.lines = append([]sessionview.Line(nil), s.lines[over:]...)
 	}
-	if s.pos.back >= len(s.lines) && len(s.lines) > 0 { // what was read is not kept any more
+	if s.pos.back >= len(s.lines) && len(s.lines) > 0 { // the lines on the screen were dropped
 		s.pos = position{back: len(s.lines) - 1}
 	}
 	s.writing, s.ended = msg.writing, msg.ended
@@ -84,10 +85,10 @@ func (s *session) rows(l sessionview.Line, width int) []string {
 	return out
 }
 
-// bar is before the text of an agent.
+// bar stands before the text of an agent.
 const bar = "│"
 
-// highlighted marks the first place in the row that was searched for.
+// highlighted marks the first match of the search in the row.
 func (s *session) highlighted(row string) string {
 	if s.search == "" {
 		return row
@@ -100,8 +101,7 @@ func (s *session) highlighted(row string) string {
 	return row[:from] + style{reverse: true}.on(row[from:to]) + row[to:]
 }
 
-// find returns where the text is in the line, without regard to upper and lower case; -1 if it is
-// not.
+// find returns the index of the text in the line, ignoring case; -1 for none.
 func find(line, text string) int {
 	for i := 0; i+len(text) <= len(line); i++ {
 		if strings.EqualFold(line[i:i+len(text)], text) {
@@ -111,9 +111,9 @@ func find(line, text string) int {
 	return -1
 }
 
-// shown returns the last rows down to the position, as many as there is room for.
+// shown returns the rows that end at the position, as many as fit.
 func (s *session) shown(width, height int) []string {
-	var out []string // from the last one to the first one
+	var out []string // from the last row to the first one
 	if s.pos == (position{}) {
 		for i := len(s.writing) - 1; i >= 0 && len(out) < height; i-- {
 			text := "│ " + s.writing[i]
@@ -137,7 +137,7 @@ func (s *session) shown(width, height int) []string {
 	return out
 }
 
-// move scrolls by that many rows; a negative number is towards the beginning.
+// move scrolls by that many rows, towards the beginning if by is negative.
 func (s *session) move(by, width, height int) {
 	switch {
 	case by >= farAway:
@@ -180,11 +180,12 @@ func (s *session) top(width, height int) {
 		}
 		rows += n
 	}
-	s.pos = position{} // all of it fits
+	s.pos = position{} // all rows fit
 }
 
-// seek shows the next line towards the beginning with the text, or with later towards the end. With
-// here it may be the last line that is shown. It reports whether there is one.
+// seek shows the next line with the text, towards the beginning, or towards the end if later is
+// set. If here is set, the search starts with the last line on the screen. seek reports whether it
+// found a line.
 func (s *session) seek(text string, later, here bool) bool {
 	s.search = text
 	if text == "" {

@@ -26,7 +26,7 @@ type source struct {
 
 	mu         sync.Mutex
 	ref        string  // the team to read
-	opened     *opened // that team; nil before it was opened
+	opened     *opened // that team; nil until it is open
 	end        context.CancelFunc
 	endSession context.CancelFunc
 	running    sync.WaitGroup
@@ -34,13 +34,14 @@ type source struct {
 	teamOrder, sessionOrder int
 }
 
-// Each source sends at most one message in this time, and is busy for at most a tenth of the time.
+// frame is the least time between two messages of a source. A source is busy for at most a tenth of
+// the time.
 const frame = 50 * time.Millisecond
 
 // rest waits after a message whose making took that long.
 func rest(ctx context.Context, took time.Duration) { pause.For(ctx, max(frame, 9*took)) }
 
-// teams sends the list of teams whenever it may have changed, until the context ends.
+// teams sends the list of teams whenever it may have changed, until ctx ends.
 func (s *source) teams() {
 	f := s.engine.Attention("")
 	defer f.Close()
@@ -82,8 +83,8 @@ func (s *source) OpenTeam(order int, ref string) {
 	s.running.Go(func() { s.follow(ctx, ref) })
 }
 
-// follow sends the state of the team at each change, until ctx ends. A team that cannot be read is
-// tried again.
+// follow sends the state of the team after each change, until ctx ends. It retries a team that it
+// cannot read.
 func (s *source) follow(ctx context.Context, ref string) {
 	const again = 2 * time.Second
 	for ctx.Err() == nil {
@@ -96,7 +97,8 @@ func (s *source) follow(ctx context.Context, ref string) {
 	}
 }
 
-// lookEvery is how often the processes of a team are looked at: its history does not say who is alive.
+// lookEvery is how often the source checks a team's processes: the history does not say which are
+// alive.
 const lookEvery = 2 * time.Second
 
 func (s *source) followOnce(ctx context.Context, ref string) error {
@@ -108,7 +110,7 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 	defer s.reads(ctx, ref, t)()
 	after, fresh, known := max(0, t.Seq()-mostFeed), true, int64(0)
 	defer func() {
-		if known > 0 { // a home that cannot be written only loses what changed since the last look
+		if known > 0 { // an error here loses only the note of what the person has seen
 			_ = t.Saw(known)
 		}
 	}()

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/team"
 )
 
-// stagingMsg has what a consolidation of the team would do.
+// stagingMsg carries what a consolidation of the team would do.
 type stagingMsg struct {
 	ref           string
 	include, only []string // the options that the plan was made with
@@ -125,7 +125,7 @@ func (m *Model) plansConsolidation() tea.Cmd {
 // stages shows what a consolidation would do, path by path. Keys choose paths, and start it.
 func (m *Model) stages(msg stagingMsg) {
 	if msg.ref != m.ref || m.team == nil {
-		return // it was closed meanwhile
+		return // the team was closed meanwhile
 	}
 	options := len(msg.include)+len(msg.only) > 0
 	if m.overlay != nil && m.overlay.stage != nil {
@@ -249,7 +249,7 @@ func (m *Model) stagedPath(one consolidate.Staged, selected bool) (lines []strin
 	return lines
 }
 
-// steps adds what a consolidation has done to the view that follows it.
+// steps adds the steps of a consolidation to the view that follows it.
 func (m *Model) steps(msg teamMsg) {
 	if m.overlay == nil || m.overlay.follows != msg.ref || msg.fresh {
 		return
@@ -260,7 +260,7 @@ func (m *Model) steps(msg teamMsg) {
 	m.overlay.top = farAway
 }
 
-// nothingToConfirm says why the key does nothing.
+// nothingToConfirm returns why the key does nothing.
 func nothingToConfirm(m *Model) string {
 	switch {
 	case m.overlay.confirm == nil:

@@ -23,21 +23,21 @@ type taskView struct {
 	description, plan, result laidOut
 }
 
-// taskDetail is a copy of what the state says of a task. Its texts are harmless.
+// taskDetail is a copy of what the state says about a task. Its texts are sanitized.
 type taskDetail struct {
 	id, called, subject string
 	status              team.TaskStatus
 	state               string
 	owner               string
-	held                bool // by its owner, in progress
+	held                bool // its owner works on it
 	outOfRetries        bool
-	facts               [][2]string // a word and what it says
+	facts               [][2]string // label and value
 	description, run    string
 	result              string
 	work                []string // what was recorded or saved of its work
 }
 
-// taskMsg is the task as it was after the record seq; 0 stands for the present.
+// taskMsg carries the task as it was after the record seq; 0 means the present.
 type taskMsg struct {
 	ref, id string
 	seq     int64
@@ -45,10 +45,10 @@ type taskMsg struct {
 	err     string
 }
 
-// mostText bounds each text of a task that is shown, in bytes.
+// mostText bounds each text of a task on the screen, in bytes.
 const mostText = 64 << 10
 
-// longText makes a text of an agent harmless, and shortens it.
+// longText sanitizes a text of an agent, and cuts it.
 func longText(text string) string {
 	if len(text) > mostText {
 		text = strings.ToValidUTF8(text[:mostText], "") + "\n… The rest is in: cadre task show"
@@ -56,8 +56,8 @@ func longText(text string) string {
 	return strings.TrimSpace(sanitize.Lines(text))
 }
 
-// detailOf copies what is shown of a task. It returns an error if the task does not exist at that
-// moment.
+// detailOf copies from the state what the screen shows of a task. It returns an error if the task
+// did not exist then.
 func detailOf(s *team.State, id string) (*taskDetail, error) {
 	t, err := s.Find("#" + id)
 	if err != nil {
@@ -150,7 +150,7 @@ func (m *Model) openTask(id string) tea.Cmd {
 	return m.readTask()
 }
 
-// readTask asks for the open task as it is at the moment that is shown.
+// readTask requests the open task as it is at the moment that is shown.
 func (m *Model) readTask() tea.Cmd {
 	if m.place != atTask {
 		return nil
@@ -159,14 +159,14 @@ func (m *Model) readTask() tea.Cmd {
 	return func() tea.Msg { return out.Task(ref, id, seq) }
 }
 
-// readsTask takes the open task.
+// readsTask stores the open task.
 func (m *Model) readsTask(msg taskMsg) {
 	if msg.ref == m.ref && msg.id == m.shown.id && msg.seq == m.travel.seq {
 		m.shown.detail, m.shown.trouble = msg.detail, msg.err
 	}
 }
 
-// nextTask opens the task below in the list, or the one above.
+// nextTask opens another task of the list, by rows further.
 func (m *Model) nextTask(by int) tea.Cmd {
 	if m.team == nil || len(m.team.tasks) == 0 {
 		return nil
@@ -174,7 +174,7 @@ func (m *Model) nextTask(by int) tea.Cmd {
 	return m.openTask(m.team.tasks[moved(m.taskIndex(), by, len(m.team.tasks))].id)
 }
 
-// taskTitle adds what is known of the open task to the title.
+// taskTitle adds details of the open task to the title.
 func (m *Model) taskTitle(add func(string, style)) {
 	d := m.shown.detail
 	if d == nil {
@@ -188,7 +188,7 @@ func (m *Model) taskTitle(add func(string, style)) {
 	}
 }
 
-// taskBody shows all that is known of the open task.
+// taskBody shows all details of the open task.
 func (m *Model) taskBody(width, height int) []string {
 	switch {
 	case m.shown.trouble != "":
@@ -249,7 +249,7 @@ func (m *Model) taskLines(width int) (out []string) {
 	return out
 }
 
-// taskPast shows what the history says of the task, up to the moment that is shown.
+// taskPast shows the history of the task, up to the moment that is shown.
 func (m *Model) taskPast(d *taskDetail, room int, section func(string, []string)) {
 	seq := m.travel.seq
 	attempts := m.past.tasks.Attempts(d.id, seq)
@@ -289,7 +289,7 @@ func (m *Model) taskPast(d *taskDetail, room int, section func(string, []string)
 	section("Messages", said)
 }
 
-// attempt says who held the task when, and how that ended.
+// attempt describes one attempt: its owner, its time and its end.
 func (m *Model) attempt(number int, a history.Attempt, room int) (out []string) {
 	head := fmt.Sprintf("%d  ", number)
 	text := fmt.Sprintf("%s, %s: still runs", oneLine(a.Member), render.Clock(a.Began))
@@ -311,7 +311,7 @@ func (m *Model) attempt(number int, a history.Attempt, room int) (out []string) 
 	return out
 }
 
-// Reasons why a key of the view does not apply.
+// These return why a key of the view does not apply.
 
 // ofTask returns a condition that the open task must meet.
 func ofTask(holds func(*taskDetail) bool, otherwise string) func(*Model) string {
@@ -334,12 +334,12 @@ func noOwner(m *Model) string {
 		return "The task has not been read yet."
 	}
 	if m.team == nil || !slices.ContainsFunc(m.team.members, func(r memberRow) bool { return r.name == d.owner }) {
-		return "Nobody has task " + d.called + "."
+		return "No member has task " + d.called + "."
 	}
 	return ""
 }
 
-// retryTask asks whether to start the failed task again.
+// retryTask asks whether to return the failed task to the queue.
 func (m *Model) retryTask() tea.Cmd {
 	return m.returnTask("Return task %s to the queue, with its failures forgotten? [y/N]")
 }
@@ -357,7 +357,7 @@ func (m *Model) returnTask(asks string) tea.Cmd {
 	return nil
 }
 
-// reassignTask asks who gets the task.
+// reassignTask asks which member gets the task.
 func (m *Model) reassignTask() tea.Cmd {
 	d := m.shown.detail
 	return m.asksWho(m.ref, d.id, d.called)
@@ -387,7 +387,7 @@ func (m *Model) asksWho(ref, task, called string) tea.Cmd {
 	return nil
 }
 
-// taskKeys are the keys of the view of a task.
+// taskKeys returns the keys of the view of a task.
 func taskKeys() []key {
 	step := func(by int) func(*Model) tea.Cmd { return func(m *Model) tea.Cmd { return m.nextTask(by) } }
 	return []key{
@@ -403,7 +403,7 @@ func taskKeys() []key {
 			return d.status != team.Completed && d.status != team.Deleted
 		}, "The task is done."), (*Model).reassignTask},
 		{[]string{"u"}, inTask, "release", "take the task from its owner, and return it to the queue",
-			ofTask(func(d *taskDetail) bool { return d.held }, "Nobody works on the task."), (*Model).releaseTask},
+			ofTask(func(d *taskDetail) bool { return d.held }, "No member works on the task."), (*Model).releaseTask},
 		{[]string{"shift+up", "K"}, inTask, "", "open the task above", nil, step(-1)},
 		{[]string{"shift+down", "J"}, inTask, "", "open the task below", nil, step(1)},
 		{[]string{"ctrl+t", "t"}, inTask, "", "show the list of tasks", nil, func(m *Model) tea.Cmd {

@@ -69,7 +69,7 @@ func TestTask(t *testing.T) {
 	x.says("41 tokens")
 	x.says("completed")
 	x.keys("u")
-	x.says("Nobody works on the task.")
+	x.says("No member works on the task.")
 	x.keys("R")
 	x.says("The task is done.")
 	x.keys("enter")

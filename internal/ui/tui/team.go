@@ -23,7 +23,7 @@ const (
 
 var tabs = [...]string{"members", "tasks", "messages", "timeline", "graph", "costs"}
 
-// wide is the width from which members and tasks stand beside each other.
+// wide is the width from which members and tasks are shown side by side.
 const wide = 120
 
 // teamBody shows the open team.
@@ -77,7 +77,7 @@ func (m *Model) tabLine(width int) string {
 	return text
 }
 
-// withFeed shows a table, and below it the latest messages where there is room.
+// withFeed shows a table, and the latest messages below it if they fit.
 func (m *Model) withFeed(t table, of tab, width, height int) []string {
 	defer func() { m.spotsOfTab(&t, of, 1, 0, width) }()
 	needs := len(t.rows) + 1
@@ -89,7 +89,7 @@ func (m *Model) withFeed(t table, of tab, width, height int) []string {
 	return append(out, m.feedLines(width, height-len(out))...)
 }
 
-// wideTeam shows members and tasks beside each other, and messages below.
+// wideTeam shows members and tasks side by side, and messages below.
 func (m *Model) wideTeam(width, height int) []string {
 	members, tasks := m.memberTable(), m.taskTable()
 	left := width * 11 / 20
@@ -229,7 +229,7 @@ func (v *teamView) atWork() (n int) {
 	return n
 }
 
-// wrapAll wraps a text that stands alone.
+// wrapAll wraps a text, and paints its lines.
 func wrapAll(text string, width int, look style) (out []string) {
 	for part := range strings.Lines(text) {
 		for _, one := range wrap(strings.TrimSuffix(part, "\n"), width-4) {

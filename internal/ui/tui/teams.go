@@ -10,7 +10,7 @@ import (
 	"cadre/internal/team"
 )
 
-// teamsBody shows the list of teams in its three sections, which are always there.
+// teamsBody shows the list of teams. Its three sections are always there.
 func (m *Model) teamsBody(width, height int) []string {
 	t := table{columns: []column{{head: "TEAM", most: 24, tail: true},
 		{head: "PROJECT", most: 24, tail: true}, {head: "STATE", most: 24}, {head: "TASKS", right: true, spare: 1},
@@ -23,17 +23,17 @@ func (m *Model) teamsBody(width, height int) []string {
 		named[one.name]++
 		named[one.name+"\x00"+one.project]++
 	}
-	shared := "" // the folder of all projects that are shown, where there is no room for it
+	shared := "" // the parent folder of all projects in the list, if their paths are too long
 	if width < 60 {
 		shared = sharedFolder(m.teams, named)
 	}
 	for _, one := range m.teams {
-		project := "" // the column is left out where no name stands twice
+		project := "" // the column is left out if all names differ
 		if named[one.name] > 1 {
 			project = strings.TrimPrefix(one.project, shared)
 		}
 		if named[one.name+"\x00"+one.project] > 1 {
-			project = oneLine(one.ref) // by which commands name it
+			project = oneLine(one.ref) // the team's name in commands
 		}
 		t.rows = append(t.rows, m.teamCells(one, project))
 	}
@@ -44,7 +44,7 @@ func (m *Model) teamsBody(width, height int) []string {
 	if len(rows) > 0 {
 		out = append(out, head.lines(width, 2)[0])
 	}
-	selected, at := 0, make([]int, len(m.teams)) // the lines of the teams
+	selected, at := 0, make([]int, len(m.teams)) // the index of each team's line
 	for i, name := range sections {
 		n := 0
 		for _, one := range m.teams {
@@ -83,8 +83,8 @@ func (m *Model) teamsBody(width, height int) []string {
 	return out[from:to]
 }
 
-// sharedFolder returns the folder, with a slash at its end, of all projects of teams whose names stand
-// twice.
+// sharedFolder returns the common parent folder of the projects whose teams share a name, with a
+// slash at its end.
 func sharedFolder(teams []teamRow, named map[string]int) (shared string) {
 	first := true
 	for _, one := range teams {
@@ -101,17 +101,17 @@ func sharedFolder(teams []teamRow, named map[string]int) (shared string) {
 	return shared[:strings.LastIndexByte(shared, '/')+1]
 }
 
-// emptySection says what a section without a team means.
+// emptySection returns what an empty section shows.
 func (m *Model) emptySection(s section) string {
 	switch {
 	case !m.listed:
 		return "reading …"
 	case !m.narrowTeams.filter.Empty():
-		return "No team of this section passes the filter."
+		return "No team of this section matches the filter."
 	case s == needsYou:
 		return "Nothing waits for you."
 	case s == working:
-		return "No team works. Start one in another terminal: cadre run FILE, or cadre create NAME"
+		return "No team is running. Start one in another terminal: cadre run FILE, or cadre create NAME"
 	}
 	return "No team has ended."
 }
@@ -130,7 +130,7 @@ func (m *Model) teamCells(one teamRow, project string) []cell {
 		{tokens(one.usage), faint}, {cost(one.usage), faint}, {changed, faint}, {one.goal, faint}}
 }
 
-// teamIndex returns the index of the selected team; -1 without teams.
+// teamIndex returns the index of the selected team; -1 if the list is empty.
 func (m *Model) teamIndex() int {
 	if i := slices.IndexFunc(m.teams, func(r teamRow) bool { return r.ref == m.chosen.team }); i >= 0 {
 		return i
@@ -145,7 +145,7 @@ func nonzero[N int | int64](n N) string {
 	return strconv.FormatInt(int64(n), 10)
 }
 
-// age is a duration in few characters.
+// age returns a duration in a few characters.
 func age(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < time.Minute:
@@ -158,7 +158,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// since is the age of a time; "" where it is not known.
+// since returns the age of a time; "" for an unknown time.
 func (m *Model) since(at team.Time) string {
 	if at == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"cadre/internal/team"
 )
 
-// toolsMsg says which tools the members of the open team used.
+// toolsMsg carries the tools that members of the open team used.
 type toolsMsg struct {
 	ref  string
 	uses []toolUse
@@ -23,21 +23,21 @@ type toolUse struct {
 	begins bool
 }
 
-// Session logs are read this often for the timeline, and as many steps of 64 KB at once. The tools of
-// more members are not shown.
+// These bound how session logs are read for the timeline: how often, and in steps of 64 KB. The
+// tools of further members are not shown.
 const (
 	toolsEvery  = time.Second
 	mostSteps   = 16
 	mostReaders = 64
 )
 
-// toolLog reads the session log of a member for the tools that it uses.
+// toolLog reads a member's session log for the tools that the member uses.
 type toolLog struct {
 	viewer *sessionlog.Viewer
-	open   map[string]bool // uses that have not ended, by their ids
+	open   map[string]bool // ids of uses that have not ended
 }
 
-// tools sends which tools the members of the team use, until ctx ends.
+// tools sends the uses of tools by members of the team, until ctx ends.
 func (s *source) tools(ctx context.Context, ref string, t *engine.Team) {
 	logs := map[string]*toolLog{}
 	defer func() {
@@ -74,8 +74,8 @@ func (s *source) tools(ctx context.Context, ref string, t *engine.Team) {
 	}
 }
 
-// read returns the uses in the next steps of the log. A log that cannot be read shows none: the view of
-// its member says why.
+// read returns the uses in the next steps of the log. For a log that cannot be read it returns
+// none: the member's view shows the error.
 func (l *toolLog) read(member string) (uses []toolUse) {
 	for range mostSteps {
 		entries, err := l.viewer.Read()
@@ -91,7 +91,8 @@ func (l *toolLog) read(member string) (uses []toolUse) {
 	return uses
 }
 
-// take returns how many uses begin or end with the entry. The end of a turn or of a session ends all.
+// take returns how many uses begin or end with the entry. The end of a turn or of a session ends
+// all uses.
 func (l *toolLog) take(e sessionlog.Entry) int {
 	switch e.Kind {
 	case sessionlog.Tool:
@@ -112,7 +113,7 @@ func (l *toolLog) take(e sessionlog.Entry) int {
 	return 0
 }
 
-// used takes note of the tools that members used.
+// used stores uses of tools.
 func (m *Model) used(msg toolsMsg) {
 	if msg.ref != m.ref || m.past == nil {
 		return

@@ -27,11 +27,11 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// frame returns the lines of the screen, as many as it has.
+// frame returns all lines of the screen.
 func (m *Model) frame() []string {
 	m.clickable = m.clickable[:0]
 	if m.width <= 0 || m.height <= 0 {
-		return nil // the terminal has no size yet
+		return nil // the size is not known yet
 	}
 	if m.height < 3 {
 		return fill([]string{m.title()}, m.height)
@@ -42,7 +42,8 @@ func (m *Model) frame() []string {
 	return append(lines, bottom...)[:m.height]
 }
 
-// bottom is the lines below the body: a notice or a question, the line that is typed, and the keys.
+// bottom returns the lines below the body: a notice or a question, the line that is typed, and the
+// keys.
 func (m *Model) bottom() []string {
 	input, _ := m.inputLine()
 	prompt := m.prompt()
@@ -77,7 +78,7 @@ func (m *Model) body(height int) []string {
 	return nil
 }
 
-// title names what is shown, says how it stands, and how many things wait for the user.
+// title shows the name and the state of what is open, and how many items wait for the user.
 func (m *Model) title() string {
 	left := []cell{{" ", plain}}
 	add := func(text string, look style) {
@@ -123,7 +124,7 @@ func (m *Model) title() string {
 	return line(m.width, left, right)
 }
 
-// prompt is what stands above the keys: a question, or a notice.
+// prompt returns what stands above the keys: a question, or a notice.
 func (m *Model) prompt() []string {
 	switch {
 	case m.ask != nil:
@@ -142,8 +143,8 @@ func (m *Model) prompt() []string {
 	return nil
 }
 
-// noted lays a notice out on as many lines as it needs, up to a quarter of the screen. Of a longer one the
-// end is shown with the beginning: the command that helps stands there.
+// noted lays out a notice on up to a quarter of the screen. It cuts a longer one in the middle,
+// because the command that helps stands at the end.
 func (m *Model) noted(text string, look style) (lines []string) {
 	parts := wrap(text, m.width-2)
 	if most := max(1, m.height/4); len(parts) > most {

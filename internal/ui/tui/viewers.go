@@ -40,7 +40,7 @@ func (s *source) OpenSession(order int, ref, member string) {
 	s.running.Go(func() { s.watch(ctx, ref, member) })
 }
 
-// watch sends what the session of the member shows, until ctx ends or the member has.
+// watch sends what the member's session shows, until ctx or the session ends.
 func (s *source) watch(ctx context.Context, ref, member string) {
 	t, err := s.engine.Look(ctx, ref)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *source) watch(ctx context.Context, ref, member string) {
 		return
 	}
 	var mu sync.Mutex
-	var next sessionMsg // what was not sent yet
+	var next sessionMsg // not sent yet
 	changed := make(chan struct{}, 1)
 	wake := func() {
 		select {
@@ -101,10 +101,11 @@ func (s *source) watch(ctx context.Context, ref, member string) {
 	}
 }
 
-// mostUnfinished bounds what is shown of a text that is not whole yet, in bytes: more than a screen.
+// mostUnfinished bounds an unfinished text on the screen, in bytes. It is more than a screen can
+// show.
 const mostUnfinished = 8 << 10
 
-// unfinished makes the end of a text harmless, as lines.
+// unfinished sanitizes the end of a text, and splits it into lines.
 func unfinished(text string) []string {
 	if len(text) > mostUnfinished {
 		text = text[len(text)-mostUnfinished:]
@@ -150,20 +151,20 @@ func (s *source) Answered(ref, request string) tea.Msg {
 	return actedMsg{said: answered(a, engine.Now())}
 }
 
-// How long a command of the palette may take, and how much of its output is kept.
+// These limit a command of the palette: its time and its output.
 const (
 	commandTime     = 10 * time.Minute
 	consolidateTime = 4 * time.Hour // its checks have limits of their own
 	mostOutput      = 1 << 20
 )
 
-// staying are the commands that run sessions. They must not end with the screen.
+// staying are the commands that run sessions. They must outlive the screen.
 var staying = []string{"host", "resume", "run"}
 
-// firstWords is how long the screen waits for what a command that stays says first.
+// firstWords is how long the screen waits for the first output of such a command.
 const firstWords = 3 * time.Second
 
-// behind starts a command that continues when the screen ends, and returns what it says first.
+// behind starts a command that outlives the screen, and returns its first output.
 func (s *source) behind(args, env []string) (string, error) {
 	f, err := os.CreateTemp("", "cadre-screen-*.log")
 	if err != nil {
