@@ -20,7 +20,7 @@ import (
 const absentFile = "missing.json"
 
 // absent is a file that an attempt staged in a tree and could not restore when it ended. A later
-// attempt would take it for removed by the team, and commit without it.
+// attempt would treat the file as removed by the team, and commit without it.
 type absent struct {
 	Tree string `json:"tree"`
 	Path string `json:"path"`

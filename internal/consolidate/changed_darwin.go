@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// changedAt returns when the file was last written, moved or given another mode.
+// changedAt returns when the file was last written or moved, or its mode changed.
 func changedAt(info fs.FileInfo) time.Time {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(stat.Ctimespec.Unix())

@@ -59,7 +59,7 @@ func (w *work) check(ctx context.Context) error {
 		return err
 	}
 	for _, check := range w.Replica.Team().Checks {
-		if slices.Contains(c.Passed, check.Name) && !c.Clean { // a new checkout lacks the files that earlier checks made
+		if slices.Contains(c.Passed, check.Name) && !c.Clean { // a new checkout lacks their files
 			continue
 		}
 		if err := w.try(ctx, c, check, at.dir); err != nil {
@@ -99,7 +99,7 @@ func (w *work) ready(ctx context.Context, c team.Consolidation) error {
 	return err
 }
 
-// stands returns an error if HEAD or the work tree no longer match what was staged.
+// stands returns an error if HEAD or the work tree no longer matches what was staged.
 func (w *work) stands(ctx context.Context, c team.Consolidation, when string) error {
 	if c.Tree == "" {
 		return nil
@@ -127,8 +127,8 @@ func (w *work) stands(ctx context.Context, c team.Consolidation, when string) er
 	return nil
 }
 
-// kept returns an error if git has removed the staged tree. Nothing refers to it, so git may do
-// that.
+// kept returns an error if git has removed the staged tree. No reference keeps it, so git may
+// remove it.
 func (w *work) kept(ctx context.Context, c team.Consolidation) error {
 	if c.Tree == "" {
 		return nil
@@ -147,7 +147,8 @@ type ran struct {
 	took   time.Duration
 }
 
-// execute runs one check in dir. Its error says that the check could not be run, or that ctx ended.
+// execute runs one check in dir. It returns an error if the check could not be run, or if ctx
+// ended.
 func (w *work) execute(ctx context.Context, c team.Consolidation, check team.Check, dir string) (r ran, err error) {
 	if w.Checking != nil {
 		w.Checking(check.Name)

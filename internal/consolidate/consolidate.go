@@ -128,7 +128,7 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 	}
 }
 
-// RollBack abandons the open attempt. Nothing is committed, the work tree is restored, and the team
+// RollBack abandons the open attempt. It commits nothing, restores the work tree, and the team
 // continues. It also resumes a team that was only marked for its end. It fails if HEAD names the
 // commit already.
 func RollBack(ctx context.Context, o Options, reason string) error {
@@ -148,8 +148,8 @@ func RollBack(ctx context.Context, o Options, reason string) error {
 	return w.cancel(ctx, reason)
 }
 
-// Settle cleans up after an attempt that ended with the team. It waits for a running attempt,
-// and removes from the work tree what a killed one had put there. It does so once: what is there
+// Settle cleans up after an attempt that ended with the team. It waits for a running attempt, and
+// removes from the work tree what a killed one had put there. It does so once: a file that appears
 // later is a person's work.
 func Settle(ctx context.Context, o Options) error {
 	settled := filepath.Join(o.Dir, settledFile)
@@ -176,7 +176,7 @@ type work struct {
 	repo   *repository // its top is "" if there is no repository
 	fresh  bool        // this process has just staged the files
 	notice string      // the last notice about its checkpoints
-	// the strangers among the files were named
+	// advice about files of others was given
 	advised bool
 	once    bool // the lead was already asked to merge a commit
 }
@@ -239,8 +239,8 @@ func (w *work) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// It is listed because this process may also host sessions. Then its checks' records must show
-	// them as the user's.
+	// The process is listed because it may also host sessions. The records of its checks must then
+	// show them as the user's.
 	list := proc.Listing{Folder: filepath.Join(filepath.Dir(w.Dir), proc.ListFolder), Team: filepath.Base(w.Dir)}
 	if w.procs, err = proc.OpenListed(host, list); err != nil {
 		return err
@@ -296,7 +296,7 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 			was = "in " + t.Base.Top
 		}
 		return false, notReady("the work of team %s cannot be told from earlier changes: when it was created it "+
-			"worked %s, and now in the repository %s. Commit it yourself first", t.Name, was, w.repo.top).
+			"worked %s, and now it works in the repository %s. Commit the work yourself first", t.Name, was, w.repo.top).
 			With(w.hint(team.ActSkipCommit))
 	}
 	branch, err := w.repo.checkpoints(ctx)
@@ -321,12 +321,12 @@ func (w *work) gone() error {
 		t.Name, t.Base.Top, t.Dir).With(w.hint(team.ActSkipCommit))
 }
 
-// lost is gone for an attempt that has staged something. The attempt is abandoned only if nothing
-// of it can exist any more. Without git that is unknown, and the files that it put into the work
-// tree would stay there.
+// lost is [work.gone] for an attempt that has staged something. It abandons the attempt only if
+// nothing of it can exist any more. Without git that is unknown, and files that the attempt put
+// into the work tree would stay there.
 func (w *work) lost(c team.Consolidation) error {
 	if err := git.Installed(); err != nil || c.Step == team.Made {
-		// without the code, which would abandon the attempt
+		// the code would abandon the attempt, so it is left out
 		gone := w.gone()
 		return team.Hinted(fmt.Errorf("the consolidation is unchanged: %v", gone), team.HintsOf(gone)...)
 	}
@@ -540,7 +540,7 @@ func (w *work) tell(ctx context.Context, c team.Consolidation) {
 
 // seal saves the completed team and writes its record.
 func (w *work) seal(ctx context.Context) (*Record, error) {
-	// the merged worktree is of no use any more
+	// the merged worktree is no longer needed
 	if err := worktree.Hide(ctx, w.procs, w.Replica.Team().Dir, host.MergedDir(w.Dir)); err != nil {
 		w.Log("the merged worktree was not removed: " + err.Error())
 	}
@@ -555,8 +555,8 @@ func (w *work) seal(ctx context.Context) (*Record, error) {
 	return r, err
 }
 
-// failed abandons the attempt if it cannot be finished as things are. After any other error, the
-// same attempt is tried again.
+// failed abandons the attempt if it cannot be finished. After any other error, the next call
+// continues the same attempt.
 func (w *work) failed(ctx context.Context, err error) error {
 	c := w.state()
 	code := team.CodeOf(err)

@@ -88,9 +88,9 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 
 // aside names the parts of the work tree that are not the team's work.
 type aside struct {
-	folders []string // with everything below them
+	folders []string // with all files below them
 	report  string   // path from the top; only while HEAD does not have it
-	origin  string   // path of the team file; what the user had not committed of it stays the user's
+	origin  string   // path of the team file; the user's uncommitted changes of it stay the user's
 }
 
 func (a aside) holds(r *repository, e entry) bool {
@@ -98,9 +98,9 @@ func (a aside) holds(r *repository, e entry) bool {
 		a.folders...)
 }
 
-// aside returns what is left out. The report on the team is cadre's own, so it is committed only if
-// it is named, or if the last commit has one already. In that case the checks see it, and a
-// clone of a commit with an older report would differ from what passed.
+// aside returns what is left out. cadre writes the report on the team. The report is committed only
+// if it is named, or if the last commit already has one. In that case the checks see it: otherwise
+// a clone would have an older report than the checks saw.
 func (w *work) aside(c team.Consolidation) aside {
 	t := w.Replica.Team()
 	a := aside{folders: w.Except, report: worktree.From(w.repo.top, t.Report),
@@ -113,11 +113,11 @@ func (w *work) aside(c team.Consolidation) aside {
 	return a
 }
 
-// finish is when the team's work ended, and whose some files are.
+// finish says when the team's work ended, and whose some files are.
 type finish struct {
-	at      time.Time       // zero where it has not ended
-	files   map[string]bool // that tasks of the team changed
-	foreign map[string]bool // that belong to other teams
+	at      time.Time       // zero if it has not ended
+	files   map[string]bool // files that the team's tasks changed
+	foreign map[string]bool // files that belong to other teams
 }
 
 func (w *work) finish() (f finish) {
@@ -236,7 +236,7 @@ func realPaths(dirs []string) []string {
 	return all
 }
 
-// selection sorts the changes in the work tree by whose they are.
+// selection sorts the changes in the work tree by owner.
 type selection struct {
 	ours      []string          // the team's
 	both      []string          // uncommitted when the team was created, and changed since

@@ -64,7 +64,7 @@ func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 }
 
 // restore restores staged files that the work tree lacks, most likely because a check removed them.
-// Otherwise the next attempt would take them for removed by the team, and commit without them. A
+// Otherwise the next attempt would treat them as removed by the team, and commit without them. A
 // changed file is left alone, because the change may be a person's.
 func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 	tree := cmp.Or(c.Before, c.Tree)
@@ -176,7 +176,7 @@ func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 		return err
 	}
 	removed := func(one git.Change) bool { return one.Is != git.Nothing && !c.Clean && w.repo.lacks(one.Path) }
-	for _, one := range at.elsewhere { // a check removed these: nothing is in the way of the previous files
+	for _, one := range at.elsewhere { // a check removed these, so the previous files can be restored
 		if removed(one) {
 			at.here = append(at.here, one)
 		}
@@ -208,8 +208,8 @@ func memberNames(c team.Consolidation) string {
 	return strings.Join(all, ", ")
 }
 
-// sorted has the changes from a first tree to a second, by the content of the work tree: that of
-// the first tree (here), that of the second (there), or other content (elsewhere).
+// sorted has the changes from one tree to another, by the content of the work tree: that of the
+// first tree (here), that of the second (there), or other content (elsewhere).
 type sorted struct{ here, there, elsewhere []git.Change }
 
 func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s sorted, err error) {

@@ -124,14 +124,14 @@ func (w *work) checkedOut(ctx context.Context, commit string) string {
 	return branch
 }
 
-// about returns the start of what the lead is told about the branch.
+// about returns the start of the message to the lead about the branch.
 func (w *work) about(b team.Branch, trouble string) prompts.Merge {
 	place := host.Place(w.Replica.Team(), w.Dir, b.Member)
 	return prompts.Merge{Team: w.Replica.Team().Name, Repo: w.repo.top, Dir: place.Dir,
 		There: host.Worktree(w.Dir, b.Member), Member: b.Member, Branch: b.Name, Trouble: trouble}
 }
 
-// ask asks the lead to merge the branch. with is our commit to merge it with.
+// ask asks the lead to merge the branch with the commit with.
 func (w *work) ask(ctx context.Context, b team.Branch, with string, m prompts.Merge) error {
 	_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.LeaveBranch{Member: b.Member,
 		Commit: b.Commit, With: with, Why: m.String(), Once: w.once}})
@@ -209,9 +209,9 @@ func (w *work) leave(ctx context.Context) error {
 	return err
 }
 
-// blocked says why the branch's changes, from one tree to the next, cannot be written into the work
-// tree; "" if they can. A file in the way blocks them even if it has the same content, because it
-// is somebody's.
+// blocked returns why the branch's changes, from one tree to the next, cannot be written into the
+// work tree; "" if they can. A file in the way blocks them even if it has the same content, because
+// it has an owner.
 func (w *work) blocked(ctx context.Context, before, tree, next string) (string, error) {
 	brings, err := w.repo.changes(ctx, tree, next)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Pending is what a consolidation of the team would commit. The zero Pending is nothing.
+// Pending is what a consolidation of the team would commit. The zero Pending is empty.
 type Pending struct {
 	Branches []team.Branch
 	Files    []string // the team's files in the work tree, by their paths from the top

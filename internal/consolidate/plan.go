@@ -13,10 +13,10 @@ import (
 	"cadre/internal/team"
 )
 
-// Plan says what a consolidation would do now, path by path. Making it changes nothing.
+// Plan says what a consolidation would do now, path by path. Making a plan changes nothing.
 type Plan struct {
 	Team     string   `json:"team"`               // the name of the team
-	Parent   string   `json:"parent,omitempty"`   // the commit that the work goes on top of
+	Parent   string   `json:"parent,omitempty"`   // the commit that the work would be committed on
 	Paths    []Staged `json:"paths"`              // what would be committed, and then what would not
 	Checks   []string `json:"checks"`             // the checks that run first
 	Branches []string `json:"branches"`           // the branches of members that would be merged
@@ -31,7 +31,7 @@ type Fate string
 // The fates of paths, in the order of a plan.
 const (
 	Conflicts Fate = "conflict" // its branch does not merge; the lead gets a task that says how
-	Unclear   Fate = "unclear"  // nobody can tell whose changes these are, so the consolidation is refused
+	Unclear   Fate = "unclear"  // it is unknown whose changes these are, so the consolidation is refused
 	Commits   Fate = "commit"
 	LeftOut   Fate = "left_out"
 )
@@ -51,7 +51,7 @@ type Staged struct {
 	Why    string   `json:"why,omitempty"`    // why it is not simply committed
 }
 
-// Changes says what happens to the path: added, changed or deleted; "" where that is not known.
+// Changes says what happens to the path: added, changed or deleted; "" if that is not known.
 func (s Staged) Changes() string {
 	return map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "changed"}[s.Change]
 }
@@ -130,14 +130,14 @@ func Preview(ctx context.Context, o Options) (*Plan, error) {
 	return p, w.preview(ctx, c, p)
 }
 
-// obstacle takes the first refusal.
+// obstacle keeps the first refusal.
 func (p *Plan) obstacle(err error) {
 	if err != nil && p.Obstacle == "" {
 		p.Obstacle, p.Refused = err.Error(), err
 	}
 }
 
-// lasting returns nil for a refusal, and other errors as they are.
+// lasting returns nil for a refusal, and other errors unchanged.
 func lasting(err error) error {
 	if team.CodeOf(err) != "" {
 		return nil
@@ -207,7 +207,7 @@ func (w *work) commitsTo(ctx context.Context, p *Plan, from, to string, branch *
 	return err
 }
 
-// previewBranches adds what the branches of members bring, each on top of the ones before.
+// previewBranches adds the changes of the members' branches, each on top of the ones before.
 func (w *work) previewBranches(ctx context.Context, p *Plan, before string) error {
 	branches, err := w.present(ctx)
 	if err != nil || len(branches) == 0 {
@@ -269,7 +269,7 @@ func (w *work) previewBranches(ctx context.Context, p *Plan, before string) erro
 	return nil
 }
 
-// recipe returns the task that says how to merge the branch of the member; "" for none.
+// recipe returns the name of the task that says how to merge the member's branch; "" for none.
 func (w *work) recipe(member string) (called string) {
 	w.Replica.View(func(s *team.State) {
 		m, _ := s.Member(member)

@@ -10,23 +10,23 @@ import (
 	"cadre/internal/team"
 )
 
-// Return puts work that was done elsewhere back into a work tree.
+// Return restores work that was done elsewhere in a work tree.
 type Return struct {
 	Procs   *proc.Register
 	Dir     string // a directory in the work tree
-	Scratch string // folder for an index of our own; no other process may use it at the same time
+	Scratch string // folder for a separate index; no other process may use it at the same time
 	Mark    string // distinguishes this use from all others in the repository: the id of the team
 
-	// From and To are commits without and with the work; From is "" for nothing.
+	// From and To are commits without and with the work; From is "" if there was no commit.
 	From, To string
 
 	// Step is called between any two changes of the work tree, for tests; may be nil.
 	Step func(string)
 }
 
-// Put writes the changes from From to To into the work tree, but only to files that are as From has
-// them, so that nothing of the user's is overwritten. It may be called again after a kill. It
-// returns the paths that now are as they should be, and those where something else is in the way.
+// Put writes the changes from From to To into the work tree. It writes only files that are as From
+// has them, so it overwrites nothing of the user's. It may be called again after a kill. It returns
+// the paths that now are as To has them, and those where something else is in the way.
 func (r Return) Put(ctx context.Context) (there, blocked []git.Change, err error) {
 	repo, err := r.open(ctx)
 	if err != nil {
@@ -55,8 +55,8 @@ func (r Return) Put(ctx context.Context) (there, blocked []git.Change, err error
 	return append(at.there, free...), append(blocked, at.elsewhere...), nil
 }
 
-// Lacks returns the paths that differ between From and To, and that the work tree does not have as
-// To has them.
+// Lacks returns the paths that differ between From and To and are not in the work tree as To has
+// them.
 func (r Return) Lacks(ctx context.Context) ([]git.Change, error) {
 	repo, err := r.open(ctx)
 	if err != nil {

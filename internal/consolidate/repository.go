@@ -42,7 +42,7 @@ func open(ctx context.Context, procs *proc.Register, dir string) (*repository, e
 	}
 }
 
-// with returns the repository with an index of our own.
+// with returns the repository with the index at that path.
 func (r *repository) with(index string) *repository {
 	own := *r
 	own.index = index
@@ -90,7 +90,7 @@ func (r *repository) checkpoints(ctx context.Context) (string, error) {
 	return branch, nil
 }
 
-// base returns what a tree on that commit is compared with.
+// base returns the tree or commit to which a tree on that commit is compared.
 func (r *repository) base(ctx context.Context, commit string) (string, error) {
 	if commit != "" {
 		return commit, nil

@@ -28,13 +28,13 @@ type Undone struct {
 }
 
 // RollBackTask undoes what a task saved or committed, and returns the task to the queue. In a
-// worktree, the member's branch gets a commit that undoes it. In the team's directory, each file
-// that is still as the task left it is restored. If a file was changed since, the rollback is
-// refused and touches nothing. After a kill at any step, the next call finds each file in its old
-// or its new state, and finishes.
+// worktree, the member's branch gets a commit that undoes it. In the team's directory, it restores
+// each file that is still as the task left it. If a file was changed since, the rollback is refused
+// and touches nothing. After a kill at any step, the next call finds each file in its old or its
+// new state, and finishes.
 //
-// If other members worked in the same directory at the same time, it is unknown whose the task's
-// files are, and the rollback is refused. With [Options.Only] just these files are restored: the
+// If other members worked in the same directory at the same time, the owner of the task's files is
+// unknown, and the rollback is refused. With [Options.Only] it restores just these files: the
 // caller says that they are the task's.
 func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, error) {
 	w, done, err := prepare(ctx, o, false)
@@ -118,8 +118,8 @@ func (w *work) named(t team.Task, changes []git.Change) ([]git.Change, error) {
 	return some, nil
 }
 
-// undecided refuses a rollback of files that several tasks may have changed. by has the paths by
-// the reason.
+// undecided refuses a rollback of files that several tasks may have changed. by lists the paths for
+// each reason.
 func (w *work) undecided(t team.Task, by map[string][]string) error {
 	var why, all []string
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
@@ -200,7 +200,7 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 	return w.put(ctx, t.Work.Base, at.here)
 }
 
-// others names another task that changed the same file. unclear says that the other task was done
+// others names another task that changed the same file. unclear reports that both tasks were done
 // in the same directory at the same time, so that the file may be the work of either.
 func others(t team.Task, all []team.Task, path string) (by string, unclear bool) {
 	for _, o := range all {
@@ -210,7 +210,7 @@ func others(t team.Task, all []team.Task, path string) (by string, unclear bool)
 		after := o.Work.Since >= t.Work.Since
 		meanwhile := slices.Contains(t.Work.Others, o.Work.Member) ||
 			o.Work.Member != t.Work.Member && o.CompletedAt > t.Work.Since
-		if t.CompletedAt != 0 && o.Work.Since > t.CompletedAt { // it started later
+		if t.CompletedAt != 0 && o.Work.Since > t.CompletedAt { // o started after t had ended
 			meanwhile = false
 		}
 		switch {
@@ -244,8 +244,8 @@ func (w *work) asIn(ctx context.Context, one, other string, changes []git.Change
 	return same, nil
 }
 
-// inHEAD says how to undo what is committed already. HEAD is the user's, and only a consolidation
-// moves it.
+// inHEAD returns an error that says how to undo committed work. HEAD is the user's, and only a
+// consolidation moves it.
 func (w *work) inHEAD(t team.Task, head string) error {
 	top := sanitize.Quote(w.repo.top)
 	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("the work of task %s is in HEAD (%.12s) already, which "+

@@ -119,7 +119,7 @@ func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 }
 
 // SealRestored writes the record of a team that was consolidated before it was restored into this
-// folder, and does nothing for any other team. The record of the lost folder does not fit, because
+// folder. It does nothing for any other team. The record of the lost folder does not match, because
 // it has the checksum of the lost history.
 func SealRestored(ctx context.Context, j Journal, dir string) error {
 	var t team.Team
@@ -161,7 +161,8 @@ func (r *Record) Holds(ctx context.Context, j Journal) (bool, error) {
 }
 
 // describe reads the history up to the record that completed the team. After a restore from a
-// checkpoint that record may be missing; then it reads up to the record with that seq; 0 for all.
+// checkpoint, that record may be missing. Then describe reads up to the record until, or all
+// records if until is 0.
 func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 	var t team.Team
 	r := &Record{Checks: []Checked{}, Members: []Member{}, Tasks: []Task{}}

@@ -8,11 +8,11 @@ import (
 	"cadre/internal/team"
 )
 
-// wrote lists the files that differ from what is staged after the checks.
+// wrote lists the files that differ from what is staged, after the checks.
 type wrote struct {
-	tracked []string // a clone would have them with other content
+	tracked []string // staged files, which would be different in a clone
 	fresh   []string // new files that are not staged
-	theirs  []string // tracked files with the user's changes, which are as they were before the team
+	theirs  []string // tracked files with changes that the user had made before the team was created
 }
 
 func (f wrote) all() []string { return slices.Concat(f.tracked, f.fresh) }
@@ -32,7 +32,7 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 	if len(found.theirs) > 0 && !again {
 		note := team.Note{Text: fmt.Sprintf("the checks ran with your changes of %s, which are not committed",
 			names(found.theirs))}
-		if err != nil { // otherwise the team is complete after this, and takes no other options
+		if err != nil { // otherwise the team is complete now, and accepts no other options
 			note.Hints = []team.Hint{w.hint(team.ActCheckClean)}
 		}
 		w.Advise(note)
@@ -140,7 +140,7 @@ func wroteThere(ctx context.Context, at site) (found wrote, err error) {
 }
 
 // restage stages the files together with the rest. The checks have to run again, because they saw
-// something else.
+// other content.
 func (w *work) restage(ctx context.Context, c team.Consolidation, at site, files []string) error {
 	tree := c.Tree
 	if tree == "" {
@@ -161,7 +161,7 @@ func (w *work) restage(ctx context.Context, c team.Consolidation, at site, files
 	case c.Clean && c.Before == "": // land writes them into the work tree, as it does for branches
 		body.Before = tree
 	case !c.Clean &&
-		c.Before != "": // changes by checks to files of the team are in the work tree, and stay there
+		c.Before != "": // the checks' changes of the team's files are in the work tree, and stay there
 		brought, err := w.repo.changed(ctx, c.Before, c.Tree)
 		if err != nil {
 			return err

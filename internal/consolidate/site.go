@@ -94,8 +94,8 @@ func (w *work) make(ctx context.Context, c team.Consolidation) (string, error) {
 	return dated.commit(ctx, c.Tree, w.message(c), parents...)
 }
 
-// noted records the files that differ from the last commit before the first check runs. So files
-// that checks wrote are not taken for earlier ones after a kill.
+// noted records the files that differ from the last commit before the first check runs. So a later
+// process does not confuse files that checks wrote with earlier ones.
 func (w *work) noted(ctx context.Context, c team.Consolidation) (map[string]string, error) {
 	var note struct {
 		Attempt, Rounds int64

@@ -12,8 +12,8 @@ import (
 	"cadre/internal/git"
 )
 
-// stage puts the paths, as they are in the work tree, on top of the commit, through an index of our
-// own. It returns the tree.
+// stage puts the paths, as they are in the work tree, on top of the commit. It uses a separate
+// index, and returns the tree.
 func (r *repository) stage(ctx context.Context, index, commit string, paths []string) (tree string, err error) {
 	if err := forget(index); err != nil {
 		return "", err
@@ -33,7 +33,7 @@ func (r *repository) stage(ctx context.Context, index, commit string, paths []st
 	return own.Text(ctx, "write-tree")
 }
 
-// forget removes an index of ours, and the lock of a killed git.
+// forget removes an index of cadre, and the lock file of a killed git.
 func forget(index string) error {
 	for _, path := range []string{index, index + ".lock"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Trial describes checks that passed and whose work was not committed.
+// Trial describes checks that passed on work that was not committed.
 type Trial struct {
 	Team     string    `json:"team"` // its name
 	Checks   []Checked `json:"checks"`
@@ -218,7 +218,7 @@ func (w *work) tryMerge(ctx context.Context, c *team.Consolidation, branches []t
 	return nil
 }
 
-// showTrial checks the tree out into a temporary folder, and returns the folder that corresponds to
+// showTrial checks the tree out into a temporary folder. It returns the folder that corresponds to
 // the team's directory.
 func (w *work) showTrial(ctx context.Context, c team.Consolidation) (string, error) {
 	commit, err := w.repo.commit(ctx, c.Tree, w.message(c), c.Parent)
@@ -232,5 +232,5 @@ func (w *work) showTrial(ctx context.Context, c team.Consolidation) (string, err
 	return dir, err
 }
 
-// everything leaves nothing out of a snapshot.
+// everything is a filter that leaves nothing out of a snapshot.
 func everything(string) (out bool, why string) { return false, "" }

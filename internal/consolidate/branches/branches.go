@@ -48,7 +48,7 @@ type Branch struct {
 	Merged      bool   `json:"merged"`                // HEAD contains all of its commits
 	CheckedOut  string `json:"checkedOut,omitempty"`  // work tree in which it is checked out, so that it stays
 	Removed     bool   `json:"removed"`               // it was removed
-	// it stays because branches that stay are named in its checkpoints
+	// it stays because its checkpoints name branches that stay
 	Needed bool `json:"needed,omitempty"`
 	// commits that only this branch reaches, so that it stays; the newest first
 	Lost    []Lost `json:"lost,omitempty"`
@@ -149,7 +149,7 @@ func lastCheckpoint(ctx context.Context, procs *proc.Register, t team.Team) (*ch
 // member's own branch: a commit.
 var strayed = lazyregexp.New(`^-[0-9a-f]{4,64}$`)
 
-// isOf reports whether the branch is a member's, or was made for its work.
+// isOf reports whether the branch is a member's, or was made for a member's work.
 func isOf(name string, t team.Team, members []team.Member) bool {
 	return slices.ContainsFunc(members, func(m team.Member) bool {
 		rest, ok := strings.CutPrefix(name, team.BranchOf(t.Name, m.Name))
@@ -178,10 +178,10 @@ func unreachable(t team.Team, refused *git.Refusal) string {
 	return strings.TrimPrefix(refused.Words, "fatal: ")
 }
 
-// Forget removes git's records of the team's worktrees that do not exist any more; its reports
-// whether a directory is one of the team's. git keeps a branch that it believes to be checked out
-// there, and a killed cleanup leaves such a record. If the repository cannot be reached, Forget
-// does nothing, and [Of] reports that.
+// Forget removes git's records of the team's worktrees that no longer exist. its reports whether a
+// directory is one of the team's. git keeps a branch that it believes to be checked out there, and
+// a killed cleanup leaves such a record. If the repository cannot be reached, Forget does nothing,
+// and [Of] reports that.
 func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir string) bool) error {
 	err := worktree.Forget(ctx, procs, t.Dir, its)
 	if _, refused := errors.AsType[*git.Refusal](err); refused {
@@ -242,10 +242,10 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 	return all, nil
 }
 
-// lost returns the commits that only the branch, and other branches to remove, can reach. For the
+// lost returns the commits that only the branch and other branches to remove can reach. For the
 // branch of checkpoints, these are the commits of members and of uncommitted files that the last
-// checkpoint carries. Checkpoints themselves are not work, and the content of earlier ones was
-// continued or left behind.
+// checkpoint carries. Checkpoints themselves are not work. Later checkpoints replace the content of
+// earlier ones.
 func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, going map[string]bool) ([]Lost, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	tips := []string{b.Commit}
@@ -294,8 +294,8 @@ func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []strin
 	return tips, err
 }
 
-// uncommitted reports whether the commit of the uncommitted files has a file that neither HEAD nor
-// the work tree has in that state. The report does not count, because cadre wrote it.
+// uncommitted reports whether the commit of the uncommitted files has a file that differs both in
+// HEAD and in the work tree. The report does not count, because cadre wrote it.
 func uncommitted(ctx context.Context, g git.Runner, w checkpoint.Work) (bool, error) {
 	from := w.Head
 	if from == "" {
