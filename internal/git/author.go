@@ -31,7 +31,7 @@ func (r Runner) Committing(ctx context.Context) Runner {
 	return named
 }
 
-// Ours returns the runner with cadre as the author and the committer, for commits that are no
+// Ours returns the runner with cadre as the author and the committer, for commits that are not a
 // member's work.
 func (r Runner) Ours() Runner {
 	return r.With("GIT_AUTHOR_NAME="+ourName, "GIT_AUTHOR_EMAIL="+ourMail, "GIT_COMMITTER_NAME="+ourName,

@@ -33,12 +33,12 @@ type Runner struct {
 	Limit    time.Duration // of one command; 0 for [DefaultLimit]
 	Patience time.Duration // with another git that holds a lock; 0 for [DefaultPatience], less for none
 	// Remote reports that the command talks to a remote. Then the user's hooks run, and the user's
-	// transport settings apply, as if the user had called git. Nothing is asked at a terminal or in
-	// a window even so.
+	// transport settings apply, as if the user had called git. Even so, git does not ask at a
+	// terminal or in a window.
 	Remote bool
 }
 
-// Installed says why git cannot be run; nil if it can.
+// Installed returns an error if git cannot be run.
 func Installed() error {
 	_, err := proc.Find("git")
 	return err

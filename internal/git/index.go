@@ -13,8 +13,9 @@ import (
 )
 
 // Index is the index of a work tree, locked against other changes. It uses git's own lock, a file
-// index.lock beside it. But that is a link to a file with a name of ours, so a lock that a kill
-// left is recognized as ours and removed. Only a person may remove a lock that a killed git left.
+// index.lock beside the index. The lock is a link to a file with a name of cadre's. So the next
+// Index recognizes a lock that a kill left, and removes it. Only a person may remove a lock that a
+// killed git left.
 type Index struct{ path, lock, ours, next string }
 
 // HoldIndex waits for the index and locks it. dir is the repository's folder for the work tree.
@@ -43,7 +44,7 @@ func (r Runner) HoldIndex(ctx context.Context, dir, path, mark string) (*Index, 
 	return i, nil
 }
 
-// take links our file to the lock, if the lock is free or was ours already.
+// take links cadre's file to the lock, if the lock is free or is cadre's already.
 func (i *Index) take(ctx context.Context, patience time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -83,17 +84,17 @@ func (i *Index) Install() error { return os.Rename(i.next, i.path) }
 func (i *Index) Release() {
 	os.Remove(i.next)
 	os.Remove(i.lock)
-	os.Remove(i.ours) // last, because this name shows that the lock is ours
+	os.Remove(i.ours) // last, because this name marks the lock as cadre's
 }
 
 // maxIndex bounds how much of an index is read, in bytes: the index of some ten million files.
 const maxIndex = 1 << 30
 
-// CopyIndex copies an index, for our use beside the user's. It does nothing if there is none.
+// CopyIndex copies an index, for use beside the user's. It does nothing if there is no index.
 //
-// The copy gets the time of the original. Git takes a file for unchanged if its size and time match
-// the index. It reads a file that was changed in the second in which the index was written, or
-// later. With a later time, git would take changed files for unchanged.
+// The copy gets the time of the original. Git assumes that a file is unchanged if its size and time
+// match the index. It reads a file that was changed in the second in which the index was written,
+// or later. With a later time, git would assume that changed files are unchanged.
 func CopyIndex(from, to string) error {
 	info, err := os.Stat(from) // before it is read: an older time only makes git read more files
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,7 @@ import (
 )
 
 // settings apply to every command. No hook of the repository runs, no file monitor or maintenance
-// starts, and nothing is signed. What was written survives a loss of power. Messages are used as
+// starts, and git signs nothing. What git wrote survives a loss of power. Messages are used as
 // given, and paths are printed unquoted.
 var settings = []string{noHooks, "core.fsync=added,reference", "core.fsmonitor=false", "core.quotePath=false",
 	"gc.auto=0", "commit.gpgSign=false",
@@ -15,7 +15,7 @@ var settings = []string{noHooks, "core.fsync=added,reference", "core.fsmonitor=f
 // noHooks keeps git from finding hooks.
 const noHooks = "core.hooksPath=/dev/null"
 
-// ways are prefixes of variables that configure how a remote is reached.
+// ways are prefixes of variables that configure how git reaches a remote.
 var ways = []string{"GIT_SSH", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SSL_", "GIT_HTTP_", "GIT_ALLOW_PROTOCOL",
 	"GIT_PROTOCOL"}
 
@@ -24,9 +24,9 @@ var ways = []string{"GIT_SSH", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SSL_", "
 var persons = []string{"GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_AUTHOR_NAME",
 	"GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
 
-// environment returns an environment in which git acts only on what it is given here. It ignores
-// the repository, index or commit that our caller is working on. The place of its configuration is
-// unchanged, and so are additions to it.
+// environment returns an environment in which git acts only on what it is given here. git ignores
+// the repository, index or commit on which cadre's caller is working. The place of its
+// configuration is unchanged, and so are additions to it.
 func (r Runner) environment(env []string) []string {
 	asks := true
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {

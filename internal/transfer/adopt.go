@@ -20,7 +20,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Options say which team is moved, and to where. Each function may be nil.
+// Options configure the move of a team. Each function may be nil.
 type Options struct {
 	Home layout.Home
 	Team string
@@ -60,8 +60,8 @@ func (o *Options) did(step string) {
 	}
 }
 
-// Clear sets the function that moves an old, damaged copy of the team out of the way before the
-// restored one appears.
+// Clear sets the function that moves an old, damaged copy of the team out of the way. Adopt calls
+// it before the restored team appears.
 func (o *Options) Clear(move func(context.Context) error) { o.clear = move }
 
 func (o *Options) store(ctx context.Context, procs *proc.Register, dir string) (*checkpoint.Store, error) {
@@ -190,7 +190,7 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	}
 	p := &putting{Options: o, procs: procs, store: store, r: r, dir: a.Dir, head: head, top: top}
 	p.same = store.SamePlace(r.Work) && r.Work.Top == top
-	if r.Work.Machine == "" { // the old format carries no work, and has branches only in its own clone
+	if r.Work.Machine == "" { // the old format carries no work, so the branches exist only in the old clone
 		p.same = own && old.Base.Top == top && top != ""
 	}
 	if a.Dir == o.Dir && !p.same && !o.Named {
@@ -260,9 +260,9 @@ func counterpart(t team.Team, top string) string {
 	return dir
 }
 
-// heldBy says which machine did not release the team, and what to do about it. The name of a
-// machine does not identify it, so only the path of the team's former repository shows that it is
-// this one.
+// heldBy returns a note about the machine that did not release the team, and what to do about it. A
+// machine's name does not identify it. Only the path of the team's former repository shows whether
+// it is this machine.
 func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpoint.Found) team.Note {
 	who, with := cmp.Or(from.Work.Machine, "the machine that had it"), ""
 	if top := from.Work.Top; top != "" {

@@ -17,7 +17,7 @@ import (
 	"cadre/internal/team"
 )
 
-// PullOptions say what is pulled, and from where.
+// PullOptions configure a pull.
 type PullOptions struct {
 	Options
 	Remote string // name of the remote; "" for git's default remote for a push
@@ -74,8 +74,8 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 	return pulled, err
 }
 
-// local returns the folder of the local team: the one of the project that the caller works in. A
-// caller who neither named a directory nor works in a repository means the only team of that name.
+// local returns the folder of the local team: the one of the project in which the caller works. If
+// the caller neither named a directory nor works in a repository, it is the only team of that name.
 func (o *PullOptions) local() (string, error) {
 	folder, err := o.Home.Own(o.Team)
 	if _, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere && !o.Named {
@@ -199,7 +199,7 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 			"the local one first", o.Team, t.Status, remote.Name).With(team.Hint{Action: team.ActCleanUp, Team: o.Team})
 	}
 	if relation == checkpoint.Forked && !o.Theirs {
-		for _, f := range found { // decided before, if our branch contains it
+		for _, f := range found { // decided earlier, if the team's branch contains it
 			if f.Own && f.History == history {
 				if in, err := store.Leads(ctx, p.There.Commit, f.Commit); in || err != nil {
 					return p, false, err

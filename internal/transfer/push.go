@@ -22,7 +22,7 @@ import (
 	"cadre/internal/team"
 )
 
-// PushOptions say what is pushed, and where.
+// PushOptions configure a push.
 type PushOptions struct {
 	Options
 	Remote  string   // name of the remote; "" for git's default remote for a push
@@ -42,8 +42,8 @@ type Pushed struct {
 	Head     PushedCommit
 }
 
-// UnconfirmedError reports what a first push of the team to a remote would send. The user has not
-// agreed to it.
+// UnconfirmedError reports that the user has not yet agreed to a first push of the team to a
+// remote. It lists what the push would send.
 type UnconfirmedError struct{ checkpoint.Outgoing }
 
 func (e *UnconfirmedError) Error() string {
@@ -109,8 +109,8 @@ func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 		if !o.Release {
 			return nil
 		}
-		// The team is released only after the first push has succeeded. A team that is released and
-		// exists nowhere else would be of no use.
+		// Release the team only after the first push has succeeded: a team that is released and
+		// exists nowhere else would be stuck.
 		if err := o.release(ctx, procs, rep, folder); err != nil {
 			return err
 		}
@@ -377,7 +377,7 @@ func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ou
 		if relation == checkpoint.Behind || relation == checkpoint.Another {
 			continue
 		}
-		if !f.Own && own.History == history { // decided before, if our branch contains it
+		if !f.Own && own.History == history { // decided earlier, if the team's branch contains it
 			if in, err := store.Leads(ctx, f.Commit, own.Commit); err != nil {
 				return err
 			} else if in {
@@ -396,7 +396,7 @@ func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ou
 	}
 	var history string
 	rep.View(func(s *team.State) { history = s.Team().Restored.ID })
-	for _, f := range found { // the last checkpoint of this history, wherever the branch is now
+	for _, f := range found { // find the last checkpoint of this history, wherever the branch is now
 		last, err := store.Last(ctx, history, f.Commit)
 		if err != nil {
 			return err

@@ -174,8 +174,8 @@ func (p *putting) unrecorded(branch string) string {
 }
 
 // inFiles lists the files of a task that were not carried, or that differ here from the carried
-// ones. If files is nil, the task's files were not recorded, and each may be one of them. left has
-// the files that its record names because no commit has them, each with the reason.
+// ones. If files is nil, the task's files were not recorded, and each file may be one of them. left
+// lists the files in its record that no commit has, each with the reason.
 func (p *putting) inFiles(task string, files, left []string) (all []team.Missing) {
 	its := func(path string) bool {
 		return files == nil || slices.Contains(files, path) ||

@@ -101,7 +101,7 @@ func Glance(t team.Team) error {
 // one. It may if it was restored from a checkpoint, which may come from another clone.
 func elsewhere(t team.Team) bool { return t.Restored.ID != "" }
 
-// reason returns the error of a file operation without the path.
+// reason returns the text of a file error without the path.
 func reason(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
@@ -109,7 +109,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Check says why the team's directory cannot be used; nil if it can. An error that is not a
+// Check returns an error if the team's directory cannot be used. An error that is not a
 // [*MissingError] means that this is unknown.
 func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
 	if err := Glance(t); err != nil || t.Observed != "" || t.Base.Top == "" || git.Installed() != nil {
@@ -184,7 +184,7 @@ func Lacking(ctx context.Context, procs *proc.Register, dir string, commits []st
 	return lacking, nil
 }
 
-// lacks says why a repository is not the team's.
+// lacks returns why a repository is not the team's.
 func lacks(t team.Team) string {
 	if t.Base.Commit == "" {
 		return ", whose checkpoints are of another team of that name"
@@ -193,9 +193,10 @@ func lacks(t team.Team) string {
 		"checkpoint of the team", t.Base.Commit)
 }
 
-// Moved finds the team's directory in the project's new place, which a person has named: the
-// directory itself, or the top of its work tree. It returns the directory and the top of the work
-// tree for the team to use. It fails if the project is still in its old place, or is another one.
+// Moved finds the team's directory in the project's new place. A person has named the place: the
+// directory itself, or the top of its work tree. Moved returns the directory and the top of the
+// work tree for the team to use. It returns an error if the project is still in its old place, or
+// is another project.
 func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (dir, top string, err error) {
 	refuse := func(format string, args ...any) error {
 		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf(format, args...)}

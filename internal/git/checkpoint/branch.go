@@ -19,7 +19,7 @@ import (
 // branch keeps checkpoints as commits.
 type branch struct {
 	git  git.Runner
-	repo string // the folder that all its work trees share
+	repo string // the folder that all of its work trees share
 	name string // cadre/TEAM
 	dir  string // in the tree
 	null string // the null object id, in the repository's format
@@ -129,8 +129,8 @@ func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error
 	return found, nil
 }
 
-// mostParents bounds the parents of a commit, because more are hard to look at. Further commits
-// become parents of intermediate commits.
+// mostParents bounds the parents of a commit, because people look at them. Further commits become
+// parents of intermediate commits.
 const mostParents = 15
 
 // save commits the files on top of on, and moves the branch there if it is still at on. The commits
@@ -143,7 +143,7 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 	first := ""
 	if on != nil {
 		first = on.id
-	} else if len(parents) > 0 { // keep checkpoints alone on the line of first parents
+	} else if len(parents) > 0 { // only checkpoints are on the line of first parents
 		if first, err = b.stream(ctx, next.doc.Created, "Checkpoints of team "+next.doc.TeamName+
 			"\n\n[skip ci]\n").commit(ctx); err != nil {
 			return "", b.failed(err)
@@ -168,7 +168,7 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path := b.dir + "/" + name
-		if name == readmeFile { // where a forge looks for it
+		if name == readmeFile { // a forge looks for it at the top
 			path = name
 		}
 		s.line("M 100644 inline %s", path)
@@ -189,8 +189,8 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 	return id, nil
 }
 
-// bundled returns the commits that the next commit must keep reachable, as its parents. Where there
-// are too many for one commit, it makes commits that have some of them each.
+// bundled returns the parents that keep the work's commits reachable. If there are too many for one
+// commit, it makes commits that each have some of them as parents.
 func (b *branch) bundled(ctx context.Context, next *image) ([]string, error) {
 	parents := next.carried
 	for len(parents) > mostParents {
@@ -209,7 +209,7 @@ func (b *branch) bundled(ctx context.Context, next *image) ([]string, error) {
 	return parents, nil
 }
 
-// failed says what kept a commit from becoming the branch's tip.
+// failed returns why a commit did not become the branch's tip.
 func (b *branch) failed(err error) error {
 	_, locked := errors.AsType[*git.LockedError](err)
 	refused, ok := errors.AsType[*git.Refusal](err)
@@ -229,9 +229,9 @@ type stream struct {
 	in bytes.Buffer
 }
 
-// stream begins a commit. It uses a temporary branch, which it resets before the branch exists.
-// fast-import itself checks whether it may move a branch. But beside a running git gc it has been
-// seen to move a branch when it must not. update-ref checks while it holds the lock.
+// stream starts a commit. It uses a temporary branch, which it resets before the branch exists.
+// fast-import itself checks whether it may move a branch. But next to a running git gc, fast-import
+// was seen to move a branch when it must not. update-ref checks while it holds the lock.
 func (b *branch) stream(ctx context.Context, at team.Time, message string) *stream {
 	b.once.Do(func() { b.author = b.git.Author(ctx) })
 	s := &stream{b: b}
@@ -258,7 +258,7 @@ func (s *stream) commit(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// obstacle returns the branch that git names as being in the way: cadre, or one below ours.
+// obstacle returns the branch that git reports as being in the way: cadre, or one below the team's.
 func (b *branch) obstacle(words string) string {
 	for _, quoted := range strings.Split(words, "'") {
 		if name, ok := strings.CutPrefix(quoted, "refs/heads/"); ok && name != b.name {

@@ -12,7 +12,7 @@ import (
 const format = "2.0"
 
 // version is the version in state.json. A cadre that reads only 1.0 shows it in its refusal, so it
-// says what to install.
+// names the cadre to install.
 const version = format + " (install cadre 2.0 or later)"
 
 // readable reports whether this cadre reads checkpoints of that version. Another minor version only
@@ -23,7 +23,7 @@ func readable(version string) bool {
 	return ok && minor != "" && (number == "1.0" || major == "2")
 }
 
-// Beside is what a checkpoint has besides the team's state.
+// Beside is what a checkpoint holds besides the team's state.
 type Beside struct {
 	Heartbeats map[string]team.Time // last heartbeat of each member
 	Except     []string             // folders for data of cadre and Claude Code; links are followed
@@ -53,7 +53,7 @@ type document struct {
 	Commit        string            `json:"git_commit_sha,omitempty"`
 	Completed     string            `json:"completed_sha256,omitempty"` // of the file COMPLETED
 	Work          Work              `json:"work"`
-	Before        []Ended           `json:"histories_before,omitempty"` // of a restored team, the oldest first
+	Before        []Ended           `json:"histories_before,omitempty"` // histories that it continues, oldest first
 	Released      bool              `json:"released,omitempty"`         // the machine released it
 	Logs          [2]logEnd         `json:"logs"`
 	Sheets        []sheet           `json:"restore_from"`

@@ -104,7 +104,7 @@ func (d *draft) add(r *team.Record) {
 	}
 }
 
-// touch records which tasks an event changes, and reports whether the event is about tasks.
+// touch records which tasks an event changes. It reports whether the event is about tasks.
 func (d *draft) touch(e team.Event) bool {
 	touch := func(ids ...string) {
 		for _, id := range ids {
@@ -157,8 +157,8 @@ func (d *draft) line(log int, line []byte) {
 	d.tails[log] = append(append(d.tails[log], line...), '\n')
 }
 
-// see reads from the state, after the last added record, what a checkpoint has of it. The state is
-// locked meanwhile, so the rest is left to finish.
+// see copies from the state what a checkpoint holds of it. The state includes the last added
+// record. It is locked meanwhile, so finish does the rest.
 func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
 	d.team, d.kept = t, team.Keep(s)
@@ -184,7 +184,7 @@ func (d *draft) see(s *team.State, beside Beside) {
 	held := d.seeTasks(s)
 	for i, m := range s.Members() {
 		if m.Name == t.Lead {
-			if d.doc.LeadSession == "" { // an agent leads, and no process of it is known
+			if d.doc.LeadSession == "" { // an agent leads, and none of its processes is known
 				d.doc.LeadSession = m.Session
 			}
 			continue
@@ -215,7 +215,8 @@ func (d *draft) carried() []string {
 	return all
 }
 
-// seeTasks looks at open tasks and tasks that may have changed, and returns who holds which.
+// seeTasks reads open tasks and tasks that may have changed. It returns the tasks in progress, by
+// member.
 func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 	q := queue{Pending: []string{}, InProgress: []claim{}, Completed: []string{}, Count: s.Count(team.Completed)}
 	held = map[string]string{}

@@ -14,8 +14,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// folder keeps the last checkpoint in files, where there is no repository. Each file is replaced as
-// a whole, and state.json last: it says how much of the other files counts.
+// folder keeps the last checkpoint in files, for a project without a repository. It replaces each
+// file as a whole, and state.json last, because that says how much of the other files counts.
 type folder struct{ dir string }
 
 func (f *folder) place() string { return f.dir }
@@ -124,8 +124,8 @@ func (f *folder) save(ctx context.Context, on *tip, next *image, files map[strin
 	return fmt.Sprint(next.doc.Sequence, next.doc.History, next.doc.TeamID), f.sweep(next)
 }
 
-// sweep removes the sheets that are not part of the present checkpoint: those of the last one, and
-// those that a killed process left.
+// sweep removes the sheets that are not part of the present checkpoint: old ones, and those that a
+// killed process left.
 func (f *folder) sweep(now *image) error {
 	part := map[string]bool{}
 	for _, s := range now.doc.Sheets {

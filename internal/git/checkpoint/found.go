@@ -85,7 +85,7 @@ func (s *Store) Newest(ctx context.Context, found []Found) (Found, error) {
 				continue
 			}
 			if f.Commit == other.Commit {
-				under = j < i // of two equal ones the first counts
+				under = j < i // of two equal ones, the first counts
 				continue
 			}
 			var err error
@@ -239,8 +239,9 @@ func (f Found) Compare(s *team.State, found []Found) (Relation, int64) {
 	}
 }
 
-// Settle lets the team's branch continue from one commit, and leaves the others behind. Those stay
-// reachable, and count as decided. It fails with errMoved if the branch is moved in the meantime.
+// Settle lets the team's branch continue from one commit, and abandons the others. Those stay
+// reachable, and count as decided. It returns errMoved if another process moves the branch in the
+// meantime.
 func (s *Store) Settle(ctx context.Context, keep string, leave ...string) error {
 	b, ok := s.shelf.(*branch)
 	if !ok {

@@ -17,7 +17,7 @@ type image struct {
 	carried []string // commits of the work that the last checkpoint lacks
 }
 
-// partsIn returns how many older parts of a log a state.json knows.
+// partsIn returns how many older parts of a log a state.json lists.
 func partsIn(state []byte, log int) (int, error) {
 	var doc document
 	err := json.Unmarshal(state, &doc)

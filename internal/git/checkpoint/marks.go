@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// withoutMarks makes sure that no redacted command runs: with [Mark] in place of a secret, it would
-// do something else. It records what the user must know about that.
+// withoutMarks makes sure that no redacted command runs: with [Mark] in place of a secret, the
+// command would do something else. It records what the user must know about that.
 func (r *Restored) withoutMarks(k *team.Kept) error {
 	for i := range k.Members {
 		if err := edit(&k.Members[i], "a member", r.member); err != nil {
@@ -36,8 +36,8 @@ func (r *Restored) withoutMarks(k *team.Kept) error {
 	})
 }
 
-// member removes redacted variables from a member's environment, so that the environment of the
-// person who restores the team counts.
+// member removes redacted variables from a member's environment. The environment of the person who
+// restores the team then supplies them.
 func (r *Restored) member(m fields) error {
 	var name string
 	var env, args []string

@@ -46,10 +46,10 @@ func (n *news) add(e team.Event) {
 	}
 }
 
-// mostNamed is how many of a kind the subject names. Of more it gives the number.
+// mostNamed is how many items of a kind the subject names. It gives the number of further ones.
 const mostNamed = 3
 
-// subject says in one line what happened, the most important first, and how many of all tasks are
+// subject says in one line what happened, the most important first, and how many tasks are
 // completed.
 func (n *news) subject(doc document) string {
 	var parts []string
@@ -98,7 +98,7 @@ func (n *news) subject(doc document) string {
 		q.Count+len(q.Pending)+len(q.InProgress))
 }
 
-// message returns the commit message. It tells CI to build nothing.
+// message returns the commit message. It tells CI not to build the commit.
 func (n *news) message(doc document) string {
 	q := doc.Queue
 	return fmt.Sprintf("%s\n\n[skip ci]\n\nCheckpoint %d of team %s, which is %s. Teammates: %d. Tasks: %d pending, "+
@@ -107,7 +107,7 @@ func (n *news) message(doc document) string {
 		len(q.InProgress), q.Count)
 }
 
-// known returns those that are names of members.
+// known returns the names that are valid names of members.
 func known(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !team.ValidName(name) })
 }

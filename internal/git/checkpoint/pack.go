@@ -15,15 +15,15 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// Each checkpoint leaves a few loose objects. At some thousands git would pack them, with all
-// others of the repository, in the middle of a person's command. So this package packs them, and
+// Each checkpoint leaves a few loose objects. At some thousands, git would pack them in the middle
+// of a person's command, with all other objects of the repository. So this package packs them, and
 // packs no other objects.
 const (
-	packEvery = 64 // checkpoints between two packs of ours
-	mostPacks = 8  // packs of ours, before they become one
+	packEvery = 64 // checkpoints between two packs of cadre
+	mostPacks = 8  // packs of cadre before they are joined into one
 )
 
-// packing is what this process knows of packs.
+// packing is what this process knows about packs.
 type packing struct {
 	every   int // checkpoints; 0 for packEvery
 	counted bool
@@ -66,8 +66,8 @@ func (b *branch) pack(ctx context.Context, tip string) {
 	b.packNow(ctx, b.packs(), tip)
 }
 
-// between returns how many checkpoints there are from one to the other. It returns the number of
-// all if from is "" or missing.
+// between returns how many checkpoints there are from one to the other. If from is "" or missing,
+// it counts all.
 func (b *branch) between(ctx context.Context, from, to string) int {
 	args := []string{"rev-list", "--count", "--first-parent", fmt.Sprint("--max-count=", packEvery), to}
 	if from != "" {
@@ -82,7 +82,7 @@ func (b *branch) between(ctx context.Context, from, to string) int {
 	return n
 }
 
-// onePack is a pack of ours.
+// onePack is a pack of cadre.
 type onePack struct{ name, tip string }
 
 // mostOfPack bounds what is read of a list or an index of packs, in bytes.

@@ -99,8 +99,8 @@ func (r *readme) work(w Work, line func(string, ...any)) {
 	}
 }
 
-// plain returns a text that a page shows as it is: without markup, links, mentions, and characters
-// that change the order of others.
+// plain returns a text that a page shows literally: without markup, links, mentions, and characters
+// that reorder others.
 func plain(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -10,21 +10,21 @@ import (
 	"cadre/internal/sys/lazyregexp"
 )
 
-// Mark stands where a likely secret was.
+// Mark replaces a likely secret.
 const Mark = redact.Mark
 
-// secretKeys matches the keys of secrets, in values whose keys are not ours.
+// secretKeys matches the keys of secrets, in objects whose keys cadre does not define.
 var secretKeys = lazyregexp.New(
 	`(?i)(?:^|[_.-])(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|key|pwd|auth|credentials?)$|[a-z](?:Token|Secret|Password|Key)$`)
 
 // names are the keys of values that refer to other values, in what cadre itself writes. Such values
-// are names and numbers, and redaction would break the reference.
+// are names and numbers. Redacting one would break the reference.
 var names = []string{"id", "name", "owner", "member", "task", "from", "to", "recipients", "blockedBy", "blocks",
 	"session", "lead", "actor", "by", "ref", "request", "host",
 	"createdBy", "completedBy", "kind", "status", "type", "unblocked", "team_id", "team_name", "history",
 	"lead_session_id", "task_claimed", "assigned_to", "dependencies", "pending", "completed", "digest"}
 
-// foreign are the keys of values whose keys are not ours.
+// foreign are the keys of objects whose keys cadre does not define.
 var foreign = []string{"metadata"}
 
 // redactJSON redacts every text in a JSON value, or in lines of JSON values. Everything else stays
@@ -43,7 +43,7 @@ type redactor struct {
 	out    []byte
 	copied int // bytes of in that are copied
 
-	foreign int      // depth of the outermost object whose keys are not ours; 0 for none
+	foreign int      // depth of the outermost object with foreign keys; 0 for none
 	keys    []string // the key of each open object or array
 	key     string   // of the next value
 	before  string   // the text before it in the same array
@@ -69,7 +69,7 @@ func (r *redactor) run() {
 			if r.foreign == len(r.keys) {
 				r.foreign = 0
 			}
-			if n := len(r.keys) - 1; n >= 0 { // the key of an array applies to all that is in it
+			if n := len(r.keys) - 1; n >= 0 { // the key of an array applies to all of its elements
 				r.key, r.keys = r.keys[n], r.keys[:n]
 			}
 			r.before = ""
@@ -103,7 +103,7 @@ func (r *redactor) text(from, to int) {
 	r.before = string(raw)
 	switch {
 	case r.foreign == 0 && slices.Contains(names, key):
-	case r.foreign == 0 && key == "env": // the look of a variable does not show whether it is a secret
+	case r.foreign == 0 && key == "env": // a variable's value does not show whether it is a secret
 		r.replace(from, to, func(v string) string {
 			if name, value, ok := strings.Cut(v, "="); ok && value != "" {
 				return name + "=" + redact.Mark

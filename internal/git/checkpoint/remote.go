@@ -24,11 +24,12 @@ type Remote struct {
 // ErrNoRemote reports that the repository has no such remote.
 var ErrNoRemote = errors.New("there is no such remote")
 
-// quietly are settings that keep git from doing more than it is asked to.
+// quietly are settings that keep git from doing more than it is asked to do.
 var quietly = []string{"push.followTags=false", "push.recurseSubmodules=no", "push.gpgSign=false",
 	"fetch.recurseSubmodules=no", "fetch.writeCommitGraph=false", "fetch.prune=false", "maintenance.auto=false"}
 
-// way runs git where a person would, with the person's hooks and way to the remote.
+// way returns the runner for the remote: in the person's work tree, with the person's hooks and
+// settings.
 func (b *branch) way() git.Runner {
 	r := b.git
 	if b.top != "" {
@@ -39,7 +40,7 @@ func (b *branch) way() git.Runner {
 	return r
 }
 
-// Remote returns the remote of that name; for "" the one that git would push to:
+// Remote returns the remote of that name. For "" it is the one that git would push to:
 // remote.pushDefault, else origin, else the only one.
 func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
 	b, ok := s.shelf.(*branch)
@@ -165,8 +166,8 @@ const leap = 1000
 // mostLooked bounds how many files of outgoing commits are checked.
 const mostLooked = 20_000
 
-// Outgoing finds out what a push of the checkpoint would send to the remote, as far as this
-// repository knows what the remote has. Commits from before the team was created are not searched
+// Outgoing determines what a push of the checkpoint would send to the remote, as far as this
+// repository knows what the remote has. It does not search commits from before the team was created
 // for secrets.
 func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (Outgoing, error) {
 	b := s.shelf.(*branch)

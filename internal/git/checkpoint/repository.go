@@ -21,8 +21,8 @@ type repository struct {
 	top    string // of the work tree that the directory is in; "" for none
 }
 
-// find returns the repository of a directory. If there is none, why says so; an error means that
-// this is unknown.
+// find returns the repository of a directory. If there is none, why is the reason. An error means
+// that this is unknown.
 func find(ctx context.Context, procs *proc.Register, dir string) (repo repository, why string, err error) {
 	if git.Installed() != nil {
 		return repo, "git is not installed", nil
@@ -52,9 +52,9 @@ func find(ctx context.Context, procs *proc.Register, dir string) (repo repositor
 	return repo, "", nil
 }
 
-// runner runs git in the repository as it is: without replacement objects, and without fetching.
-// Where another git process holds a lock, git looks again instead of waiting. A small checkpoint
-// does not become a pack of its own.
+// runner runs git in the repository without replacement objects, and without fetching. While
+// another git process holds a lock, git retries. A small checkpoint does not become a pack of its
+// own.
 func (r repository) runner(procs *proc.Register) git.Runner {
 	return git.Runner{Procs: procs, Settings: []string{"fastimport.unpackLimit=100"}, Env: []string{"GIT_DIR=" + r.dir,
 		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1"},

@@ -10,18 +10,17 @@ import (
 	"cadre/internal/team"
 )
 
-// shown is how many of the last messages come with a restored team, whose own journal has none of
-// them.
+// shown is how many of the last messages a restored team shows. Its own journal has none of them.
 const shown = 50
 
-// Restored is a team as a checkpoint has it.
+// Restored is a team as a checkpoint holds it.
 type Restored struct {
 	Checkpoint
 	State    *team.State
-	Work     Work           // what it carries
+	Work     Work           // the work that it carries
 	Before   []Ended        // histories that this one continues, the oldest first
 	Messages []team.Message // the last of the mailbox, the oldest first
-	Redacted []string       // what was redacted and is now missing, in words for the user
+	Redacted []string       // in words for the user: what was redacted and is now missing
 	Checks   []string       // names of the checks that must be given again, because they were redacted
 }
 

@@ -22,7 +22,7 @@ import (
 	"cadre/internal/team"
 )
 
-// Bounds of what is carried of the shared directory without [Beside].Include.
+// These bound the files of the shared directory that a checkpoint carries without [Beside].Include.
 const (
 	mostFile  = 5 << 20  // bytes
 	mostFiles = 10_000   // that differ from the last commit
@@ -38,16 +38,16 @@ type differing struct {
 	repository         bool // another repository that is not a submodule
 }
 
-// item is what is known of a file while it stays unchanged.
+// item is the cached state of a file. It counts while the file stays unchanged.
 type item struct {
 	stamp string // changes when the file changes
 	mode  string // git's file mode; "" for a deleted file
 	id    string // of the blob, or the text of a link
 	why   string // why it is not carried
-	kept  bool   // it is the person's, unchanged since before the team
+	kept  bool   // it is the person's, and unchanged since before the team
 }
 
-// carried reports whether a checkpoint has the path as it is now.
+// carried reports whether a checkpoint holds the path as it is now.
 func (i item) carried() bool { return i.why == "" && !i.kept }
 
 // look asks git how the shared directory differs from its last commit, and what is checked out.
@@ -158,7 +158,7 @@ func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []
 	return nil
 }
 
-// unknownBase says why the team's changes in the directory are unknown; "" if they are known.
+// unknownBase returns why the team's changes in the directory are unknown; "" if they are known.
 func (b *branch) unknownBase(base team.Base) string {
 	switch {
 	case base.Unknown != "":
@@ -171,7 +171,7 @@ func (b *branch) unknownBase(base team.Base) string {
 	return ""
 }
 
-// byPath sorts what is left out by its path, with ignored paths last.
+// byPath sorts the paths that are left out, with ignored paths last.
 func byPath(a, b Left) int {
 	switch {
 	case a.Ignored == b.Ignored:
@@ -217,7 +217,7 @@ func (b *branch) ignoredIn(ctx context.Context, found []differing, include []str
 
 func (b *branch) at(path string) string { return filepath.Join(b.top, filepath.FromSlash(path)) }
 
-// items finds out for each path what is carried of it.
+// items determines for each path what a checkpoint carries of it.
 func (b *branch) items(ctx context.Context, base team.Base, found []differing, include []string) ([]item, error) {
 	was := map[string]string{}
 	for _, f := range base.Dirty {
@@ -288,7 +288,7 @@ func tooBig(size int64) string {
 	return fmt.Sprintf("%s; up to %s are carried", regularfile.Size(size), regularfile.Size(mostFile))
 }
 
-// person says whose a file is that was changed before the team was created.
+// person determines the owner of a file that was changed before the team was created.
 func (b *branch) person(ctx context.Context, path, was string, one item, most *int64) (item, error) {
 	now, err := worktree.Digest(ctx, b.git.Procs, b.at(path), most)
 	if one.kept = now == was; err != nil || one.kept {
@@ -353,7 +353,7 @@ func (b *branch) store(ctx context.Context, found []differing, items []item, fre
 	return nil
 }
 
-// suspects says why blobs are not carried unless the user includes them.
+// suspects returns why blobs are not carried, unless the user includes them.
 func (b *branch) suspects(ctx context.Context, ids []string) (map[string]string, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	out, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype) "+
@@ -407,8 +407,8 @@ func holdsSecret(data []byte) bool {
 	return redact.Text(text) != text
 }
 
-// commitShared commits what is carried, on top of the commit that is checked out. No ref points at
-// it.
+// commitShared commits the carried files on top of the commit that is checked out. No reference
+// points at the new commit.
 func (b *branch) commitShared(ctx context.Context, t team.Team, head string, found []differing,
 	items []item) (string, error) {
 	s := b.stream(ctx, t.UpdatedAt, b.sharedSubject()+"\n\n[skip ci]\n")

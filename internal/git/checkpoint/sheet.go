@@ -31,8 +31,8 @@ const (
 // perSheet bounds how much is rewritten when one message or task changes.
 const perSheet = 100
 
-// sheetNames and digests match valid names and digests of sheets. The branch that they come from
-// may be forged, and they go into paths and commands of git.
+// sheetNames and digests match valid names and digests of sheets. They come from a branch that may
+// be forged, and go into paths and git commands.
 var (
 	sheetNames = lazyregexp.New(`^restore/(?:[a-z]+/)?[a-z0-9]+\.jsonl?$`)
 	digests    = lazyregexp.New(`^[0-9a-f]{64}$`)
@@ -45,7 +45,7 @@ func (s sheet) check() error {
 	return nil
 }
 
-// file returns the path of the sheet. Each text has another path, so the last checkpoint stays
+// file returns the path of the sheet. Each content has another path, so the last checkpoint stays
 // complete until the next one is complete.
 func (s sheet) file() string {
 	ending := path.Ext(s.Name)

@@ -14,30 +14,30 @@ import (
 	"cadre/internal/team"
 )
 
-// How long a write tries again when other processes write to the same repository.
+// These set how long a write retries while other processes write to the same repository.
 const (
 	patience   = 30 * time.Second
 	retryPause = 20 * time.Millisecond
 )
 
-// The errors of a store, to be tested with [errors.Is].
+// The errors of a store. Test for them with [errors.Is].
 var (
-	// ErrNone says that there is no checkpoint.
+	// ErrNone reports that there is no checkpoint.
 	ErrNone = errors.New("there is no checkpoint")
-	// ErrBlocked says that another branch prevents the branch of the checkpoints.
+	// ErrBlocked reports that another branch prevents the branch of the checkpoints.
 	ErrBlocked = errors.New("another branch is in the way")
-	// ErrForked says that the team continues elsewhere: it was restored from a checkpoint and has
-	// written since.
+	// ErrForked reports that the team continues elsewhere: it was restored from a checkpoint and
+	// has written since.
 	ErrForked = errors.New("the team continues elsewhere")
-	// ErrTaken says that the place belongs to another, later team of that name, which is not
+	// ErrTaken reports that the place belongs to another, later team of that name, which is not
 	// finished.
 	ErrTaken = errors.New("another team of that name has its checkpoints there")
 )
 
-// errMoved says that another process was faster.
+// errMoved reports that another process has written first.
 var errMoved = errors.New("another process writes there")
 
-// DamageError says what is wrong with a checkpoint.
+// DamageError says why a checkpoint cannot be read.
 type DamageError struct{ Place, Reason string }
 
 func (e *DamageError) Error() string {
@@ -55,7 +55,7 @@ type Checkpoint struct {
 	Team    string    // id of the team
 	Seq     int64     // number of the team's records that it covers: its [team.State.Position]
 	History string    // which of its histories; "" for the first
-	At      team.Time // when the last of them was made
+	At      team.Time // when the last of these records was written
 	Commit  string    // "" in a folder
 	Place   string    // for people
 	Written bool      // this call wrote it
@@ -65,7 +65,7 @@ type Checkpoint struct {
 	Unknown string    // why it carries nothing of the shared directory; "" if it does
 }
 
-// tip is the newest checkpoint of a place.
+// tip is the newest checkpoint in a place.
 type tip struct {
 	id    string
 	image *image
@@ -78,7 +78,7 @@ type shelf interface {
 	// load returns the newest checkpoint, or nil.
 	load(ctx context.Context) (*tip, error)
 	// save puts the next checkpoint on top of on, which is nil for the first one. It returns
-	// errMoved if another checkpoint is there by now. With fresh set the next checkpoint keeps
+	// errMoved if there is another checkpoint by now. With fresh set, the next checkpoint keeps
 	// nothing of the present one.
 	save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (id string, err error)
 	// read returns files of a checkpoint; nil for a missing file.
@@ -129,7 +129,7 @@ func (s *Store) stays(why string) string {
 	return fmt.Sprintf("checkpoints of team %s stay in %s, because %s", s.team, s.shelf.place(), why)
 }
 
-// Lasting reports whether the error of a checkpoint repeats until a person fixes its cause.
+// Lasting reports whether the error of a checkpoint will repeat until a person removes its cause.
 func Lasting(err error) bool {
 	var damage *DamageError
 	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrBlocked) ||
@@ -155,8 +155,9 @@ func (s *Store) describe(at *tip) Checkpoint {
 }
 
 // Write makes a checkpoint of the team's present state. If another process has made one that covers
-// it, Write returns that one. If the branch is foreign, or cannot be made, it writes beside the
-// team and says so. It does not do that if the team continues elsewhere.
+// the state, Write returns that one. If the branch belongs to another program or cannot be made,
+// Write writes beside the team, and says so in the notice. It does not do that if the team
+// continues elsewhere.
 func (s *Store) Write(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
 	made, err := s.put(ctx, source, beside)
 	if s.aside == nil || !Lasting(err) || errors.Is(err, ErrForked) {
@@ -190,7 +191,7 @@ func (s *Store) put(ctx context.Context, source Source, beside Beside) (Checkpoi
 		}
 		switch {
 		case errors.Is(err, errMoved):
-		case known != nil: // what it knew may no longer exist: the branch was moved or removed, and its objects deleted
+		case known != nil: // its objects may be deleted, after the branch was moved or removed
 			continue
 		default:
 			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
@@ -201,7 +202,7 @@ func (s *Store) put(ctx context.Context, source Source, beside Beside) (Checkpoi
 	}
 }
 
-// write tries once, on the tip that it knows or finds.
+// write makes one attempt, on the tip that it knows or finds.
 func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
 	if s.last == nil {
 		var err error
@@ -233,7 +234,7 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 		return Checkpoint{}, err
 	}
 	source.View(func(state *team.State) {
-		if _, err = d.read(ctx, source, after, state.Seq()); err == nil { // records that came meanwhile
+		if _, err = d.read(ctx, source, after, state.Seq()); err == nil { // include records that arrived meanwhile
 			d.see(state, beside)
 		}
 	})

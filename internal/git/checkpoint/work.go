@@ -88,7 +88,7 @@ func covers(paths []string, path string) bool {
 }
 
 // memberBranches returns the branches of the team's members: cadre/TEAM@MEMBER, and branches for
-// work that left one.
+// work that does not follow one.
 func (b *branch) memberBranches(ctx context.Context) ([]Tip, error) {
 	return b.tips(ctx, "refs/heads/"+b.name+"@*")
 }
@@ -130,7 +130,7 @@ func place(dir string) string {
 	return ""
 }
 
-// gather collects the team's work so far. before is what the last checkpoint carries; nil for none.
+// gather collects the team's work so far. before is the work in the last checkpoint; nil for none.
 func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside Beside) (Work, error) {
 	w := Work{Machine: machine(), Top: b.top, Place: place(b.repo), Report: worktree.From(b.top, t.Report)}
 	// an included path there may be another file here
@@ -216,12 +216,12 @@ func (b *branch) works(ctx context.Context, base team.Base, w *Work, done []team
 	}), nil
 }
 
-// mostCompared bounds how many commits are compared with each other to find those that no other one
-// leads to.
+// mostCompared bounds how many commits are compared with each other, to find those that no other
+// one reaches.
 const mostCompared = 200
 
-// safe reports whether everything in the snapshot may be carried. It checks what was not committed
-// in the same way as the directory.
+// safe reports whether all files of the snapshot may be carried. It checks what was not committed
+// by the same rules as for the directory.
 func (b *branch) safe(ctx context.Context, base team.Base, w *Work, commit string) (bool, error) {
 	args := []string{"rev-list", "--objects", commit}
 	if w.Head != "" {

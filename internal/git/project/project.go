@@ -36,7 +36,7 @@ func Top(dir string) (top string, ok bool) {
 }
 
 // nearest returns the first directory, from dir upward, that belongs to git, and the folder that
-// the work trees of its repository share. Both are "" outside any repository.
+// the work trees of its repository share. Outside any repository, both are "".
 func nearest(dir string) (top, shared string) {
 	for at := dir; ; at = filepath.Dir(at) {
 		git := filepath.Join(at, ".git")
@@ -55,8 +55,8 @@ func nearest(dir string) (top, shared string) {
 	}
 }
 
-// holds reports whether a folder holds a repository. It asks what git asks before it takes a folder
-// named .git for one; git passes over any other, such as an empty one, and looks further up.
+// holds reports whether a folder holds a repository. It makes the same checks as git: git passes
+// over a folder named .git that fails them, such as an empty one, and searches further up.
 func holds(git string) bool {
 	for _, part := range []string{"HEAD", "objects", "refs"} {
 		if _, err := os.Lstat(filepath.Join(git, part)); err != nil {
@@ -66,8 +66,8 @@ func holds(git string) bool {
 	return true
 }
 
-// Named returns the path of the directory's project for people. That is the work tree of its
-// repository, or the repository itself if that has none, or else the directory.
+// Named returns the path of the directory's project, for people. That is the work tree of its
+// repository, or the repository itself if it has none, or else the directory.
 func Named(dir string) string {
 	path, _ := Of(dir)
 	if filepath.Base(path) == ".git" {

@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	// Secrets with a shape of their own.
+	// These match secrets with a shape of their own.
 	tokenShapes = lazyregexp.New(
 		`\bsk-[A-Za-z0-9_-]{16,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}|` +
 			`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{16,}|\bGOCSPX-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{30,}|` +
@@ -30,7 +30,7 @@ var (
 	privateKeys = lazyregexp.New(
 		`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`)
 	urlPasswords = lazyregexp.New(`(://[^\s/:@"']*:)([^\s/@"']+)(@)`)
-	// Secrets that the text before them gives away.
+	// These match secrets by the text before them.
 	headers     = lazyregexp.New(`(?i)(\bauthorization"?\s*[:=]\s*"?(?:(?:bearer|basic|token)\s+)?)([^\s"',;]{4,})()`)
 	cookies     = lazyregexp.New(`(?i)(\bcookie["']?\s*:\s*["']?)([^\s"'=;]+=[^"'\n]*)()`)
 	bearers     = lazyregexp.New(`(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{8,})()`)
@@ -125,7 +125,7 @@ func Text(text string) string {
 		text = replace(text, passwords(), func(v string) bool { return !Reference(v) })
 		text = replace(text, spoken(), func(v string) bool { return !Reference(v) && random(v, 7) })
 	}
-	for _, r := range services { // last: they replace more than the secret
+	for _, r := range services { // last, because they replace more than the secret
 		text = r.redact(text)
 	}
 	return text

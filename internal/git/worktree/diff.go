@@ -117,8 +117,8 @@ func DiffSince(ctx context.Context, procs *proc.Register, dir, since string, exc
 	return e, nil
 }
 
-// withOwnIndex returns the folder with a copy of the work tree's index, until done is called. What
-// the index knows of the files saves reading them all.
+// withOwnIndex returns the folder with a copy of the work tree's index. done removes the copy. With
+// what the index knows, git need not read all files.
 func (f folder) withOwnIndex(ctx context.Context) (own folder, done func(), err error) {
 	index, err := f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
 	if err != nil {
@@ -200,8 +200,8 @@ func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 	return all, nil
 }
 
-// Brief returns the part of the patch with at most so many bytes: whole files, without binary ones,
-// which tell a reader nothing. cut names the files that are left out.
+// Brief returns the part of the patch with at most that many bytes. It consists of whole files,
+// without binary ones, which tell a reader nothing. cut names the files that are left out.
 func (e Edits) Brief(most int) (patch string, cut []string) {
 	for _, one := range Patches(e.Patch) {
 		text := string(one.Text)

@@ -21,8 +21,8 @@ import (
 // ErrTooMuch reports that too many bytes would have to be read.
 var ErrTooMuch = errors.New("the files that are not committed have too many bytes to be read")
 
-// Digest returns a checksum of the file at the path, with its kind, or "". It
-// subtracts what it reads from most; if that is not enough, the error is [ErrTooMuch].
+// Digest returns a checksum of the file at the path, with its kind, or "". It subtracts what it
+// reads from most. If that is not enough, it returns [ErrTooMuch].
 func Digest(ctx context.Context, procs *proc.Register, path string, most *int64) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {

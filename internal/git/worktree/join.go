@@ -12,7 +12,7 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Conflict says why two commits cannot be merged; the zero Conflict means that they can.
+// Conflict says why two commits cannot be merged. The zero Conflict means that they can.
 type Conflict struct {
 	Files []string // changed by both, by their paths from the top
 	Why   string   // git's message, if the reason is not a conflict in files

@@ -12,11 +12,11 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// ForgetLost removes the repository's record of a worktree that was lost together with the folder of
-// its team, so that Add can make it again. It first commits what was staged there to the worktree's
-// branch, and returns that commit; "" if nothing was staged. Commits stay on their branches. ForgetLost
-// does nothing if the worktree exists or has no record. If removing the record would lose something,
-// ForgetLost returns a [BrokenError] and changes nothing.
+// ForgetLost removes the repository's record of a worktree that was lost together with its team's
+// folder, so that Add can make it again. It first commits what was staged there to the worktree's
+// branch, and returns that commit; "" if nothing was staged. Commits stay on their branches.
+// ForgetLost does nothing if the worktree exists or has no record. If removing the record would
+// lose something, it returns a [BrokenError] and changes nothing.
 func ForgetLost(ctx context.Context, procs *proc.Register, p Place) (saved string, err error) {
 	g := in(procs, p.Repo)
 	common, unlock, err := g.lock(ctx)

@@ -15,13 +15,13 @@ import (
 const merged = "refs/worktree/cadre-merge"
 
 // Merge merges the commits into the branch of the worktree, and updates its files. No session may
-// be working there. Uncommitted work is committed first. If one of the commits conflicts, that one
-// is returned with the conflict, and the ones before it are merged.
+// be working there. It first commits uncommitted work. If one of the commits conflicts, Merge
+// returns it with the conflict; the ones before it are merged.
 //
-// The merge's commit is made first, and the worktree records it as its destination before any file
-// changes. So after a kill, the next call finishes the update, and takes no half-written file for
-// the member's own. git is given the worktree explicitly, so that nothing that a member wrote there
-// redirects it to the user's checkout.
+// Merge first makes the commit, and records it in the worktree as the destination, before any file
+// changes. So after a kill, the next call finishes the update, and does not confuse a half-written
+// file with the member's work. Merge names the worktree to git explicitly, so that nothing that a
+// member wrote there redirects git to the user's checkout.
 func Merge(ctx context.Context, procs *proc.Register, p Place, message string,
 	commits ...string) (at string, c Conflict, err error) {
 	common, err := in(procs, p.Repo).common(ctx)

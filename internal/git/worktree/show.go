@@ -11,13 +11,13 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Show makes dir a worktree of the repository at that commit, on no branch, for reading. An
-// existing one is updated to the commit: changes and new files there are removed, except ignored
-// ones. Show returns the directory in it that corresponds to repo.
+// Show makes dir a worktree of the repository at that commit, on no branch, for reading. It updates
+// an existing one to the commit: it removes changes and new files there, except ignored ones. Show
+// returns the directory in it that corresponds to repo.
 //
-// Anything else in the place is removed, even an incomplete worktree that a killed process left.
-// git is given the worktree explicitly, so that nothing that a member wrote there redirects it to
-// the user's checkout.
+// Show removes anything else in the place, even an incomplete worktree that a killed process left.
+// It names the worktree to git explicitly, so that nothing that a member wrote there redirects git
+// to the user's checkout.
 func Show(ctx context.Context, procs *proc.Register, repo, dir, commit string) (work string, err error) {
 	if err := Able(ctx, procs, repo); err != nil {
 		return "", err

@@ -23,8 +23,8 @@ const maxSnapshotFile = 5 << 20
 // ErrNoRepository reports a directory outside any git work tree.
 var ErrNoRepository = errors.New("it is in no git repository")
 
-// Exception reports whether a file is left out of a snapshot, and why. Without a reason it is left
-// out silently. It gets absolute paths, in git's form of the top of the work tree.
+// Exception reports whether a file is left out of a snapshot, and why. Without a reason, no message
+// names the file. It gets absolute paths, in git's form of the top of the work tree.
 type Exception func(path string) (out bool, why string)
 
 // Snapshots takes snapshots of one work tree: commits of its content, committed or not, that no
@@ -53,7 +53,7 @@ type Snapshot struct {
 	Ignored []string
 }
 
-// OpenSnapshots prepares snapshots of the work tree of dir. Our own index is put into the folder
+// OpenSnapshots prepares snapshots of the work tree of dir. It puts its own index into the folder
 // scratch.
 func OpenSnapshots(ctx context.Context, procs *proc.Register, dir, scratch string) (*Snapshots, error) {
 	if _, ok := project.Top(dir); !ok {
@@ -179,7 +179,7 @@ func (s *Snapshots) seed(ctx context.Context) error {
 		return err
 	}
 	_, err = s.Run(ctx, nil, "read-tree", "--reset", head)
-	// the user's index is damaged, which is not reported here
+	// the user's index is damaged; the user's own git reports that
 	if _, refused := errors.AsType[*git.Refusal](err); refused {
 		if err = os.Remove(s.ours); err == nil {
 			_, err = s.Run(ctx, nil, "read-tree", head)
@@ -189,8 +189,8 @@ func (s *Snapshots) seed(ctx context.Context) error {
 	return err
 }
 
-// holdNone makes our index again if it has a file that must be left out now, because the file
-// equals HEAD's again.
+// holdNone makes the index again if it has a file that must be left out now. Such a file equals
+// HEAD's again, so no difference shows it.
 func (s *Snapshots) holdNone(except Exception) {
 	for path := range s.added {
 		if omit, _ := except(filepath.Join(s.Dir, filepath.FromSlash(path))); omit {
@@ -267,7 +267,7 @@ func (s *Snapshots) look(ctx context.Context, except Exception, ignored bool) (d
 	return d, nil
 }
 
-// unfit says why the file at the path cannot be part of a snapshot.
+// unfit returns why the file at the path cannot be part of a snapshot.
 func unfit(absolute string) (why string) {
 	info, err := os.Lstat(absolute)
 	switch {
@@ -446,7 +446,7 @@ func Commit(ctx context.Context, procs *proc.Register, p Place,
 	return commit, append(left, Named(ignored, "ignored by git")...), err
 }
 
-// commitAll commits the uncommitted work. why says that this is not possible now.
+// commitAll commits the uncommitted work. why is the reason if this is not possible now.
 func (t tree) commitAll(ctx context.Context, message string) (why string, err error) {
 	for _, o := range operations {
 		if _, err := os.Lstat(filepath.Join(t.own, o.file)); err == nil {

@@ -62,7 +62,7 @@ type Kept struct {
 // lockPause is the time between two checks of another process's lock.
 const lockPause = 100 * time.Millisecond
 
-// Able says why no worktree can be added to the repository; nil if one can.
+// Able returns an error if no worktree can be added to the repository.
 func Able(ctx context.Context, procs *proc.Register, repo string) error {
 	g := in(procs, repo)
 	if _, err := g.Text(ctx, "rev-parse", "--show-prefix"); err != nil {
@@ -189,7 +189,7 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 	return kept, tree.remove(ctx, home, branch, nothing)
 }
 
-// tree is a worktree that was made by Add.
+// tree is a worktree that Add made.
 type tree struct {
 	folder        // its top
 	common string // the repository's own folder
@@ -324,7 +324,7 @@ func (t tree) remove(ctx context.Context, home folder, branch string, merged boo
 	return home.forget(ctx, t.Dir, branch, merged)
 }
 
-// removed returns the place of a worktree while it is removed.
+// removed returns the path to which a worktree is moved while it is removed.
 func removed(dir string) string {
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir))
 }
@@ -352,7 +352,7 @@ func (f folder) drop(ctx context.Context, dir string) error {
 	return err
 }
 
-// wipe removes the folder, even if its content is read-only, as in caches of modules.
+// wipe removes the folder, even if its content is read-only, as in Go's module cache.
 func wipe(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -366,7 +366,7 @@ func wipe(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// tidy finishes what a killed process had started: the worktree is not in its place any more.
+// tidy finishes a removal that a killed process had started.
 func tidy(ctx context.Context, home folder, p Place) error {
 	common, err := home.common(ctx)
 	if err != nil { // outside a repository there was no worktree
