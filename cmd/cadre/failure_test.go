@@ -99,6 +99,62 @@ func TestRemediesAreHints(t *testing.T) {
 	}
 }
 
+// tellsCommands are the packages below this one whose texts may name commands, with the reason.
+var tellsCommands = map[string]string{
+	"ui":      "it is a front end, on which a person types commands",
+	"agent":   "it tells agents what they can type in their shell",
+	"access":  "it says which commands a caller may use",
+	"testkit": "it has no errors for users",
+}
+
+// TestRemediesBelowAreHints checks that no text below this package names a command: Go programs and
+// agents cannot type it. What helps is a hint of the core, or a way that this package adds.
+func TestRemediesBelowAreHints(t *testing.T) {
+	var names []string
+	for _, c := range newApp().root(nil).Commands() {
+		names = append(names, c.Name())
+	}
+	command := regexp.MustCompile(`\bcadre (` + strings.Join(names, "|") + `)\b|--help`)
+	for _, planted := range []string{"see: cadre hooks --help", "then run `cadre trust` in %s", "set it: cadre task update ",
+		"by its transcripts (cadre observe --transcripts DIR)", "resume it with cadre resume"} {
+		if !command.MatchString(planted) {
+			t.Fatalf("%q would not be found", planted)
+		}
+	}
+	checked := 0
+	err := filepath.WalkDir("../../internal", func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		room, _ := filepath.Rel("../../internal", path)
+		switch {
+		case entry.IsDir() && (tellsCommands[room] != "" || entry.Name() == "testdata"):
+			return filepath.SkipDir
+		case entry.IsDir(), !strings.HasSuffix(path, ".go"), strings.HasSuffix(path, "_test.go"),
+			room == "git/checkpoint/readme.go": // a page for people, who read it on a forge
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := goparser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, is := n.(*ast.BasicLit); is && text.Kind == token.STRING {
+				checked++
+				if command.MatchString(text.Value) {
+					t.Errorf("%s: a text names a command: %s", set.Position(text.Pos()), text.Value)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || checked < 5000 {
+		t.Errorf("checked %d texts, %v", checked, err)
+	}
+}
+
 // TestWays checks that what to type after an error of the command line is a hint in JSON, and stands
 // behind the text for people.
 func TestWays(t *testing.T) {

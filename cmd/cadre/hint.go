@@ -99,6 +99,8 @@ func command(h team.Hint) step {
 		return line("reassign", h.Team, id, "NAME")
 	case team.ActRetryTask:
 		return task("release")
+	case team.ActSetCommand:
+		return task("update", "--run", "COMMAND")
 	case team.ActCompleteTask:
 		return task("done")
 	case team.ActDeleteTask:

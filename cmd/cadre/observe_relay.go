@@ -97,6 +97,11 @@ func (f *relayed) Run(ctx context.Context, to source.Listener) error {
 	case err != nil && (exit.Code == notRunnable || exit.Code == notFound):
 		return usage{err}
 	}
+	if _, refused := errors.AsType[*sdkrelay.RefusedError](err); refused {
+		return withWays(err, way{"observe it by its stream",
+			"claude -p --output-format stream-json --verbose PROMPT | cadre observe -"},
+			way{"observe it by its transcripts", "cadre observe --transcripts DIR"})
+	}
 	return err
 }
 

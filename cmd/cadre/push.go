@@ -191,7 +191,7 @@ func missingOf(a *transfer.Arrived) []team.Missing {
 // noteArrived lists what is missing in a restored team, before anything starts.
 func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 	for _, lost := range arrived.Redacted {
-		a.note(lost)
+		a.advise(lost)
 	}
 	for _, m := range arrived.Missing {
 		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))

@@ -167,7 +167,7 @@ func (a *app) behind(s guestMember) (choice guest.Choice, driver agent.Agent, er
 	if s.agent == "" {
 		if choice, err = guest.Choose(filepath.Join(a.home.Root, guest.ConfigFile), s.name, s.kind,
 			drivers.Known); err != nil {
-			return choice, nil, usage{err}
+			return choice, nil, withWays(usage{err}, way{seeHelp, "cadre claude-teammate --help"})
 		}
 	}
 	if driver = agents().Agent(choice.Agent); driver == nil {

@@ -237,10 +237,7 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 	}
 	report := w.aside(w.state()).report
 	if slices.ContainsFunc(in, func(one git.Change) bool { return one.Path == report }) {
-		return fmt.Sprintf("It has %s, which in %s is cadre's own report on the team, and is not committed. "+
-			"Move the report elsewhere, or commit it together with the branch: cadre consolidate %s "+
-			"--include %s.",
-			report, w.repo.top, w.Replica.Team().Name, report), nil
+		return prompts.ReportInTheWay(w.Replica.Team().Name, w.repo.top, report), nil
 	}
 	if len(in) > 0 {
 		return fmt.Sprintf("Files in %s are in its way that are neither committed nor the team's: %s. Their owner "+

@@ -165,7 +165,7 @@ func (e *Engine) OpenIn(ctx context.Context, name, dir string) (*Team, error) {
 // act opens the team's replica for an actor.
 func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 	e := t.engine
-	o := replica.Options{Log: e.Note, Hooks: t.hooks()}
+	o := replica.Options{Log: e.Note, Advise: e.advise, Hooks: t.hooks()}
 	if t.OnDisk() {
 		// A session that stays, such as a lead without a host, must survive a failed sync. A host
 		// ends at a failed sync, and other hosts take its members.

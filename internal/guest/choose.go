@@ -106,7 +106,7 @@ func readRules(file string, known func(string) bool) ([]rule, error) {
 	if err := d.Decode(&whole); errors.Is(err, io.EOF) { // the file is empty
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w; for the format see: cadre claude-teammate --help", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	for i, r := range whole.Teammates {
 		wrong := ""

@@ -31,8 +31,10 @@ type Verdict struct {
 	// when it goes idle
 	Stop   bool
 	Reason string   // the reason that this hook gave, may be empty
-	Notes  []string // for the log: hooks that failed, timed out or were skipped
-	Ran    int      // how many commands were started
+	Notes  []string // for the log: hooks that failed or timed out
+	// why hooks of the project were skipped: the user has to trust them first
+	Untrusted []string
+	Ran       int // how many commands were started
 }
 
 // Run runs every hook for the event, one after the other, in the project's folder. The error is
@@ -95,7 +97,7 @@ func (r *Runner) allowed(event string, v *Verdict) []Hook {
 	}
 	trusted, err := r.Trust.Trusted(r.Config)
 	if err != nil {
-		v.Notes = append(v.Notes, err.Error())
+		v.Untrusted = append(v.Untrusted, err.Error())
 	}
 	if trusted {
 		return hooks
@@ -106,8 +108,8 @@ func (r *Runner) allowed(event string, v *Verdict) []Hook {
 			own = append(own, h)
 			continue
 		}
-		v.Notes = append(v.Notes, fmt.Sprintf("%s hook [%s] of %s was skipped: this project's hooks are not trusted "+
-			"yet, or they changed; read them, then run `cadre trust` in %s", event, h.Command, h.File, r.Config.Dir))
+		v.Untrusted = append(v.Untrusted, fmt.Sprintf("%s hook [%s] of %s was skipped: this project's hooks are not "+
+			"trusted yet, or they changed", event, h.Command, h.File))
 	}
 	return own
 }

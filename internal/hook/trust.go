@@ -228,8 +228,8 @@ func (t Trust) read() (trustFile, error) {
 		return file, fmt.Errorf("read trust: %w", err)
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return file, fmt.Errorf("read trust: %s: %w; delete it and run `cadre trust` again in the projects that "+
-			"you trust", t.File, err)
+		return file, fmt.Errorf("read trust: %s: %w; delete it, and trust the hooks of your projects again", t.File,
+			err)
 	}
 	if file.Version != trustVersion {
 		return file, fmt.Errorf("read trust: %s has format version %d, and this cadre reads %d; use the cadre that "+

@@ -31,9 +31,9 @@ func TestProjectHooksNeedTrust(t *testing.T) {
 		if v.Rejected != want {
 			t.Errorf("%s: got %+v", when, v)
 		}
-		if !want && (len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "cadre trust") ||
-			!strings.Contains(v.Notes[0], r.Config.Dir)) {
-			t.Errorf("%s: notes %q", when, v.Notes)
+		if !want && (len(v.Untrusted) != 1 || !strings.Contains(v.Untrusted[0], "are not trusted yet") ||
+			!strings.Contains(v.Untrusted[0], r.Config.Dir)) {
+			t.Errorf("%s: got %q, want one text about the hook of %s", when, v.Untrusted, r.Config.Dir)
 		}
 	}
 	trust := func() {
@@ -85,7 +85,8 @@ func TestUserAndTeamNeedNoTrust(t *testing.T) {
 	}
 	r.Config = config
 	v := run(t, r, Event{Name: TaskCompleted})
-	if !strings.Contains(v.Feedback, "]: user\n") || !strings.HasSuffix(v.Feedback, "]: team") || len(v.Notes) != 1 {
+	if !strings.Contains(v.Feedback, "]: user\n") || !strings.HasSuffix(v.Feedback, "]: team") ||
+		len(v.Untrusted) != 1 {
 		t.Errorf("got %+v", v)
 	}
 }
@@ -152,7 +153,7 @@ func TestTrustFileThatCannotBeRead(t *testing.T) {
 		r := newRunner(t, dir)
 		write(t, r.Trust.File, content)
 		v := run(t, r, Event{Name: TaskCompleted})
-		if v.Rejected || v.Ran > 0 || len(v.Notes) != 2 || !strings.Contains(v.Notes[0], r.Trust.File) {
+		if v.Rejected || v.Ran > 0 || len(v.Untrusted) != 2 || !strings.Contains(v.Untrusted[0], r.Trust.File) {
 			t.Errorf("%s: got %+v", name, v)
 		}
 		if err := record(r.Trust, r.Config, time.Now()); err == nil {

@@ -104,6 +104,9 @@ func (rep *Replica) ask(ctx context.Context, c team.Command, t team.Team, q ques
 	for _, note := range verdict.Notes {
 		rep.log(note)
 	}
+	for _, why := range verdict.Untrusted {
+		rep.advise(why, team.Hint{Action: team.ActTrust, Dir: t.Dir})
+	}
 	if !verdict.Rejected {
 		return nil
 	}

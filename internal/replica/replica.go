@@ -46,6 +46,8 @@ type Options struct {
 	Project func(ctx context.Context, j journal.Journal, s *team.State) error
 	// Log gets messages that are worth knowing but are not errors.
 	Log func(string)
+	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
+	Advise func(team.Note)
 
 	// Now and NewID supply the time and the id of commands that have none; nil for [Now] and
 	// [NewID].
@@ -121,6 +123,15 @@ func Broken(err error) bool { return errors.Is(err, journal.ErrReopen) }
 func (rep *Replica) log(what string) {
 	if rep.opts.Log != nil {
 		rep.opts.Log(what)
+	}
+}
+
+// advise reports something that the user can change, with what to do about it.
+func (rep *Replica) advise(what string, hint team.Hint) {
+	if rep.opts.Advise != nil {
+		rep.opts.Advise(team.Note{Text: what, Hints: []team.Hint{hint}})
+	} else {
+		rep.log(what)
 	}
 }
 

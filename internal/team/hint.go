@@ -52,6 +52,7 @@ const (
 	ActClaimNext    Action = "claim_next"    // claim another task, as Member
 	ActReassign     Action = "reassign"      // give Task to another member
 	ActRetryTask    Action = "retry_task"    // return Task to the queue
+	ActSetCommand   Action = "set_command"   // give Task a new command
 	ActCompleteTask Action = "complete_task" // do Task, and complete it
 	ActAssignTask   Action = "assign_task"   // name the member that does Task
 	ActDeleteTask   Action = "delete_task"   // delete Task
@@ -75,7 +76,7 @@ func Actions() []Action {
 		ActConsolidate, ActFinish,
 		ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean,
 		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
-		ActReassign, ActRetryTask, ActDeleteTask, ActRollBackTask,
+		ActReassign, ActRetryTask, ActSetCommand, ActDeleteTask, ActRollBackTask,
 		ActCompleteTask, ActAssignTask, ActShowTeam, ActShowAlive, ActShowTasks, ActShowTask, ActShowLog, ActFollowLog,
 		ActShowReview, ActRecordFacts, ActTrust}
 }
@@ -168,6 +169,8 @@ func (h Hint) Purpose() string {
 		return "give task " + h.called() + " to another member"
 	case ActRetryTask:
 		return "return task " + h.called() + " to the queue"
+	case ActSetCommand:
+		return "set the command of task " + h.called()
 	case ActCompleteTask:
 		return "complete task " + h.called()
 	case ActDeleteTask:

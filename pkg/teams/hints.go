@@ -44,6 +44,7 @@ const (
 	ActClaimNext        Action = "claim_next"         // claim another task, as Member
 	ActReassign         Action = "reassign"           // give Task to another member
 	ActRetryTask        Action = "retry_task"         // return Task to the queue
+	ActSetCommand       Action = "set_command"        // give Task a new command
 	ActDeleteTask       Action = "delete_task"        // delete Task
 	ActRollBackTask     Action = "rollback_task"      // undo Task in the files Paths
 	ActCompleteTask     Action = "complete_task"      // do Task, and complete it

@@ -117,7 +117,9 @@ func (m *Manager) PullTeam(ctx context.Context, name string, p PullOptions) (Pul
 // arrived copies the result of a restore.
 func (p *Pulled) arrived(a *transfer.Arrived) {
 	p.Restored, p.Dir = true, a.Dir
-	p.Notices = append(p.Notices, a.Redacted...)
+	for _, one := range a.Redacted {
+		p.Notices = append(p.Notices, one.Text)
+	}
 	for _, one := range a.Missing {
 		p.Missing = append(p.Missing, Missing{one.Task, one.What})
 	}

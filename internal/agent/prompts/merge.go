@@ -79,6 +79,14 @@ func (m Merge) String() string {
 	return b.String()
 }
 
+// ReportInTheWay tells the lead that a branch changes cadre's own report on the team, which lies
+// uncommitted in the work tree with that top. report is its path from there.
+func ReportInTheWay(of, top, report string) string {
+	return fmt.Sprintf("It has %s, which in %s is cadre's own report on the team, and is not committed. "+
+		"Move the report elsewhere, or commit it together with the branch: cadre consolidate %s --include %s.",
+		report, top, sanitize.Quote(of), sanitize.Quote(report))
+}
+
 // command returns the command that ends the asking task.
 func (m Merge) command(verb string) string {
 	return fmt.Sprintf("cadre task %s %s %s", verb, sanitize.Quote(m.Team), team.ThisTask)

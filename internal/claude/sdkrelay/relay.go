@@ -299,8 +299,7 @@ type RefusedError struct{ Words string } // the program's own words
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("this version of Claude Code accepts only Anthropic's own addresses for --sdk-url: %s\n"+
-		"2.1.47 accepts any. Observe a newer version by its stream (claude -p --output-format stream-json "+
-		"--verbose … | cadre observe -) or by its transcripts (cadre observe --transcripts DIR)", e.Words)
+		"2.1.47 accepts any. A newer version can be observed by its stream or by its transcripts.", e.Words)
 }
 
 // refusal is the beginning of the program's message when it refuses an address.

@@ -67,10 +67,11 @@ func (r *Restored) member(m fields) error {
 // task stops a task whose command was redacted: it counts as failed after its last retry. If it was
 // in progress, that progress is lost.
 func (r *Restored) task(t fields) error {
-	var id, run string
+	var id, name, run string
 	var retries int64
 	var assigned bool
-	if err := t.all(map[string]any{"id": &id, "run": &run, "retries": &retries, "assigned": &assigned}); err != nil ||
+	if err := t.all(map[string]any{"id": &id, "name": &name, "run": &run, "retries": &retries,
+		"assigned": &assigned}); err != nil ||
 		!strings.Contains(run, Mark) {
 		return err
 	}
@@ -80,10 +81,9 @@ func (r *Restored) task(t fields) error {
 		delete(t, "owner")
 	}
 	t.set("failures", retries+1)
-	t.set("failure", "its command was redacted in the checkpoint; set it again with: cadre task update "+id+
-		" --run COMMAND")
-	r.miss("the command of task %s was redacted, so it is held back: %s; set it again with: cadre task update %s "+
-		"--run COMMAND", id, run, id)
+	t.set("failure", "its command was redacted in the checkpoint, and has to be set again")
+	r.miss("the command of task %s was redacted, so it is held back: %s", id, run)
+	r.Redacted[len(r.Redacted)-1].Hints = []team.Hint{{Action: team.ActSetCommand, Task: id, TaskName: name}}
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (r *Restored) team(t fields) error {
 }
 
 func (r *Restored) miss(format string, args ...any) {
-	r.Redacted = append(r.Redacted, fmt.Sprintf(format, args...))
+	r.Redacted = append(r.Redacted, team.Note{Text: fmt.Sprintf(format, args...)})
 }
 
 // fields are the fields of a JSON object.

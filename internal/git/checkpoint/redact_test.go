@@ -70,8 +70,8 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 	eve, _ := r.State.Member("eve")
 	if !reflect.DeepEqual(eve.Env, []string{"EMPTY="}) || eve.Prompt != "Use "+Mark || len(r.Redacted) != 3 ||
-		!strings.Contains(r.Redacted[0], "API_TOKEN of eve") {
-		t.Errorf("%+v\n%q", eve, r.Redacted)
+		!strings.Contains(r.Redacted[0].Text, "API_TOKEN of eve") {
+		t.Errorf("%+v\n%+v", eve, r.Redacted)
 	}
 }
 
@@ -99,8 +99,17 @@ func TestRedactedCommandsAreHeldBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Join(r.Redacted, "\n")
-	if !reflect.DeepEqual(r.Checks, []string{"push"}) || strings.Count(said, "\n") != 2 ||
+	var said string
+	var hints []team.Hint
+	for _, lost := range r.Redacted {
+		said += lost.Text + "\n"
+		hints = append(hints, lost.Hints...)
+	}
+	if want := []team.Hint{{Action: team.ActSetCommand, Team: "demo", Task: "2"},
+		{Action: team.ActSetCommand, Team: "demo", Task: "3"}}; !reflect.DeepEqual(hints, want) {
+		t.Errorf("got the hints %+v, want %+v", hints, want)
+	}
+	if !reflect.DeepEqual(r.Checks, []string{"push"}) || strings.Count(said, "\n") != 3 ||
 		!strings.Contains(said, "the command of task 2 was redacted") ||
 		!strings.Contains(said, "a hook of the team for TaskCompleted was redacted") {
 		t.Errorf("checks %q; %s", r.Checks, said)

@@ -20,7 +20,7 @@ type Restored struct {
 	Work     Work           // the work that it carries
 	Before   []Ended        // histories that this one continues, the oldest first
 	Messages []team.Message // the last of the mailbox, the oldest first
-	Redacted []string       // in words for the user: what was redacted and is now missing
+	Redacted []team.Note    // what was redacted and is now missing
 	Checks   []string       // names of the checks that must be given again, because they were redacted
 }
 
@@ -83,6 +83,11 @@ func (s *Store) restore(ctx context.Context, at *tip) (*Restored, error) {
 		return nil, s.damaged("%s names the team %s and holds the team %s", stateFile, at.image.doc.TeamID, t.ID)
 	} else if t.Name != s.team {
 		return nil, s.damaged("it is of a team named %s", t.Name)
+	}
+	for _, lost := range r.Redacted {
+		for i := range lost.Hints {
+			lost.Hints[i].Team = s.team
+		}
 	}
 	return r, nil
 }
