@@ -11,15 +11,15 @@ import (
 )
 
 // Agent starts sessions of one kind. Implement it to run your own agents in a team; a simple one is
-// a [Worker]. Its methods may be called from any goroutine.
+// a [Worker]. Any goroutine may call its methods.
 type Agent interface {
 	// Start starts a session for the member of the slot. ctx bounds only the start: the session
-	// continues until it ends or is stopped. An error says why the agent cannot work here; the
-	// member has failed then.
+	// continues until it ends or is stopped. If Start returns an error, the member has failed; the
+	// error says why the agent cannot work here.
 	Start(ctx context.Context, slot *Slot) (Session, error)
 }
 
-// Session is one running session of a member. Its methods are called by the manager, from any
+// Session is one running session of a member. The manager calls its methods, from any
 // goroutine and some at the same time.
 //
 //	Start ──▶ runs ──Stop──▶ over          Wait returns nil
@@ -48,22 +48,22 @@ type Slot struct {
 	Role        string
 	Prompt      string
 	Model       string
-	Program     string // MemberConfig.Program; its use is up to your agent, and so with Args
+	Program     string // MemberConfig.Program; the agent decides what it means, as with Args
 	Args        []string
 	Resume      string   // the agent's own id of an earlier session of the member; "" for none
 	Dir         string   // where it works
-	Scratch     string   // path of a folder for its own files; the session makes it, and the manager removes it afterwards
+	Scratch     string   // folder for its own files: the session creates it, the manager removes it
 	Env         []string // Options.Env, MemberConfig.Env, and the variables that name the team and the member
 
 	reports chan agent.Update
 	over    chan struct{}
 }
 
-// Started reports that the session is running, and the id by which the agent can resume it later.
-// Without this call a session counts as running once Start has returned.
+// Started reports that the session is running. session is the id by which the agent can resume it
+// later. Without this call, a session counts as running once Start has returned.
 func (s *Slot) Started(session string) { s.report(agent.Started{Session: session}) }
 
-// Used adds to the usage of the member and of the task, by the agent's own figures; task may be "".
+// Used adds to the usage of the member and of the task, as the agent reports it; task may be "".
 func (s *Slot) Used(task string, u Usage) { s.report(agent.Used{Task: task, Usage: team.Usage(u)}) }
 
 // Say passes a text of the agent to Options.Logger.
@@ -98,7 +98,7 @@ func (p agentAdapter) Start(ctx context.Context, spec agent.Spec, _ agent.Team) 
 	}
 	if err != nil {
 		s.ended <- err
-		for range s.updates { // no other reader takes them
+		for range s.updates { // nothing else receives them now
 		}
 		return nil, err
 	}
@@ -108,14 +108,14 @@ func (p agentAdapter) Start(ctx context.Context, spec agent.Spec, _ agent.Team) 
 	return s, nil
 }
 
-// sessionAdapter adapts a Session to a host. It reports as updates what happens in the session; the
-// last one reports its end.
+// sessionAdapter adapts a Session to a host. It reports what happens in the session as updates. The
+// last update reports its end.
 type sessionAdapter struct {
 	Session
 	slot    *Slot
 	updates chan agent.Update
 	started chan struct{} // closed when Start has returned
-	ended   chan error    // result of Wait, or the error that the session was abandoned
+	ended   chan error    // result of Wait, or the error that says that the session was abandoned
 }
 
 func (s *sessionAdapter) Updates() <-chan agent.Update { return s.updates }
@@ -136,10 +136,10 @@ func (s *sessionAdapter) Give(ctx context.Context, p agent.Prompt) error {
 	return err
 }
 
-// SetAccess is for agents that have permission modes of their own.
+// SetAccess is for agents with permission modes of their own.
 func (s *sessionAdapter) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
-// endWait bounds the wait for a session after the friendly part of its end.
+// endWait is how long Stop waits for a session after the friendly part of its end.
 const endWait = time.Second
 
 // Stop returns when the session has ended or is abandoned. A Go function cannot be killed, and must
@@ -159,7 +159,7 @@ func (s *sessionAdapter) Stop(ctx context.Context) error {
 		return nil
 	case <-last.C:
 	}
-	err := fmt.Errorf("the session of %s does not end, and cadre no longer waits for it", s.slot.name)
+	err := fmt.Errorf("the session of %s did not end in time, and was abandoned", s.slot.name)
 	select {
 	case cause := <-stopped:
 		err = errors.Join(err, cause)
@@ -172,8 +172,8 @@ func (s *sessionAdapter) Stop(ctx context.Context) error {
 // Interrupt is not supported by a Session.
 func (s *sessionAdapter) Interrupt(context.Context) error { return errors.ErrUnsupported }
 
-// pump passes on the session's reports. A session that reports never waits for a slow host: the
-// reports queue here.
+// pump forwards the session's reports. A session never waits for a slow host: the reports queue
+// here.
 func (s *sessionAdapter) pump() {
 	defer close(s.updates)
 	var queue []agent.Update

@@ -27,7 +27,7 @@ type Attention struct {
 	Hint     Hint
 }
 
-// ForUser is the value of [Attention].WaitsFor when the user has to act.
+// ForUser is the value of [Attention].WaitsFor for an item that the user has to handle.
 const ForUser = team.ForUser
 
 // Attention returns the items that wait for a person: open requests, failed or offline members,

@@ -11,19 +11,19 @@ import (
 type FileChange struct {
 	What string // team, member or task
 	Name string
-	Does ChangeKind // the action that follows
+	Does ChangeKind // the action for it
 	Keys []KeyChange
 	Why  string // why it is kept
 }
 
-// KeyChange is a key of the team file that changed. From is its value in the team and To its value
-// in the file; "" stands for the default.
+// KeyChange is a key of the team file that changed. From is its value in the team, and To its value
+// in the file. "" means the default.
 type KeyChange struct{ Key, From, To string }
 
-// ChangeKind is the action that follows from a difference.
+// ChangeKind is the action for a difference.
 type ChangeKind string
 
-// The actions that follow from a difference.
+// The actions for a difference.
 const (
 	ChangeAdd    ChangeKind = run.ChangeAdd    // a task is added, a member is spawned
 	ChangeUpdate ChangeKind = run.ChangeUpdate // the keys get their new values

@@ -18,11 +18,11 @@ import (
 // TeamConfig describes a team to create. Only Name must be set.
 type TeamConfig struct {
 	Name string // a letter or digit, then up to 63 letters, digits, _ or -
-	Goal string // what the team is for; a lead that is an agent works towards it
+	Goal string // what the team should achieve; a lead that is an agent works towards it
 	Dir  string // where its members work; "" for Options.Dir
-	// Lead leads the team as long as it exists. If its Agent is [External] or "", this program
-	// leads. Otherwise the agent leads by itself, and the manager acts as the user. The default
-	// Name is lead. A lead cannot be isolated, and its plans need no approval.
+	// Lead leads the team as long as the team exists. If its Agent is [External] or "", this
+	// program leads. Otherwise the agent leads by itself, and the manager acts as the user. The
+	// default Name is lead. A lead cannot be isolated, and its plans need no approval.
 	Lead     MemberConfig
 	Delegate bool // the lead may only coordinate
 	// Members and Tasks are created together with the team, or not at all. The tasks get the ids
@@ -33,26 +33,25 @@ type TeamConfig struct {
 	Permissions PermissionRules
 	Budget      Budget
 	// HandoverAt is how full a session's context gets, in percent, before a fresh session continues
-	// for it with a note; 0 for 80.
+	// its work with a note; 0 means 80.
 	HandoverAt int
-	// MaxTeammates bounds the number of teammates at a time, without the lead; one more is refused
-	// with the code [ErrMaxTeammates]. 0 means 10 for an agent that leads, and no limit for this
-	// program.
+	// MaxTeammates bounds the number of teammates at a time, without the lead. Adding one more
+	// returns [ErrMaxTeammates]. 0 means 10 if an agent leads, and no limit if this program leads.
 	MaxTeammates int
 
 	// Checks have to pass before [Team.Consolidate] commits what the team did.
 	Checks           []Check
-	CleanCheckout    bool // the checks run in a clean checkout of what is to be committed
+	CleanCheckout    bool // the checks run in a clean checkout of the files to commit
 	WithCheckChanges bool // what the checks change is committed, too
 	// Facts are files that all members rely on. The team records their present state.
 	Facts    []SharedFact
 	Liveness Liveness
 
-	// Hooks are commands that run like those of settings.json, in each process that works in the
-	// team, unless it has Options.NoSettingsHooks. The team's history records them.
+	// Hooks are commands that run like those of settings.json. Each process that works in the team
+	// runs them, unless it has Options.NoSettingsHooks. The team's history records them.
 	Hooks []HookCommand
 
-	Metadata map[string]json.RawMessage // what the program keeps with the team
+	Metadata map[string]json.RawMessage // what the program stores with the team
 
 	origin, digest string   // path and digest of the team file; "" for none
 	fileDigests    []string // of the part of the file about the team itself
@@ -61,19 +60,19 @@ type TeamConfig struct {
 // MemberConfig describes a member to add, and how its sessions are started. The team's history
 // records all of it, so pass secrets in Options.Env.
 type MemberConfig struct {
-	Name  string // unique in the team, in lower and upper case; as TeamConfig.Name
+	Name  string // unique in the team, ignoring case; for its form see TeamConfig.Name
 	Agent string // External, Shell, Claude, Codex, Gemini, OpenCode, ACP with a command, or a name in Options.Agents
 	// Role restricts which tasks the member takes. If the role has a definition in .claude/agents,
 	// of the project or the user, the member gets its prompt, tools and model.
 	Role    string
-	Prompt  string   // prompt of its first session, which sees nothing of the lead's own conversation
+	Prompt  string   // prompt of its first session, which does not see the lead's conversation
 	Model   string   // "" for the agent's own choice
 	Program string   // executable, by its path or its name in PATH; "" for the agent's own
 	Args    []string // added to the arguments of the agent
 	Env     []string // added to its environment after Options.Env, each as "name=value"
 
 	PermissionMode PermissionMode // what it may do without asking; "" for the lead's, and for the lead [ModeDefault]
-	// PlanApproval means that it may change nothing before the lead approved a plan of it.
+	// PlanApproval means that the member may change nothing before the lead approved its plan.
 	PlanApproval bool
 	Isolation    Isolation // "" to work in the team's directory
 	Budget       Budget    // of its own, beside the team's; not for a lead
@@ -82,7 +81,7 @@ type MemberConfig struct {
 }
 
 // PermissionMode is what a member may do without asking, with Claude Code's names. Other agents use
-// the mode that comes closest.
+// the closest mode that they have.
 type PermissionMode string
 
 // The permission modes.
@@ -90,20 +89,19 @@ const (
 	ModeDefault     PermissionMode = "default"     // it asks before it changes anything
 	ModeAcceptEdits PermissionMode = "acceptEdits" // it edits files without asking
 	ModeAuto        PermissionMode = "auto"        // its agent decides what to ask about
-	// it asks nothing; only for teammates of a lead that is in this mode, unless the user gives it
+	// it does not ask; only for teammates of a lead in this mode, unless the user sets it
 	ModeBypass  PermissionMode = "bypassPermissions"
-	ModeDontAsk PermissionMode = "dontAsk" // what no rule allows is denied
+	ModeDontAsk PermissionMode = "dontAsk" // it denies what no rule allows
 	ModePlan    PermissionMode = "plan"    // it changes nothing
 )
 
-// PermissionRules say what the members of a team may do without asking, and who is asked about the
-// rest.
+// PermissionRules say what the members of a team may do without asking, and who decides the rest.
 type PermissionRules struct {
 	// Allow are rules for tools, as Claude Code writes them: Edit, Bash(go test:*), Read(docs/**),
 	// mcp__server__tool.
 	Allow []string
-	// Policy selects who answers a request that no rule decides. "" is PolicyUser if an agent
-	// leads, and else PolicyLead: this program.
+	// Policy selects who answers a request that no rule decides. "" means PolicyUser if an agent
+	// leads, and PolicyLead if this program leads.
 	Policy PermissionPolicy
 	// Timeout bounds the wait for an answer to a coding agent's request or plan, in whole
 	// milliseconds; 0 for 5 minutes. A request without an answer is denied.
@@ -123,18 +121,18 @@ const (
 
 // Budget limits what a team, or a member, may spend; zero fields mean no limit. When the budget of
 // the team is spent, nothing more is started, and running sessions end. When the budget of a member
-// is spent, its session ends, and it gets no new work. Tasks that were assigned to it stay assigned
-// to it; a task that it claimed itself returns to the queue. An external member may still complete
-// the task that it holds. The lead is notified when 50, 80 and 95 percent are spent.
+// is spent, its session ends, and it gets no new work. Tasks that another member assigned to it
+// stay assigned; a task that it claimed itself returns to the queue. An external member may still
+// complete the task that it holds. The lead is notified when 50, 80 and 95 percent are spent.
 type Budget struct {
 	Tokens       int64
-	CostMicroUSD int64         // millionths of a US dollar, as far as agents say what they cost
+	CostMicroUSD int64         // millionths of a US dollar, as far as agents report it
 	Time         time.Duration // since the team was created or the member joined, in whole milliseconds
 }
 
 // founding returns the commands that create the team of the config.
 func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, error) {
-	if m.opts.As != "" { // the refusal is the core's
+	if m.opts.As != "" { // the core refuses it
 		return []team.Command{engine.Command(m.opts.As, &team.CreateTeam{TeamID: c.Name, Name: c.Name, Dir: m.opts.Dir,
 			TeammateOf: "another team"})}, nil
 	}
@@ -207,8 +205,8 @@ func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
 	return public(engine.Placed(ctx, s.core(), dir))
 }
 
-// able refuses a member whose agent is not installed or not logged in. For the agents of the
-// program itself only a start can tell.
+// able returns an error for a member whose agent is not installed or not logged in. An agent of the
+// program itself shows that only when it starts.
 func (o Options) able(ctx context.Context, s MemberConfig, dir string) error {
 	if o.Agents[s.Agent] != nil || s.Agent == External {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"cadre/internal/ui/pane"
 )
 
-// validate refuses a mode that does not exist, and panes of teams in memory.
+// validate returns an error for a mode that does not exist, and for panes of teams in memory.
 func (d DisplayMode) validate(memory bool) error {
 	switch d {
 	case "", DisplayInProcess:
@@ -24,7 +24,8 @@ func (d DisplayMode) validate(memory bool) error {
 	return fmt.Errorf("teams: DisplayMode is %q; use auto, in-process, tmux or iterm2", string(d))
 }
 
-// display shows the members of the team where the options say. It returns nil for nowhere.
+// display shows the members of the team where the options say. It returns nil if they are not
+// shown.
 func (m *Manager) display(ctx context.Context, of *engine.Team) (*pane.Shown, error) {
 	mode, viewer, err := m.choosePanes(m.opts.DisplayMode)
 	if err != nil || mode == pane.InProcess {

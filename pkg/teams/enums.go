@@ -32,11 +32,11 @@ const (
 	StatusIdle         MemberStatus = "idle"
 	StatusBlocked      MemberStatus = "blocked"       // waits for an answer
 	StatusShuttingDown MemberStatus = "shutting_down" // agreed to stop, its session is ending
-	StatusStopped      MemberStatus = "stopped"       // ended as it was asked to
+	StatusStopped      MemberStatus = "stopped"       // ended on request
 	StatusFailed       MemberStatus = "failed"        // ended by itself
 )
 
-// Running reports whether a member in this state has, or is to have, a session.
+// Running reports whether a member in this state has a session, or will get one.
 func (s MemberStatus) Running() bool { return team.MemberStatus(s).Running() }
 
 // TaskStatus is the state of a task.
@@ -75,14 +75,15 @@ const (
 	// [Teammate.RejectShutdown] and its Ref.
 	MessageShutdownRequest  MessageType = team.TypeShutdownRequest
 	MessageShutdownResponse MessageType = team.TypeShutdownResponse // to the lead
-	// MessagePlanRequest is to the lead, for [Team.ApprovePlan] and [Team.RejectPlan] with its Ref.
+	// MessagePlanRequest is for the lead, which calls [Team.ApprovePlan] or [Team.RejectPlan] with
+	// its Ref.
 	MessagePlanRequest  MessageType = team.TypePlanRequest
 	MessagePlanResponse MessageType = team.TypePlanResponse // to the teammate
-	// MessagePermissionRequest is to the lead, for [Team.AllowPermission] and [Team.DenyPermission]
-	// with its Ref.
+	// MessagePermissionRequest is for the lead, which calls [Team.AllowPermission] or
+	// [Team.DenyPermission] with its Ref.
 	MessagePermissionRequest  MessageType = team.TypePermissionRequest
 	MessagePermissionResponse MessageType = team.TypePermissionResponse // to the teammate
-	MessageTaskAssignment     MessageType = team.TypeTaskAssignment     // a task is meant for the recipient; Ref is its id
+	MessageTaskAssignment     MessageType = team.TypeTaskAssignment     // a task is for the recipient; Ref is its id
 )
 
 // Intent is what the sender of a message wants from the recipient.
@@ -155,17 +156,17 @@ const (
 // BudgetKind is what a [Budget] limits.
 type BudgetKind string
 
-// What a budget limits.
+// The kinds of limits.
 const (
 	BudgetTokens BudgetKind = "tokens"
 	BudgetCost   BudgetKind = "cost"
 	BudgetTime   BudgetKind = "time"
 )
 
-// HookName is the event that a hook is about.
+// HookName is the event for which a hook runs.
 type HookName string
 
-// The hooks.
+// The events.
 const (
 	HookTeammateIdle  HookName = "TeammateIdle"
 	HookTaskCreated   HookName = "TaskCreated"
@@ -175,7 +176,7 @@ const (
 // HookSource is where a hook comes from.
 type HookSource string
 
-// The sources of hooks, in the order in which they are asked.
+// The sources of hooks, in the order in which the hooks run.
 const (
 	HookOfUser    = HookSource(hook.User)    // the user's settings.json
 	HookOfProject = HookSource(hook.Project) // the project's settings.json

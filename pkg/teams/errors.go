@@ -109,8 +109,8 @@ func (e *AmbiguousError) Unwrap() error { return e.refusal }
 
 func refuse(code Code, text string) error { return &Error{Code: code, Text: text} }
 
-// public converts an error of the packages below to its public form. Errors that are not refusals
-// stay as they are.
+// public converts an error of the packages below to its public form. It returns other errors
+// unchanged.
 func public(err error) error {
 	if _, done := errors.AsType[*Error](err); err == nil || done {
 		return err

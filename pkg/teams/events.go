@@ -11,8 +11,8 @@ import (
 type Event struct {
 	Seq  int64 // of the record it is in; a cursor for [View.EventsAfter]
 	At   time.Time
-	By   string // a member's name, [User], or a host
-	Fact Fact   // the kind of event, for a type switch
+	By   string // name of a member or a host, or [User]
+	Fact Fact   // what happened, for a type switch
 }
 
 // Fact is what happened: one of the types below.

@@ -23,7 +23,7 @@ type TeamStatusChanged struct {
 	Report string
 }
 
-// TeamCleanedUp is a team's last event. Forced says that running sessions were ended for it.
+// TeamCleanedUp is a team's last event. Forced reports that running sessions were ended for it.
 type TeamCleanedUp struct{ Forced bool }
 
 // TeamMoved reports that the project has moved from From to Dir.
@@ -86,7 +86,7 @@ type MemberStatusChanged struct {
 }
 
 // MemberDetached reports that the member's session has ended and another one continues: a resumed
-// one, or a Fresh one that is told Note.
+// one, or a fresh one that gets Note.
 type MemberDetached struct {
 	Member, Reason string
 	Fresh          bool
@@ -130,8 +130,8 @@ type ModeChanged struct {
 	Mode   PermissionMode
 }
 
-// ShutdownRequested asks a member to end. At the deadline it is ended, even if it rejected the
-// request.
+// ShutdownRequested asks a member to end. At the deadline the member's session is ended, even if
+// the member rejected the request.
 type ShutdownRequested struct {
 	Member   string
 	Request  string
@@ -182,7 +182,7 @@ type UsageReported struct {
 	Context      int
 }
 
-// HookRejected reports that a hook rejected the same thing, Count times in a row now.
+// HookRejected reports that a hook rejected the same thing again, Count times in a row now.
 type HookRejected struct {
 	Hook                   HookName
 	Member, Task, Feedback string
@@ -243,7 +243,7 @@ type TaskRevised struct {
 	Fields []string
 }
 
-// MemberRevised reports that the member changed in the team file. Dropped says that the file no
+// MemberRevised reports that the member changed in the team file. Dropped reports that the file no
 // longer has the member.
 type MemberRevised struct {
 	Member  string
@@ -255,19 +255,19 @@ type MemberRevised struct {
 type TeamRevised struct{ Fields []string }
 
 // TaskFailed ends an attempt at the task. Result is a partial result. If the task is out of
-// retries, Unblocked are the tasks with When "always" that no longer wait for anything.
+// retries, Unblocked are the tasks with When "always" that are no longer blocked.
 type TaskFailed struct {
 	Task, By, Reason, Result string
 	Unblocked                []string
 }
 
-// TaskCompleted completes the task. Unblocked are the tasks that no longer wait for anything.
+// TaskCompleted completes the task. Unblocked are the tasks that are no longer blocked.
 type TaskCompleted struct {
 	Task, By, Result string
 	Unblocked        []string
 }
 
-// TaskDeleted deletes the task. Unblocked are the tasks that no longer wait for anything.
+// TaskDeleted deletes the task. Unblocked are the tasks that are no longer blocked.
 type TaskDeleted struct {
 	Task      string
 	Unblocked []string

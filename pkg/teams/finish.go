@@ -15,7 +15,7 @@ import (
 type Check struct {
 	Name    string // unique in the team
 	Command string
-	Timeout time.Duration // in whole seconds; 0 for half an hour
+	Timeout time.Duration // rounded to whole seconds; 0 for half an hour
 }
 
 func checksOf(all []Check) (checks []team.Check) {
@@ -63,14 +63,15 @@ func (v *View) Checks(ctx context.Context) (all []CheckState, err error) {
 // ConsolidateOptions configure a consolidation. Paths are relative to the top of the work tree.
 type ConsolidateOptions struct {
 	Message          string   // first lines of the commit message; "" for a message made from the goal
-	Include          []string // committed although the person had changes there before the team started
+	Include          []string // committed although the user had changes in them before the team started
 	Only             []string // the only paths of the work tree to commit; nil for all
 	NoCommit         bool     // complete the team without a commit; see [Team.TryChecks] for checks alone
 	CleanCheckout    bool     // run the checks in a clean checkout of what is to be committed
 	WithCheckChanges bool     // commit what the checks change, and run them again
 	Without          []string // tasks whose work is missing; the team is completed without it
 	// Restart abandons an interrupted consolidation, and starts another one with these options.
-	// Without Restart, Consolidate continues the interrupted one with its own options.
+	// Without Restart, Consolidate continues the interrupted one with the options that it began
+	// with.
 	Restart bool
 	// OnStaged is called once with the staged changes: each path, after git's letter for its
 	// status.
@@ -107,9 +108,9 @@ func recordOf(r *consolidate.Record) *ConsolidatedRecord {
 // becomes one commit on the checked-out branch, and the team is complete. After a kill at any
 // moment, the next call continues.
 //
-// It returns ErrNotReady, and commits nothing, while a member works, while a branch conflicts, if a
-// check fails, or if a file of the person is in the way. [Team.Run] with a program that leads ends
-// with a team that waits for this call.
+// Consolidate returns ErrNotReady, and commits nothing, while a member works, while a branch
+// conflicts, if a check fails, or if a file of the user is in the way. If this program leads,
+// [Team.Run] leaves the team ready for this call.
 func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*ConsolidatedRecord, error) {
 	if err := t.consolidates("Team.Consolidate"); err != nil {
 		return nil, err
@@ -167,8 +168,8 @@ func (t *Team) consolidates(entry string) error {
 	return nil
 }
 
-// WindDown marks the team for its end. Nothing new starts, and when all members are done the team
-// is ready for its consolidation. [Team.RollBackConsolidation] reverses that.
+// WindDown marks the team for its end. No new work starts. When all members are done, the team is
+// ready for its consolidation. [Team.RollBackConsolidation] reverses that.
 func (t *Team) WindDown(ctx context.Context) error {
 	return t.setStatus(ctx, "Team.WindDown", team.TeamConsolidating, "", "")
 }
@@ -214,8 +215,8 @@ type SharedFact struct {
 	Path string // absolute, or from the team's directory
 }
 
-// RecordFacts records the present state of the shared facts of the team and of those in add. One in
-// add replaces another one of the same name.
+// RecordFacts records the present state of the team's shared facts and of those in add. A fact in
+// add replaces a fact of the same name.
 func (t *Team) RecordFacts(ctx context.Context, add ...SharedFact) error {
 	user, err := t.asUser("Team.RecordFacts", "record facts")
 	if err != nil {
@@ -235,7 +236,7 @@ type Reassignment struct {
 }
 
 // Reassign gives a task to another member, with the changes that its owner made and its last words.
-// It returns ErrNotReady unless the owner is known to be offline.
+// It returns ErrNotReady unless the owner is known to be offline; see Reassignment.Force.
 func (t *Team) Reassign(ctx context.Context, r Reassignment) (Task, error) {
 	user, err := t.asUser("Team.Reassign", "reassign a task")
 	if err != nil {
@@ -252,7 +253,7 @@ func (t *Team) Reassign(ctx context.Context, r Reassignment) (Task, error) {
 }
 
 // Resend sends messages again that are pending for a member: the late ones, or those with these
-// Seq. They remain the same messages: a member that has one already does not see it again. It
+// Seq. They remain the same messages: a member that has one already does not see it twice. It
 // returns the Seq of each.
 func (t *Team) Resend(ctx context.Context, member string, seqs ...int64) ([]int64, error) {
 	record, err := t.me.do(ctx, &team.ResendMessages{Member: member, Seqs: seqs})

@@ -78,7 +78,7 @@ type Hint struct {
 	Paths    []string   // include_files, commit_only
 }
 
-// Purpose says in a few words what the action is for, to follow "to": "take the lead".
+// Purpose says in a few words what the action is for. It can follow "to": "take the lead".
 func (h Hint) Purpose() string { return h.core().Purpose() }
 
 func hint(h team.Hint) Hint {

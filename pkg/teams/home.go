@@ -15,12 +15,12 @@ import (
 	"cadre/internal/transfer"
 )
 
-// Overview is an entry in the list of teams.
+// Overview is a team in the list of teams.
 type Overview struct {
 	Team        TeamInfo
 	Hosted      bool // a living process runs its sessions
 	Led         bool // a process that is alive leads it
-	Dormant     bool // none of its processes is alive although one should be
+	Dormant     bool // a process should run it, and none is alive
 	Interrupted bool // a consolidation was interrupted
 	Observed    bool // another program runs it, and cadre only observes it
 	Pending     int  // tasks
@@ -29,12 +29,12 @@ type Overview struct {
 	Teammates   int // that have not ended
 	Offline     int // of them
 	Attention   []Attention
-	// Err says why the team cannot be read; then only Team.Name is known.
+	// Err is the reason why the team cannot be read; then only Team.Name is known.
 	Err error
 }
 
-// Teams lists the teams of the home, or of the memory, by name. An entry for an unreadable team has
-// the error.
+// Teams lists the teams of the home, or of the memory, by name. An unreadable team is listed with
+// its error.
 func (m *Manager) Teams(ctx context.Context) ([]Overview, error) {
 	if err := m.pass("Manager.Teams"); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func (m *Manager) View(ctx context.Context, name string, see func(*View) error) 
 }
 
 // Attention returns the items that wait for a person in all teams of the home, team by team. A
-// damaged team is an item. The error names teams that cannot be examined for another reason; the
-// list has the items of the others.
+// damaged team is an item. If other teams cannot be examined, the error names them, and the list
+// has the items of the rest.
 func (m *Manager) Attention(ctx context.Context) ([]Attention, error) {
 	return m.follow("Manager.Attention", func(f *attention.Follower) ([]attention.Item, error) { return f.List(ctx) })
 }
@@ -128,7 +128,7 @@ func (m *Manager) follow(entry string, list func(*attention.Follower) ([]attenti
 	return all, public(err)
 }
 
-// onDisk refuses what teams in memory do not have.
+// onDisk returns an error if the teams are in memory. instead ends its text.
 func (m *Manager) onDisk(instead string) error {
 	if m.engine.Memory != nil {
 		return refuse(ErrInvalid, "a team in memory "+instead)
@@ -186,7 +186,7 @@ type RestoreOptions struct {
 }
 
 // RestoreTeam restores a team with its work from its last checkpoint, as cadre resume --from-git
-// does before it continues. It is for a team whose folder was lost, or is damaged: then that folder
+// does before it continues. It is for a team whose folder was lost or is damaged; a damaged folder
 // is set aside. It starts no session; call [Manager.ResumeTeam] next. It returns ErrNameTaken if
 // the team exists, ErrNotFound without a checkpoint, and ErrForked if there are two histories and
 // At selects neither.
@@ -230,9 +230,8 @@ func (m *Manager) CheckTeam(ctx context.Context, name string) (Health, error) {
 	return healthOf(h), public(err)
 }
 
-// MendTeam does what CheckTeam does, and makes a damaged team usable again with as little loss as
-// possible. It returns ErrNotReady while a host runs the team, and ErrFinished if nothing can be
-// repaired.
+// MendTeam does what CheckTeam does, and repairs a damaged team with as little loss as possible. It
+// returns ErrNotReady while a host runs the team, and ErrFinished if nothing can be repaired.
 func (m *Manager) MendTeam(ctx context.Context, name string) (Health, error) {
 	h, x, err := m.examine(ctx, "Manager.MendTeam", name)
 	if err == nil && !h.Healthy {

@@ -67,14 +67,14 @@ type HookResult struct {
 	Event    HookEvent
 	Rejected bool
 	Feedback string // of a rejection
-	Err      error  // why it could not decide; nil if it could
+	Err      error  // why it did not decide; nil if it did
 	Took     time.Duration
 }
 
 // SettingsHooks is [HookResult].Hook of the commands in settings.json files.
 const SettingsHooks = "settings.json"
 
-// Reject returns the error by which a hook rejects an event. The feedback is for the agent that
+// Reject returns the error with which a hook rejects an event. The feedback is for the agent that
 // must act on it.
 func Reject(feedback string) error { return rejection(feedback) }
 
@@ -85,7 +85,7 @@ func (r rejection) Error() string { return string(r) }
 // mostResults bounds how many results of hooks a manager keeps.
 const mostResults = 100
 
-// hookSet has a manager's hooks and their results.
+// hookSet holds a manager's hooks and their results.
 type hookSet struct {
 	mu      sync.Mutex
 	hooks   []Hook

@@ -47,7 +47,7 @@ func (m *Manager) open(ctx context.Context, e *engine.Engine, name string) (_ *T
 	if p.host == nil {
 		p.show(ctx)
 	} else {
-		go func() { // reported when the team is closed
+		go func() { // errors are reported when the team is closed
 			if err := p.host.Err(); err != nil {
 				m.engine.Note("the host ended: " + err.Error())
 			}
@@ -68,7 +68,7 @@ func (p *presence) show(ctx context.Context) {
 	}
 }
 
-// teamOf returns the handle of the manager's actor, who must be a member.
+// teamOf returns the handle of the manager's actor, which must be a member.
 func (m *Manager) teamOf(p *presence) (*Team, error) {
 	t := &Team{View: viewOf(p.opened), presence: p, home: m.engine.Home, opts: m.opts, who: m.who,
 		functions: &m.hooks}
@@ -78,14 +78,14 @@ func (m *Manager) teamOf(p *presence) (*Team, error) {
 			return nil, err
 		}
 		t.me.name = as
-	} else if p.opened.Lead().Agent != External { // it reads its own mail
+	} else if p.opened.Lead().Agent != External { // an agent that leads reads its own mail
 		t.me.name = team.User
 	}
 	return t, nil
 }
 
-// leave ends the host and its sessions and closes the replica; closed has the errors. If ctx ends
-// first, the work continues in the background, and leave can be called again.
+// leave ends the host and its sessions, and closes the replica. The field closed then has the
+// errors. If ctx ends first, the work continues in the background, and leave can be called again.
 func (p *presence) leave(ctx context.Context) error {
 	p.closing.Do(func() {
 		go func() {
@@ -106,7 +106,7 @@ func (p *presence) leave(ctx context.Context) error {
 	}
 }
 
-// until waits until see accepts the team. It looks again whenever the team has changed.
+// until waits until see accepts the team. It checks again after each change of the team.
 func (p *presence) until(ctx context.Context, see func(*team.State) bool) error {
 	if err := p.opened.Refresh(ctx); err != nil {
 		return public(err)

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// Mailbox is the mail of one member. Mail is kept until its recipient has it. For a member with a
-// session, the host delivers the mail, and the mailbox is for sending. External members, and a
+// Mailbox is the mail of one member. It keeps mail until the recipient has it. The host delivers
+// mail to a member with a session; there the mailbox is for sending. External members, and a
 // program that leads, receive their mail here.
 type Mailbox struct{ actor }
 
@@ -112,7 +112,7 @@ func (b *Mailbox) replaced(context.Context) (gone bool) {
 	return gone
 }
 
-// closed returns an error if no more mail can come, because the team or the member has ended.
+// closed returns an error if no more mail can arrive, because the team or the member has ended.
 func (b *Mailbox) closed() (err error) {
 	b.team.of.View(func(s *team.State) {
 		m, _ := s.Member(b.name)
@@ -149,8 +149,8 @@ func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 }
 
 // All yields the member's messages as they arrive. It records each as delivered just before it
-// yields it. It ends as Wait does, with that error as the last pair. After a break the remaining
-// messages stay pending.
+// yields it. It ends when Wait would, with that error as the last pair. After a break, the
+// remaining messages stay pending.
 func (b *Mailbox) All(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for {

@@ -69,8 +69,9 @@ func (m *Manager) admit() (err error) {
 	return nil
 }
 
-// pass refuses an entry that only the user may call to a program in a member's session. fields are
-// the parameters that have rules of their own, by name, and whether each is set.
+// pass returns an error for an entry that only the user may call, if the program runs in a member's
+// session. fields are the parameters that have rules of their own, by name, and whether each is
+// set.
 func (m *Manager) pass(entry string) error { return pass(m.who, entry, nil) }
 
 func pass(who access.Caller, entry string, fields map[string]bool) error {
@@ -104,15 +105,15 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	return m.enter(ctx, e, c.Name)
 }
 
-// OpenTeam makes an existing team the manager's and continues it: members whose host has died are
-// started again, and their tasks return to the queue. name is the team's name or its id. A name that
-// stands for teams of several other projects is refused with an [*AmbiguousError].
+// OpenTeam makes an existing team the manager's and continues it. It restarts members whose host
+// has died, and returns their tasks to the queue. name is the team's name or its id. OpenTeam
+// returns an [*AmbiguousError] for a name that stands for teams of several other projects.
 //
-// OpenTeam is refused with ErrNotFound if the team does not exist, or has no member for Options.As,
-// and with ErrNotReady while the manager has a team. Before any session of an unfinished team is
-// started, it is refused with ErrInvalid if the team's directory does not exist, with ErrDenied if
-// this machine released the team, and with ErrForked if the repository has another history of it, or
-// a later state.
+// It returns ErrNotFound if the team does not exist or has no member for Options.As, and
+// ErrNotReady while the manager has a team. For an unfinished team, it returns the following errors
+// before it starts any session: ErrInvalid if the team's directory does not exist, ErrDenied if
+// this machine released the team, and ErrForked if the repository has another history of the team,
+// or a later state.
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()

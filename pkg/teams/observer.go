@@ -91,7 +91,7 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 	return one.Save()
 }
 
-// Observation is what one message says about the team. It is zero for nearly all messages.
+// Observation is what one message reveals about the team. It is zero for nearly all messages.
 type Observation struct {
 	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call.
 	// A program that passes the message on sets this flag in its metadata ([TeamToolUseKey]), so
@@ -148,11 +148,11 @@ func encoded(v any) json.RawMessage {
 	return out
 }
 
-// Introduce says that a source is the stream of that teammate, if its lines do not say so.
+// Introduce declares that a source is the stream of that teammate, if its lines do not say so.
 func (o *Observer) Introduce(source, member string) { o.watch.Introduce(source, "", member) }
 
-// IntroduceEnvironment says that a source is the stream of a session with this environment, in the
-// form of os.Environ. It reports whether that session is a teammate's.
+// IntroduceEnvironment declares that a source is the stream of a session with this environment, in
+// the form of os.Environ. It reports whether the session is a teammate's.
 func (o *Observer) IntroduceEnvironment(source string, environ []string) bool {
 	ofTeam, member := protocol.TeammateOf(func(name string) string {
 		for _, one := range environ {
@@ -234,9 +234,9 @@ func (o *Observer) Save() (saved []byte, err error) {
 	return saved, err
 }
 
-// Events yields the events after the call, as they happen, until ctx ends; that error is the last
-// pair. A consumer misses no event and does not delay the observer, which keeps events until they
-// are taken.
+// Events yields the events after the call, as they happen, until ctx ends. The last pair then has
+// the error of ctx. A consumer misses no event and does not delay the observer: the observer keeps
+// events until they are taken.
 func (o *Observer) Events(ctx context.Context) iter.Seq2[Event, error] {
 	c := &consumer{more: make(chan struct{}, 1)}
 	o.mu.Lock()

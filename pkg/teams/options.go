@@ -25,9 +25,9 @@ type Options struct {
 	// can have hooks, and its agents folder can have roles. The coding agents themselves use their
 	// environment.
 	ClaudeHome string
-	// Memory, if not nil, keeps the teams in memory, for tests and for programs that need them only
-	// while they run. Home and ClaudeHome are not used then: Claude Code does not see the teams,
-	// only function hooks run, and only the project's roles are found.
+	// Memory, if not nil, keeps the teams in memory. It is for tests, and for programs that need
+	// teams only while they run. Home and ClaudeHome are not used then: Claude Code does not see
+	// the teams, only hooks that are functions run, and only the project's roles are found.
 	Memory *Memory
 
 	// Dir is where teams work unless their TeamConfig says otherwise; "" for the current directory.
@@ -39,8 +39,8 @@ type Options struct {
 	As string
 
 	// Agents are your own agents, by the name in MemberConfig.Agent. They take precedence over the
-	// built-in ones. An agent that leads may spawn them too. A member whose agent no manager knows
-	// waits for one that does.
+	// built-in ones. An agent that leads may spawn them too. A member whose agent this manager does
+	// not know waits for another manager that knows it.
 	Agents map[string]Agent
 	// Env is added to the environment of sessions and their tools, each as "name=value".
 	Env []string
@@ -51,8 +51,8 @@ type Options struct {
 
 	// Hooks run before something happens in a team, in this order. [Manager.AddHook] adds more.
 	Hooks []Hook
-	// NoSettingsHooks turns the commands in settings.json files off. A project's own hooks also
-	// need to be trusted once, with the command cadre trust.
+	// NoSettingsHooks turns off the commands in settings.json files. The hooks of a project also
+	// have to be trusted once, with the command cadre trust.
 	NoSettingsHooks bool
 
 	// Gate makes New fail with ErrDisabled unless the feature is enabled; see [Enabled].
@@ -63,14 +63,14 @@ type Options struct {
 	// StopGrace bounds the friendly part of a session's end; 0 for 5 s.
 	StopGrace time.Duration
 
-	// DisplayMode says where the members that this manager runs are shown; "" for
-	// [DisplayInProcess]. In a pane runs cadre attach, so panes need cadre in PATH, or in Helper.
-	// Logger gets where they are. CreateTeam and the like return ErrInvalid for a mode that does
-	// not work here.
+	// DisplayMode says where the members that this manager runs are shown; "" means
+	// [DisplayInProcess]. A pane runs cadre attach, so panes need cadre in PATH, or in Helper.
+	// Logger gets a message that says where the members are. CreateTeam and other methods that open
+	// a team return ErrInvalid for a mode that does not work here.
 	DisplayMode DisplayMode
 
 	// Logger gets information that is not an error, and what agents say, from any goroutine; nil
-	// for none. If a step would change what is reported, the attribute "hints" has it, as a list of
+	// for none. If an action of the user would help, the attribute "hints" has it, as a list of
 	// [Hint].
 	Logger *slog.Logger
 }
@@ -78,11 +78,11 @@ type Options struct {
 // DisplayMode is where members are shown.
 type DisplayMode string
 
-// These are the modes, by the names of Claude Code's setting teammateMode.
+// The modes, with the names of Claude Code's setting teammateMode.
 const (
-	DisplayAuto      DisplayMode = "auto"       // in panes where the terminal of the program has them
+	DisplayAuto      DisplayMode = "auto"       // in panes, if the program's terminal has them
 	DisplayInProcess DisplayMode = "in-process" // not shown; [View.Session] has their output
-	DisplayTmux      DisplayMode = "tmux"       // in panes of tmux, where the program runs in it
+	DisplayTmux      DisplayMode = "tmux"       // in panes of tmux, if the program runs in tmux
 	DisplayITerm2    DisplayMode = "iterm2"     // in panes of iTerm2
 )
 
@@ -100,7 +100,7 @@ func (o Options) advise(n team.Note) {
 	o.Logger.Info(n.Text, "hints", hints)
 }
 
-// Validate reports what is wrong with the options.
+// Validate returns an error if the options are wrong.
 func (o Options) Validate() error {
 	if err := o.DisplayMode.validate(o.Memory != nil); err != nil {
 		return err

@@ -16,14 +16,14 @@ type Moment struct {
 	Members     []Member
 	Tasks       []Task // without deleted ones
 	Permissions []Permission
-	// Attention is what waited for a person, by what was recorded. It does not include which
+	// Attention is what waited for a person, according to the records. The records do not say which
 	// processes were alive.
 	Attention []Attention
 }
 
 // At returns the team as it was after the record seq, from 1 to the Seq of the last event. Only the
-// first call for a part of a long history reads that part. The error has the code ErrNotFound for a
-// record that does not exist, and ErrDamaged if damage hides the state. Its text then says which
+// first call for a part of a long history reads that part. It returns ErrNotFound for a record that
+// does not exist, and ErrDamaged if damage hides the state. The text of ErrDamaged says which
 // states can be shown.
 func (v *View) At(ctx context.Context, seq int64) (Moment, error) {
 	s, err := v.of.Past().At(ctx, seq)
@@ -45,7 +45,7 @@ func (v *View) At(ctx context.Context, seq int64) (Moment, error) {
 	return m, nil
 }
 
-// MarkKind says why a person may want to see the team as it was after a record.
+// MarkKind says why a record is worth a look.
 type MarkKind string
 
 // The kinds of marks.
@@ -74,9 +74,9 @@ func (v *View) Marks(ctx context.Context) (all []Mark, err error) {
 	return all, public(err)
 }
 
-// Summary says what happened between two looks at a team.
+// Summary describes what happened between two visits to a team.
 type Summary struct {
-	From, To  int64    // the first and last record; 0 where nothing happened
+	From, To  int64    // the first and the last record; 0 if nothing happened
 	Completed []string // ids of tasks that are completed since
 	Failed    []string // ids of tasks whose last attempt failed
 	Created   int      // tasks that were added
@@ -86,12 +86,12 @@ type Summary struct {
 	Messages  int      // to the person who leads
 	Commits   []string // of the team's work
 	Usage     Usage
-	// Lines has the same as sentences, the most urgent first. They quote what agents wrote, and are
-	// for people only.
+	// Lines describes the same in sentences, the most urgent first. They quote what agents wrote,
+	// and are for people only.
 	Lines []string
 }
 
-// Since sums up what happened after the record seq: the Seq of the last event that the person has
+// Since returns what happened after the record seq: the Seq of the last event that the person has
 // seen, or 0 for the whole history.
 func (v *View) Since(ctx context.Context, seq int64) (Summary, error) {
 	if err := v.of.Refresh(ctx); err != nil {

@@ -23,8 +23,8 @@ const (
 	OpenCode = team.OpenCode
 	// ClaudeTmux is Claude Code in its own tmux terminal, which a person can attach to.
 	ClaudeTmux = team.ClaudeTmux
-	// ACP, with a command line behind it, is any program that speaks the Agent Client Protocol: ACP
-	// + "my-agent --acp". Quotes keep words together.
+	// ACP, followed by a command line, is any program that speaks the Agent Client Protocol: ACP +
+	// "my-agent --acp". Quotes keep words together.
 	ACP = team.ACP
 )
 
@@ -32,14 +32,14 @@ const (
 type InstalledAgent struct {
 	Agent   string // its name in MemberConfig.Agent
 	Path    string
-	Version string   // in its own words
+	Version string   // as the agent writes it
 	Can     []string // what it can do in a team, in one or two words each
 }
 
 // Installed returns which of Claude, Codex, Gemini and OpenCode are installed, in the order in
 // which cadre run chooses a lead. It starts each of them to read its version, which can take some
-// seconds. One that does not answer within 20 s counts as not installed. Whether it is logged in is
-// not checked.
+// seconds. An agent that does not answer within 20 s counts as not installed. Installed does not
+// check whether an agent is logged in.
 func Installed(ctx context.Context) []InstalledAgent {
 	found := make([]InstalledAgent, len(drivers.Models))
 	var asking sync.WaitGroup

@@ -88,9 +88,9 @@ func questions(s *team.State) (open []Question) {
 }
 
 // Approve answers a question with yes: the member may use the tool, or carry out the plan. The
-// words are for the member. The first answer counts. If a question was answered elsewhere, or timed
-// out, Approve returns ErrConflict and names who answered. If its session has ended, it returns
-// ErrNotFound.
+// words are for the member. The first answer counts. If a question was answered elsewhere or timed
+// out, Approve returns ErrConflict and names who answered. If the session that asked has ended, it
+// returns ErrNotFound.
 func (t *Team) Approve(ctx context.Context, q Question, words string) error {
 	if q.Plan == "" {
 		return t.AllowPermission(ctx, q.Request, words)

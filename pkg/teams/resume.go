@@ -17,20 +17,21 @@ type ResumeOptions struct {
 	TakeBack bool   // continue a team here that this machine had released
 }
 
-// Continuation is what a resumed team still needs.
+// Continuation is the call that a resumed team needs next.
 type Continuation string
 
 // The continuations.
 const (
-	// ContinueByHand: this program, or the user with commands, leads it. Its sessions run.
+	// ContinueByHand: this program leads the team, or the user does with commands. Its sessions
+	// run.
 	ContinueByHand Continuation = "by hand"
-	// ContinueBeside: another session leads it and is alive. This program now runs the teammates'
+	// ContinueBeside: another live session leads the team. This program now runs the teammates'
 	// sessions.
 	ContinueBeside Continuation = "beside its lead"
-	// ContinueByRun: it was made to be run to its end; call [Team.Run].
+	// ContinueByRun: the team was made to be run to its end; call [Team.Run].
 	ContinueByRun Continuation = "run"
-	// ContinueByConsolidation: its consolidation was interrupted. [Team.Consolidate] finishes it.
-	// If the commit is not made yet, [Team.RollBackConsolidation] abandons it.
+	// ContinueByConsolidation: the team's consolidation was interrupted. [Team.Consolidate]
+	// finishes it. If the commit is not made yet, [Team.RollBackConsolidation] abandons it.
 	ContinueByConsolidation Continuation = "consolidate"
 )
 

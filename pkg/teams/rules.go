@@ -10,18 +10,18 @@ import (
 // PermissionRule lets members use a tool without asking.
 type PermissionRule struct {
 	Rule   string // as Claude Code writes it: Bash(go test:*), Edit(docs/**), mcp__server__tool
-	Member string // the only member that it is for; "" for all
-	// Unbounded adds a rule that sets no bounds, such as Bash or Edit. Without it AddRule returns
+	Member string // the only member for which it holds; "" for all
+	// Unbounded allows a rule without limits, such as Bash or Edit. Without it, AddRule returns
 	// ErrDenied for such a rule, and says why.
 	Unbounded bool
-	// of a rule that was added; zero for one that the team was created with, and for AddRule
+	// who added the rule; zero for a rule that the team was created with, and for AddRule
 	By string
 	At time.Time
 }
 
-// AddRule adds a permission rule to the team, as the user. Requests that wait and that it covers are
-// allowed at once. Delegate mode and plan approval still hold. A rule that the team has already is no
-// error.
+// AddRule adds a permission rule to the team, as the user. It allows open requests that the rule
+// covers. Delegate mode and plan approval still hold. Adding a rule that the team already has is
+// not an error.
 func (t *Team) AddRule(ctx context.Context, r PermissionRule) error {
 	user, err := t.asUser("Team.AddRule", "add permission rules")
 	if err == nil {
@@ -30,9 +30,9 @@ func (t *Team) AddRule(ctx context.Context, r PermissionRule) error {
 	return err
 }
 
-// RemoveRule removes a rule that AddRule, cadre permission or the screen added, for the same member. It
-// does not count any more, also in sessions that run. It returns ErrConflict for a rule that the team
-// was created with.
+// RemoveRule removes a rule that AddRule, cadre permission or the screen added, for the same
+// member. Running sessions lose the rule, too. It returns ErrConflict for a rule that the team was
+// created with.
 func (t *Team) RemoveRule(ctx context.Context, r PermissionRule) error {
 	user, err := t.asUser("Team.RemoveRule", "remove permission rules")
 	if err == nil {
@@ -41,8 +41,8 @@ func (t *Team) RemoveRule(ctx context.Context, r PermissionRule) error {
 	return err
 }
 
-// Rules returns the permission rules of the team: those that it was created with, and then those that
-// were added, the oldest first.
+// Rules returns the permission rules of the team: first those that it was created with, then those
+// that were added, the oldest first.
 func (v *View) Rules(ctx context.Context) (rules []PermissionRule, err error) {
 	err = v.look(ctx, func(s *team.State) {
 		for _, r := range s.Rules() {
@@ -53,7 +53,7 @@ func (v *View) Rules(ctx context.Context) (rules []PermissionRule, err error) {
 	return rules, err
 }
 
-// RuleFor returns the narrowest rule that covers a request that waits, for the member that asks. It
+// RuleFor returns the narrowest rule that covers an open request, for the member that asks. It
 // returns ErrInvalid for a request that no rule can cover.
 func (v *View) RuleFor(ctx context.Context, request string) (r PermissionRule, err error) {
 	var refused error

@@ -13,15 +13,15 @@ import (
 	"cadre/internal/team"
 )
 
-// RunOptions say where a team's report is written, and what happens if the team file changed. The
+// RunOptions say where the team's report is written, and what happens if the team file changed. The
 // zero RunOptions write no report.
 type RunOptions struct {
 	ReportFile  string // path, relative to the team's directory; "" for no file
 	ReportTitle string // "" for the default
 
-	// Changed is called when the options come from a team file that differs from the one that the
-	// unfinished team was made from. The changes are applied if it returns nil; otherwise Run
-	// returns its error. nil refuses them with ErrNotReady.
+	// Changed is called when the options come from a team file that changed since the unfinished
+	// team was made from it. If it returns nil, the changes are applied; otherwise Run returns its
+	// error. A nil Changed refuses the changes with ErrNotReady.
 	Changed func([]FileChange) error
 	// Redo names completed tasks to do again, for options that come from a team file.
 	Redo []string
@@ -122,7 +122,7 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 	return r, public(short)
 }
 
-// cause returns why ctx ended, if the error says only that it did.
+// cause returns why ctx ended, if err says only that it did.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)
@@ -130,9 +130,9 @@ func cause(ctx context.Context, err error) error {
 	return public(err)
 }
 
-// Retry prepares another try of a team that could not finish, before Run is called again. Tasks
-// that are out of retries return to the queue, and members in trouble are tried at once. While work
-// is left, each teammate that has ended gets a successor: NAME-again-2 for NAME.
+// Retry prepares another run of a team that could not finish. Call it before Run. Tasks that are
+// out of retries return to the queue, and members in trouble are retried at once. While work is
+// left, each teammate that has ended gets a successor: NAME-again-2 for NAME.
 func (t *Team) Retry(ctx context.Context) error {
 	if _, err := t.asUser("Team.Retry", "give the team another try"); err != nil {
 		return err

@@ -40,12 +40,12 @@ const (
 	ShownResult    = ShownKind(sessionlog.Result)    // the use ID ended with the output Text, or Failed
 	ShownQuestion  = ShownKind(sessionlog.Question)  // the agent asks whether it may use Tool with the input Text
 	ShownPlan      = ShownKind(sessionlog.Plan)      // the agent submits the plan Text
-	ShownAnswer    = ShownKind(sessionlog.Answer)    // the answer to ID: Failed if it is no, and Text says why
+	ShownAnswer    = ShownKind(sessionlog.Answer)    // the answer to ID: with Failed it is no, and Text says why
 	ShownUsage     = ShownKind(sessionlog.Usage)     // Usage was added, and Context percent of the context are full
 	ShownCompacted = ShownKind(sessionlog.Compacted) // the agent shortened its context
-	ShownRetry     = ShownKind(sessionlog.Retry)     // the agent tries again after the trouble Text
-	ShownTurnEnded = ShownKind(sessionlog.TurnEnded) // the agent waits; Failed and Text say why a turn failed
-	ShownEnded     = ShownKind(sessionlog.Ended)     // the session ended; Failed and Text say why, if by itself
+	ShownRetry     = ShownKind(sessionlog.Retry)     // the agent retries after the trouble Text
+	ShownTurnEnded = ShownKind(sessionlog.TurnEnded) // the agent waits; with Failed, Text says why the turn failed
+	ShownEnded     = ShownKind(sessionlog.Ended)     // the session ended; with Failed, by itself, and Text says why
 	ShownLost      = ShownKind(sessionlog.Lost)      // Lost entries are no longer kept
 )
 

@@ -21,15 +21,15 @@ func tasksOf(a actor) *TaskList { return &TaskList{a.team.View.Tasks(), a} }
 
 // TaskConfig describes a task to create. Only Subject must be set.
 type TaskConfig struct {
-	// Name is the task's name for people and agents; "" for its id. It is unique in the list: a
-	// letter or digit, and then up to 63 letters, digits, dots, _ or -.
+	// Name is the name of the task for people and agents; "" to use its id. It is unique in the
+	// list. It has a letter or digit, and then up to 63 letters, digits, dots, _ or -.
 	Name        string
 	Subject     string
 	Description string
 	ActiveForm  string        // the subject in the present continuous form: "Fixing the parser"
-	Owner       string        // the member it is meant for; "" for any
-	Role        string        // the role it is meant for, instead of an owner
-	BlockedBy   []string      // ids or names of the tasks that must be done before it
+	Owner       string        // the member that should do it; "" for any
+	Role        string        // the role that should do it, instead of an owner
+	BlockedBy   []string      // ids or names of the tasks that it depends on
 	Priority    Priority      // "" for medium
 	Run         string        // command that a shell member runs, by /bin/sh in the team's directory
 	RunIn       RunIn         // where the command runs, if not in the team's directory
@@ -37,7 +37,7 @@ type TaskConfig struct {
 	RunEnv      []string      // added to the environment of the command, each as "name=value"
 	When        When          // when it may start
 	Timeout     time.Duration // of one attempt of a shell member, in whole milliseconds; 0 for an hour
-	Retries     int           // failed attempts after which it is retried
+	Retries     int           // how many failed attempts are retried
 	Metadata    map[string]json.RawMessage
 
 	fileDigests []string // of the part of the team file about it; nil for no file
@@ -64,9 +64,9 @@ func (l *TaskList) Create(ctx context.Context, n TaskConfig) (Task, error) {
 	return l.seen(e.Task.ID), nil
 }
 
-// CreateAll adds all of the tasks or, after an error, none, and returns them in the order given. A
-// task may depend on other tasks of the list, by name and in any order, and on tasks of the team.
-// The hook TaskCreated runs for each; one rejection rejects all.
+// CreateAll adds all of the tasks and returns them in the given order. After an error it has added
+// none. A task may depend on other tasks of the list, by name and in any order, and on tasks of the
+// team. The hook TaskCreated runs for each task; one rejection rejects all.
 func (l *TaskList) CreateAll(ctx context.Context, tasks []TaskConfig) ([]Task, error) {
 	runs := slices.ContainsFunc(tasks, func(n TaskConfig) bool { return n.Run != "" })
 	if err := l.team.pass("TaskList.CreateAll", map[string]bool{"Run": runs}); err != nil {
@@ -104,7 +104,8 @@ func (l *TaskList) CreateAll(ctx context.Context, tasks []TaskConfig) ([]Task, e
 	return created, nil
 }
 
-// inOrder returns the positions of the tasks, each after the tasks of the list that it depends on.
+// inOrder returns the indexes of the tasks in an order in which each follows those that it depends
+// on.
 func inOrder(tasks []TaskConfig) (order []int, err error) {
 	named := map[string]int{}
 	for i, n := range tasks {
@@ -144,7 +145,7 @@ func inOrder(tasks []TaskConfig) (order []int, err error) {
 }
 
 // ownBlockers makes the commands refer to the tasks of their own list by name, even if the name is
-// a number. If such a name is also the id of a task of the team, it is refused.
+// a number. It returns an error if such a name is also the id of a task of the team.
 func ownBlockers(s *team.State, batch *team.Batch, tasks []TaskConfig) error {
 	own := map[string]bool{}
 	for _, n := range tasks {
@@ -152,7 +153,7 @@ func ownBlockers(s *team.State, batch *team.Batch, tasks []TaskConfig) error {
 	}
 	for _, body := range batch.Bodies {
 		b := body.(*team.CreateTask)
-		b.BlockedBy = slices.Clone(b.BlockedBy) // the caller's
+		b.BlockedBy = slices.Clone(b.BlockedBy) // the slice is the caller's
 		for i, ref := range b.BlockedBy {
 			if !own[ref] {
 				continue
@@ -176,18 +177,18 @@ func (l *TaskList) seen(id string) (t Task) {
 	return t
 }
 
-// Claim is the right to complete a task. ID and Fence are all of it, so it can be saved and used
-// after a restart. A claim is lost when the task is released, reassigned or deleted, and when its
-// member ends.
+// Claim is the right to complete a task. ID and Fence identify it, so a program can save it and use
+// it after a restart. A claim is lost when the task is released, reassigned or deleted, and when
+// its member ends.
 type Claim struct {
 	ID    string // of the task
-	Fence int64  // counts the claims of that task; 0 for a statement of the member without a claim
+	Fence int64  // counts the claims of that task; 0 to act as the member without a claim
 	Task  Task   // the state at the time of the claim
 }
 
 // Claim takes a task, by its id or its name; a number is always an id. It returns ErrConflict if
-// another member holds the task and ErrNotReady while it waits for other tasks. It returns
-// ErrDenied if the task is for another role, or if the lead is in delegate mode.
+// another member holds the task, and ErrNotReady while the task is blocked. It returns ErrDenied if
+// the task is for another role, or if the lead is in delegate mode.
 func (l *TaskList) Claim(ctx context.Context, id string) (Claim, error) {
 	if id == "" {
 		return Claim{}, refuse(ErrInvalid, "say which task to claim, or use ClaimNext")
@@ -208,10 +209,10 @@ func (l *TaskList) claim(ctx context.Context, id string) (Claim, error) {
 	return Claim{ID: e.Task, Fence: e.Fence, Task: l.seen(e.Task)}, nil
 }
 
-// WaitNext does what ClaimNext does, and waits for a task until ctx or the team ends.
+// WaitNext is ClaimNext that waits until there is a task, or until ctx or the team ends.
 func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 	for {
-		seq := l.team.of.Seq() // whatever comes after it ends the wait
+		seq := l.team.of.Seq() // a later record ends the wait
 		claim, err := l.ClaimNext(ctx)
 		if !errors.Is(err, ErrNoTask) {
 			return claim, err
@@ -222,10 +223,10 @@ func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 	}
 }
 
-// Complete completes a task with its result, and returns the ids of the tasks that no longer wait
-// for anything. It returns ErrConflict if the claim was lost. If the hook TaskCompleted rejects it,
-// it returns ErrRejected with the feedback, and the task stays in progress. The lead may complete
-// any task that does not wait, with Claim{ID: id}.
+// Complete completes a task with its result, and returns the ids of the tasks that are no longer
+// blocked. It returns ErrConflict if the claim was lost. If the hook TaskCompleted rejects it, it
+// returns ErrRejected with the feedback, and the task stays in progress. The lead may complete any
+// task that is not blocked, with Claim{ID: id}.
 func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unblocked []string, err error) {
 	r, err := l.do(ctx, &team.CompleteTask{Task: c.ID, Fence: c.Fence, Result: result})
 	if err != nil {
@@ -238,9 +239,9 @@ func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unbloc
 	return append(unblocked, e.Unblocked...), nil
 }
 
-// Fail ends an attempt that was not successful. The task returns to the queue while it has retries
-// left. Otherwise the lead is notified, and the task waits until a member claims it by its id.
-// partial is a partial result.
+// Fail ends an attempt that was not successful. partial is a partial result. The task returns to
+// the queue while it has retries left. Otherwise the lead is notified, and the task waits until a
+// member claims it by its id.
 func (l *TaskList) Fail(ctx context.Context, c Claim, reason, partial string) error {
 	_, err := l.do(ctx, &team.FailTask{Task: c.ID, Fence: c.Fence, Reason: reason, Result: partial})
 	return err
@@ -253,20 +254,20 @@ func (l *TaskList) Release(ctx context.Context, c Claim, reason string) error {
 	return err
 }
 
-// TaskUpdate contains the changes: the fields that are not nil or empty.
+// TaskUpdate holds the changes of a task. Fields that are nil or empty change nothing.
 type TaskUpdate struct {
 	Subject, Description, ActiveForm *string
 	Priority                         *Priority
-	Run                              *string // a new command starts with all its retries
+	Run                              *string // a new command gets all of its retries again
 	// "" removes the owner; a task in progress returns to the queue
 	Owner                         *string
 	Metadata                      map[string]json.RawMessage // the value null deletes its key
-	AddBlockedBy, RemoveBlockedBy []string                   // tasks that it now depends on
-	AddBlocks, RemoveBlocks       []string                   // tasks that now depend on it
+	AddBlockedBy, RemoveBlockedBy []string                   // tasks that block it
+	AddBlocks, RemoveBlocks       []string                   // tasks that it blocks
 }
 
 // Update changes a task, by its id or its name, and returns it. If a dependency would close a
-// cycle, it returns ErrInvalid with the cycle.
+// cycle, it returns ErrInvalid, whose text shows the cycle.
 func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, error) {
 	if err := l.team.pass("TaskList.Update", map[string]bool{"Run": u.Run != nil}); err != nil {
 		return Task{}, err
@@ -281,8 +282,8 @@ func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, e
 	return l.seen(id), nil
 }
 
-// Delete deletes a task, by its id or its name. Tasks that waited for it no longer do, and its id
-// is not used again.
+// Delete deletes a task, by its id or its name. It no longer blocks other tasks, and its id is not
+// used again.
 func (l *TaskList) Delete(ctx context.Context, id string) error {
 	_, err := l.do(ctx, &team.DeleteTask{Task: id})
 	return err

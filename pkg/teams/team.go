@@ -34,7 +34,7 @@ type actor struct {
 	incarnation int64 // the session that acts; 0 for any
 }
 
-// do sends a command. The record is nil if nothing had to change.
+// do sends a command. The record is nil if the command changed nothing.
 func (a actor) do(ctx context.Context, body team.Body) (*team.Record, error) {
 	receipt, err := a.team.of.Do(ctx, team.Command{Actor: a.name, Incarnation: a.incarnation, Body: body})
 	return receipt.Record, public(err)
@@ -78,10 +78,10 @@ func (t *Team) UserMail() (*Mailbox, error) {
 	return &Mailbox{user}, err
 }
 
-// As returns the handle of a member, for a program that acts as it: an external member, or one of
-// the manager's own. A teammate's manager acts only as its own member. The error has the code
-// ErrNotFound for an unknown name. A member that another program added a moment ago is known after
-// any method that reads.
+// As returns the handle of a member, for a program that acts as that member: an external member, or
+// one of the manager's own. A teammate's manager acts only as its own member. As returns
+// ErrNotFound for an unknown name. After another program added a member, call any method that
+// reads, and As knows the member.
 func (t *Team) As(name string) (*Teammate, error) {
 	if (!t.leads() || !t.who.IsUser()) && name != t.me.name {
 		return nil, refuse(ErrDenied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
@@ -117,10 +117,10 @@ func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool
 }
 
 // Spawn adds a teammate and waits until its session runs, which takes a coding agent some seconds.
-// It returns ErrInvalid if the agent is not installed, and ErrNotReady if it is not logged in; then
+// It returns ErrInvalid if the agent is not installed, and ErrNotReady if it is not logged in. Then
 // no member is added, and the name stays free. If the session cannot start, the member has failed,
-// and the error has the code ErrSessionFailed and the agent's own words. A passing failure, such as
-// a crash, is retried a few times first. If ctx ends first, the teammate exists and its start
+// and Spawn returns ErrSessionFailed with the agent's own words. A passing failure, such as a
+// crash, is retried a few times first. If ctx ends first, the teammate exists and its start
 // continues.
 func (t *Team) Spawn(ctx context.Context, c MemberConfig) (Member, error) {
 	if err := t.mayChoose(c); err != nil {
@@ -145,8 +145,8 @@ func (t *Team) Spawn(ctx context.Context, c MemberConfig) (Member, error) {
 	return spawned, err
 }
 
-// mayChoose refuses to a program in a member's session a choice for a teammate that the lead's
-// tools do not offer.
+// mayChoose returns an error if a program in a member's session chooses something for a teammate
+// that the lead's tools do not offer.
 func (t *Team) mayChoose(c MemberConfig) error {
 	if t.who.IsUser() {
 		return nil
@@ -159,10 +159,10 @@ func (t *Team) mayChoose(c MemberConfig) error {
 	return public(t.of.MaySpawn(t.who, c.Agent))
 }
 
-// Shutdown asks a teammate to end and waits until it has. Unless the request is withdrawn, that
-// takes at most Options.ShutdownWithin, whatever it answers. If it was asked before, Shutdown only
-// waits. Its tasks then return to the queue, and the lead gets a message. For other deadlines see
-// [Team.RequestShutdown].
+// Shutdown asks a teammate to end and waits until it has ended. That takes at most
+// Options.ShutdownWithin, whatever the teammate answers, unless the request is withdrawn. If the
+// teammate was asked before, Shutdown only waits. Afterwards its tasks return to the queue, and the
+// lead gets a message. For other deadlines see [Team.RequestShutdown].
 func (t *Team) Shutdown(ctx context.Context, name string) error {
 	_, err := t.RequestShutdown(ctx, ShutdownRequest{Member: name, Within: t.opts.ShutdownWithin})
 	if err != nil && !t.leaving(name) {
@@ -190,11 +190,11 @@ func (t *Team) AwaitEnd(ctx context.Context, name string) (Member, error) {
 type ShutdownRequest struct {
 	Member string
 	Reason string        // for the teammate
-	Within time.Duration // after this time it is ended, whatever it answers; 0 is at once
+	Within time.Duration // when the time is over, the session is ended, whatever the teammate answers; 0 means at once
 }
 
-// RequestShutdown asks a teammate to end and returns the request's id without waiting. It returns
-// ErrConflict if an earlier deadline is already set; an earlier deadline replaces a later one.
+// RequestShutdown asks a teammate to end, and returns the request's id without waiting. An earlier
+// deadline replaces a later one. If an earlier deadline is already set, it returns ErrConflict.
 func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, error) {
 	now := replica.Now()
 	record, err := t.me.do(ctx, &team.RequestShutdown{Member: r.Member, Reason: r.Reason,
@@ -236,7 +236,7 @@ func (t *Team) RejectPlan(ctx context.Context, request, feedback string) error {
 }
 
 // AllowPermission allows a member's request. The user answers the lead's own requests, and the
-// lead's program speaks for the user. The first answer counts: for an answered request it returns
+// lead's program speaks for the user. The first answer counts. For an answered request, it returns
 // ErrConflict and names who answered.
 func (t *Team) AllowPermission(ctx context.Context, request, reason string) error {
 	return t.answerPermission(ctx, "Team.AllowPermission", team.AnswerPermission{Request: request, Allow: true,
@@ -264,10 +264,10 @@ func (t *Team) answerPermission(ctx context.Context, entry string, answer team.A
 	return err
 }
 
-// SetMode changes what a member may do without asking, from its next tool or its next turn on,
-// depending on its agent. It interrupts no turn. It also changes the mode of an agent that leads; a
-// program that leads does not need one. ModeBypass returns ErrDenied if the program leads and has
-// another mode itself.
+// SetMode changes what a member may do without asking. Depending on its agent, the change holds
+// from the next tool or the next turn on. SetMode interrupts no turn. It also changes the mode of
+// an agent that leads; a program that leads needs no mode. It returns ErrDenied for ModeBypass if
+// the program leads and has another mode itself.
 func (t *Team) SetMode(ctx context.Context, member string, mode PermissionMode) error {
 	if err := t.pass("Team.SetMode", nil); err != nil {
 		return err
@@ -345,23 +345,23 @@ func (t *Team) RollBackTask(ctx context.Context, id, reason string, only ...stri
 	return Rollback{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 
-// Complete ends the team. Its history and results stay, and nothing in it changes any more. It
-// returns an error while a teammate with a session runs. report is the path of the lead's report,
-// or "".
+// Complete ends the team. Its history and results stay, and can no longer change. It returns an
+// error while a teammate with a session runs. report is the path of the lead's report, or "".
 func (t *Team) Complete(ctx context.Context, report string) error {
 	return t.setStatus(ctx, "Team.Complete", team.TeamComplete, "", report)
 }
 
-// abortWithin bounds how long an abort waits for processes. An abort from a session or a hook of
-// its own team would otherwise wait for itself.
+// abortWithin is how long an abort waits for processes. An abort from a session or a hook of its
+// own team would otherwise wait for itself.
 const abortWithin = time.Minute
 
 // Abort ends the team and all its sessions at once. It waits up to a minute until every session has
-// ended, also those that other processes run. It removes from the work tree what an interrupted
-// consolidation had put there. Work of members in worktrees is then on their branches. If it
-// returns ErrNotReady, the team is aborted but something is left, and Abort may be called again.
+// ended, including sessions that other processes run. It removes from the work tree what an
+// interrupted consolidation had put there. Work of members in worktrees is then on their branches.
+// If it returns ErrNotReady, the team is aborted but something is left, and Abort may be called
+// again.
 func (t *Team) Abort(ctx context.Context, reason string) error {
-	if !t.of.OnDisk() || !t.leads() { // the directory is not in a work tree; or the team refuses
+	if !t.of.OnDisk() || !t.leads() { // there is no work tree to restore, or the core refuses the abort
 		return t.setStatus(ctx, "Team.Abort", team.TeamAborted, reason, "")
 	}
 	if err := t.pass("Team.Abort", nil); err != nil {

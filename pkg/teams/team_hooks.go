@@ -27,13 +27,13 @@ type TeamHook struct {
 	State   HookState
 	By      string // who switched it off
 	At      time.Time
-	// Gone says that the hook is switched off and no longer configured, or is a function of another
-	// program.
+	// Gone reports that the hook is switched off and no longer configured, or that it is a function
+	// of another program.
 	Gone bool
 }
 
-// HookTrial is one run of a hook and its interpretation. For a function, only Rejected, Feedback,
-// Took and Err are set.
+// HookTrial is one run of a hook, and what its answer means. For a function, only Rejected,
+// Feedback, Took and Err are set.
 type HookTrial struct {
 	ExitCode int    // -1 if a signal ended the command, or if it could not be run
 	Signal   string // the signal that ended it; "" for none
@@ -68,8 +68,8 @@ func (t *Team) Hooks(ctx context.Context) ([]TeamHook, error) {
 }
 
 // DisableHook switches a hook off for this team, in every process and until [Team.EnableHook]. The
-// name is an ID from [Team.Hooks], or an event that has just one hook. It is refused with
-// ErrNotFound if the team has no such hook.
+// name is an ID from [Team.Hooks], or an event that has just one hook. It returns ErrNotFound if
+// the team has no such hook.
 func (t *Team) DisableHook(ctx context.Context, name string) error {
 	return t.switchHook(ctx, "Team.DisableHook", name, true)
 }
@@ -91,9 +91,9 @@ func (t *Team) switchHook(ctx context.Context, entry, name string, off bool) err
 	return err
 }
 
-// TryHook runs a hook once and changes nothing in the team. The hook gets the event, or a made-up
-// one if e is nil. It can be switched off. For a project's hook that is not trusted, TryHook
-// returns ErrDenied.
+// TryHook runs a hook once and changes nothing in the team. The hook gets the event, or a sample
+// event if e is nil. The hook may be switched off. For a project's hook that is not trusted,
+// TryHook returns ErrDenied.
 func (t *Team) TryHook(ctx context.Context, name string, e *HookEvent) (HookTrial, error) {
 	if _, err := t.asUser("Team.TryHook", "try hooks"); err != nil {
 		return HookTrial{}, err

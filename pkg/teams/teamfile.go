@@ -12,13 +12,13 @@ import (
 type TeamFile struct {
 	Config TeamConfig // for [Manager.CreateTeam]
 	Run    RunOptions // for [Team.Run]
-	// Consolidate says that [Team.Consolidate] is to follow a successful run.
+	// Consolidate says that a call of [Team.Consolidate] should follow a successful run.
 	Consolidate bool
 }
 
-// LoadTeamFile reads a team file. If it has mistakes, LoadTeamFile returns ErrInvalid and lists all
-// of them with line and column. cadre run can continue a team that was created from Config, and the
-// other way round. If the file changed since then, [RunOptions.Changed] decides.
+// LoadTeamFile reads a team file. If the file has mistakes, LoadTeamFile returns ErrInvalid and
+// lists all of them with line and column. cadre run can continue a team that was created from
+// Config, and the other way round. If the file changed since then, [RunOptions.Changed] decides.
 func LoadTeamFile(path string) (*TeamFile, error) {
 	f, origin, err := run.LoadFile(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func taskConfigOf(c *team.CreateTask) TaskConfig {
 // RunIn is where the command of a task runs.
 type RunIn string
 
-// Where the command of a task runs.
+// The places.
 const (
 	RunInPlace  RunIn = ""       // where its member works
 	RunInMerged RunIn = "merged" // in a worktree with the merged work of the tasks that it depends on
@@ -85,14 +85,13 @@ const (
 // When is when a task may start.
 type When string
 
-// When a task may start.
+// The conditions.
 const (
 	WhenDone   When = ""          // when every task that it depends on is completed
 	WhenAlways When = team.Always // when every task that it depends on is completed or cannot be completed any more
 )
 
-// Liveness has the time limits of failure detection and checkpoints. A field that is 0 has the
-// default.
+// Liveness has the time limits of failure detection and checkpoints. 0 means the default.
 type Liveness struct {
 	Beat        time.Duration // between two heartbeats of a member; 30 s
 	Offline     time.Duration // silence after which a member is offline; 10 minutes

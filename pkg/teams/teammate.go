@@ -9,9 +9,9 @@ import (
 	"cadre/internal/team"
 )
 
-// Teammate is what a member does in its team. It is the handle of a program that acts as the
-// member, and part of the [Slot] of a session. After the session was replaced, its methods return
-// ErrConflict; after the member has ended, ErrFinished.
+// Teammate acts as a member in its team. It is the handle of a program that acts as the member, and
+// part of the [Slot] of a session. After another session replaced this one, its methods return
+// ErrConflict. After the member has ended, they return ErrFinished.
 type Teammate struct{ actor }
 
 // Name returns the member's name.
@@ -38,37 +38,37 @@ func (m *Teammate) Member(ctx context.Context) (is Member, err error) {
 	return is, err
 }
 
-// Busy reports that the member works, with a summary.
+// Busy reports that the member works. summary describes the work.
 func (m *Teammate) Busy(ctx context.Context, summary string) error {
 	_, err := m.do(ctx, &team.ReportStatus{Status: team.Active, Summary: summary, Member: m.name})
 	return err
 }
 
-// Idle reports that the member waits for work. The lead gets the report. Without a report, and if
-// no task is ready for the member, the lead is told that it is idle. If the hook TeammateIdle
-// rejects it, the error has the code ErrRejected and the feedback. The member must then continue to
-// work; it gets the same feedback as a message.
+// Idle reports that the member waits for work. The lead gets the report. Without a report, the lead
+// is notified only if no task is ready for the member. If the hook TeammateIdle rejects it, Idle
+// returns ErrRejected with the feedback. The member must then continue to work; it gets the same
+// feedback as a message.
 func (m *Teammate) Idle(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.ReportStatus{Status: team.Idle, Report: report, Member: m.name})
 	return err
 }
 
-// ApproveShutdown agrees to a request to end; the Ref of its message is the request's id. The
-// member has ended once its session has.
+// ApproveShutdown agrees to a request to end. The request's id is the Ref of its message. The
+// member ends when its session ends.
 func (m *Teammate) ApproveShutdown(ctx context.Context, request string) error {
 	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Approved: true})
 	return err
 }
 
-// RejectShutdown says why the member should not end now. It is ended at the deadline anyway, unless
-// the lead withdraws the request.
+// RejectShutdown says why the member should not end now. Unless the lead withdraws the request, the
+// session is ended at the deadline anyway.
 func (m *Teammate) RejectShutdown(ctx context.Context, request, reason string) error {
 	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Reason: reason})
 	return err
 }
 
-// Writes reports whether the member may change anything. It may not while it needs an approved plan
-// and has none.
+// Writes reports whether the member may change anything. A member that needs an approved plan may
+// not before it has one.
 func (m *Teammate) Writes(ctx context.Context) (may bool, err error) {
 	err = m.look(ctx, func(s *team.State) { may = s.Writes(m.name) })
 	return may, err
@@ -91,7 +91,8 @@ type PlanAnswer struct {
 	Feedback string // what a rejected plan lacks
 }
 
-// AwaitPlan waits for the answer to a plan. A rejected plan is to be revised and submitted again.
+// AwaitPlan waits for the answer to a plan. The member should revise a rejected plan and submit it
+// again.
 func (m *Teammate) AwaitPlan(ctx context.Context, request string) (PlanAnswer, error) {
 	var plan team.Plan
 	var is team.Member
@@ -116,13 +117,13 @@ func (m *Teammate) AwaitPlan(ctx context.Context, request string) (PlanAnswer, e
 type PermissionAnswer struct {
 	Allowed bool
 	Outcome Outcome
-	By      string // who answered; "" if the rules of the team did, or if it timed out
+	By      string // who answered; "" if the team's rules did, or if it timed out
 	Reason  string
 }
 
-// GiveReport submits the lead's report on the team's work. [Team.Run] asks for it with a message of
-// the type [MessageSystem] with [ReportRef] as Ref. It returns ErrConflict if there is new work
-// since, and ErrDenied for a teammate.
+// GiveReport submits the lead's report on the team's work. [Team.Run] asks for the report with a
+// message of the type [MessageSystem] that has [ReportRef] as Ref. GiveReport returns ErrConflict
+// if there is new work since, and ErrDenied for a teammate.
 func (m *Teammate) GiveReport(ctx context.Context, report string) error {
 	_, err := m.do(ctx, &team.GiveReport{Text: report})
 	return err
@@ -133,8 +134,8 @@ const ReportRef = team.ReportRef
 
 // AskPermission asks whether the member may use a tool, with its input as JSON, and waits for the
 // answer. The member's mode and delegate mode answer some requests at once. The others go to the
-// lead, and those of the lead to the user. A request without an answer in time is denied as
-// timed_out. A denial is not an error.
+// lead, and those of the lead to the user. A request without an answer in time is denied, with the
+// outcome [OutcomeTimedOut]. A denial is not an error.
 func (m *Teammate) AskPermission(ctx context.Context, tool, input string,
 	within time.Duration) (PermissionAnswer, error) {
 	deadline := time.Now().Add(within)

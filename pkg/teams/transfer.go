@@ -15,8 +15,8 @@ type PushOptions struct {
 	// Include has paths, relative to the top of the work tree, that are pushed although they are
 	// ignored, large, or likely contain a secret.
 	Include []string
-	// Agree is called once for each remote, with a sentence about what is pushed there for the
-	// first time. If it is nil, the push is refused.
+	// Agree is called once for each remote, with a sentence about what the first push sends there.
+	// Without Agree, the push is refused.
 	Agree func(what string) bool
 	// Commit also pushes the commit of a consolidated team, to the remote's branch with the name of
 	// the checked-out one, as cadre consolidate --push does.
@@ -54,10 +54,10 @@ type Pulled struct {
 type Missing struct{ Task, What string }
 
 // PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does.
-// It returns ErrForked if the remote has another history of the team, ErrDenied if a first push was
-// not agreed to, and ErrNotReady if the team is led and cannot be released. With an error the
-// result has what was done before it. A manager that has the team leads it; close it first to use
-// Release.
+// It returns ErrForked if the remote has another history of the team, ErrDenied if the caller did
+// not agree to a first push, and ErrNotReady if the team is led and cannot be released. With an
+// error, the result has what was done before. A manager that has the team leads it; close that
+// manager first to use Release.
 func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) (Pushed, error) {
 	if err := m.pass("Manager.PushTeam"); err != nil {
 		return Pushed{}, err

@@ -13,13 +13,13 @@ import (
 // User is the name under which the user, who owns the team, sends messages and gives orders.
 const User = team.User
 
-// Usage is the use of models, by the agents' own figures.
+// Usage is the use of models, as the agents report it.
 type Usage struct {
 	InputTokens      int64
 	OutputTokens     int64
 	CacheReadTokens  int64
 	CacheWriteTokens int64
-	CostMicroUSD     int64 // millionths of a US dollar; 0 if the agent does not say
+	CostMicroUSD     int64 // millionths of a US dollar; 0 if the agent does not report it
 }
 
 // TeamInfo is the state of a team as a whole.
@@ -71,7 +71,7 @@ type Member struct {
 
 // Plan is the state of the approval of a member's plan.
 type Plan struct {
-	Required bool // it may write nothing before a plan is approved
+	Required bool // it may not change anything before a plan is approved
 	State    PlanState
 	Request  string    // id of the last submission
 	Text     string    // the text of the plan, while it waits for an answer
@@ -82,12 +82,12 @@ type Plan struct {
 // Task is a piece of work on the team's list.
 type Task struct {
 	ID           string // "1", "2", …; never used again
-	Name         string // its name; "" for a task that is called by its id
+	Name         string // its name; "" for a task without one
 	Subject      string
 	Description  string
 	ActiveForm   string // the subject in the present continuous form: "Fixing the parser"
 	Status       TaskStatus
-	Owner        string   // the member that holds it, or that it is for
+	Owner        string   // the member that holds it or should do it
 	Role         string   // only members of this role take it; "" for any
 	BlockedBy    []string // ids of the tasks that it depends on
 	Blocks       []string
@@ -126,7 +126,7 @@ type Message struct {
 	Priority   MessagePriority            // "" for normal
 	Body       string                     // at most 1 MiB
 	Ref        string                     // id of the request or task that it is about
-	Metadata   map[string]json.RawMessage // what its sender keeps with it
+	Metadata   map[string]json.RawMessage // what its sender stores with it
 	SentAt     time.Time
 	// DeliveredAt and ReadAt are when it was delivered to the owner of the mailbox, and marked as
 	// read; zero before that.

@@ -24,7 +24,7 @@ func viewOf(of *engine.Team) *View {
 	return &View{of: of, id: info.ID, name: info.Name, dir: info.Dir, lead: info.Lead}
 }
 
-// look calls see with the team's present state. The state must not be kept.
+// look calls see with the team's present state. see must not keep the state.
 func (v *View) look(ctx context.Context, see func(*team.State)) error {
 	if err := v.of.Refresh(ctx); err != nil {
 		return public(err)
@@ -79,7 +79,7 @@ func (v *View) Member(ctx context.Context, name string) (m Member, err error) {
 	return m, unknown
 }
 
-// missing returns the error for a name that no member of the team has.
+// missing returns the error for a name that no member has.
 func missing(s *team.State, name string) error {
 	_, err := s.Named(name)
 	return public(err)
@@ -104,8 +104,8 @@ func (v *View) Permissions(ctx context.Context) (open []Permission, err error) {
 	return open, err
 }
 
-// Allows returns nil if delegate mode lets the member use a tool. It restricts only the lead: the
-// error has the code ErrDenied and lists the tools that the lead may use.
+// Allows returns nil if delegate mode lets the member use a tool. It restricts only the lead: for a
+// denied tool it returns ErrDenied, whose text lists the tools that the lead may use.
 func (v *View) Allows(ctx context.Context, member, tool string) error {
 	var refused error
 	if err := v.look(ctx, func(s *team.State) { refused = s.AllowsTool(member, tool) }); err != nil {
@@ -114,7 +114,7 @@ func (v *View) Allows(ctx context.Context, member, tool string) error {
 	return public(refused)
 }
 
-// Life is the state of a member's session that the failure detector found.
+// Life is the state of a member's session, as the failure detector finds it.
 type Life string
 
 // The values of Life.
@@ -150,7 +150,7 @@ type LeadLife struct {
 	Stale    bool      // another session may take the lead
 }
 
-// Probe is the result of an examination of a team: its records, compared with processes, files and
+// Probe is the result of an examination: the team's records, compared with processes, files and
 // heartbeats.
 type Probe struct {
 	Team        TeamInfo
@@ -257,8 +257,8 @@ type TaskFilter struct {
 	Status TaskStatus // "" for any but deleted
 	Owner  string
 	Role   string // the role that the task is for
-	// Unblocked selects the pending tasks that do not wait for another one and are not out of
-	// retries, in the order in which they are claimed.
+	// Unblocked selects the pending tasks that are neither blocked nor out of retries, in the order
+	// in which members claim them.
 	Unblocked bool
 	// ClaimableBy selects the tasks that this member could claim now, in the order in which it
 	// would get them.
@@ -327,10 +327,10 @@ func (r *TaskReader) Patch(ctx context.Context, id string) ([]byte, error) {
 // Events yields the events after the call, as they happen. A slow consumer misses no event while
 // the team exists.
 //
-// The sequence ends without an error once the team is complete, aborted or cleaned up, and all
-// earlier events are yielded. A later call of EventsAfter yields events after that end, such as
-// those of a consolidation. When ctx ends, or the manager releases the team, the last pair has the
-// error: that of ctx, or one with the code ErrFinished.
+// The sequence ends without an error once the team is complete, aborted or cleaned up, and it has
+// yielded all earlier events. Later events, such as those of a consolidation, are yielded by a
+// later call of EventsAfter. When ctx ends, or the manager releases the team, the last pair has the
+// error: that of ctx, or ErrFinished.
 func (v *View) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return v.EventsAfter(ctx, v.of.Seq())
 }
