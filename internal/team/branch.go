@@ -122,8 +122,8 @@ func (d *decision) waitsFor(task string, waiters []string) {
 	}
 }
 
-// BranchLeft records which work of the member is on its branch and in no commit of HEAD. A Commit
-// of "" says that all of it is in HEAD. Task asks the lead to merge it; see [Left].
+// BranchLeft records which work of the member is on its branch and in no commit of HEAD. If Commit is
+// empty, HEAD has all of it. Task is the task that asks the lead to merge it.
 type BranchLeft struct{ Member, Branch, Commit, Task, With string }
 
 // Kind returns the event's name in the journal.

@@ -217,7 +217,7 @@ func (n *Consolidation) fields(c *coder) {
 
 // The events of a consolidation; each names its attempt.
 type (
-	// ConsolidationBegan says that the team's work is to be checked and committed.
+	// ConsolidationBegan starts an attempt to check and commit the team's work.
 	ConsolidationBegan struct {
 		Attempt  int64
 		Message  string
@@ -229,15 +229,13 @@ type (
 		Clean    bool
 		Changes  bool
 	}
-	// WorktreesMerged says that the work of these members has moved from their worktrees to their
-	// branches.
+	// WorktreesMerged says that the work of these members is on their branches now.
 	WorktreesMerged struct {
 		Attempt int64
 		Members []string
 	}
-	// WorkStaged says which tree is to be committed on which commit, what of it comes from
-	// branches, and how many files differ. From here on the work tree may contain the part that
-	// comes from the branches.
+	// WorkStaged says what the commit will have: Tree on Parent, with the work of Branches, and how
+	// many files differ. From here on, the work tree may contain the changes of the branches.
 	WorkStaged struct {
 		Attempt      int64
 		Parent, Tree string
@@ -245,24 +243,25 @@ type (
 		Branches     []Branch
 		Files        int64
 	}
-	// CheckPassed and CheckFailed say how a check of the staged work ended.
+	// CheckPassed says that a check of the staged work passed.
 	CheckPassed struct {
 		Attempt int64
 		Check   string
 		Took    time.Duration
 	}
+	// CheckFailed says that a check of the staged work failed, and has its output.
 	CheckFailed struct {
 		Attempt int64
 		Check   string
 		Took    time.Duration
 		Output  string
 	}
-	// CommitMade says which commit HEAD will point at.
+	// CommitMade names the commit that HEAD will point at.
 	CommitMade struct {
 		Attempt int64
 		Commit  string
 	}
-	// TeamConsolidated says that HEAD pointed at the commit.
+	// TeamConsolidated says that HEAD has pointed at the commit.
 	TeamConsolidated struct{ Attempt int64 }
 	// ConsolidationAbandoned ends the attempt without a commit. Left lists the files that checks
 	// made or changed, which a later attempt must not commit.

@@ -75,7 +75,7 @@ func (b *MoveTeam) moved(t *Team, p string) string {
 // absolute reports whether p is a plain absolute path.
 func absolute(p string) bool { return strings.HasPrefix(p, "/") && path.Clean(p) == p }
 
-// TeamMoved says where the project that was at From is now, and which paths of the team change with
+// TeamMoved says that the project moved from From to Dir, and which paths of the team change with
 // it.
 type TeamMoved struct {
 	Dir, Top, From string

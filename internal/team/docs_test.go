@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func TestEventsManual(t *testing.T) {
 			}
 			title, _, _ = strings.Cut(title, ";")
 			if !titled {
-				title = "branches, work and silence"
+				title = "branches, work and heartbeats"
 			}
 			if title != before {
 				fmt.Fprintf(&doc, "\n## Events of %s\n", strings.TrimSuffix(strings.TrimSpace(title), "."))
@@ -75,7 +76,8 @@ func TestEventsManual(t *testing.T) {
 			}
 			text := strings.Join(strings.Fields(about.Text()), " ")
 			text = strings.Replace(text, s.Name.Name, "`"+kind+"`", 1)
-			fmt.Fprintf(&doc, "\n### %s\n\n%s\n\n```json\n%s\n```\n", kind, folded(text, 120), example(t, kind))
+			shown := example(t, kind)
+			fmt.Fprintf(&doc, "\n### %s\n\n%s\n\n```json\n%s\n```\n", kind, folded(keyed(text, s, shown), 120), shown)
 			delete(kinds, s.Name.Name)
 		}
 	}
@@ -118,6 +120,19 @@ and with ` + "`--follow`" + ` as one record a line:
 An event never changes its kind, and a field never its meaning. New fields are optional. A field that is missing is empty: no text, zero or false.
 Times are milliseconds since 1970, durations milliseconds where the key does not say seconds. In the examples each field has a value.
 `
+
+// keyed replaces the names of the event's fields in a text by their keys in the example.
+func keyed(text string, of *ast.TypeSpec, shown string) string {
+	for _, field := range of.Type.(*ast.StructType).Fields.List {
+		for _, name := range field.Names {
+			key := strings.ToLower(name.Name[:1]) + name.Name[1:]
+			if strings.Contains(shown, `"`+key+`":`) {
+				text = regexp.MustCompile(`\b`+name.Name+`\b`).ReplaceAllString(text, "`"+key+"`")
+			}
+		}
+	}
+	return text
+}
 
 // kindsOf maps the names of the types to the kinds of their events.
 func kindsOf(file *ast.File) map[string]string {

@@ -33,8 +33,8 @@ type (
 		Team Team
 		Lead Member
 	}
-	// TeamRestored is the first event of a journal that continues where a checkpoint of a lost one
-	// ends: the team as it was then.
+	// TeamRestored is the first event of a journal that continues the history of a lost one. It
+	// holds the team as its last checkpoint had it.
 	TeamRestored struct {
 		Team                   Team
 		Members                []Member
@@ -51,7 +51,7 @@ type (
 		Reason string
 		Report string
 	}
-	// TeamCleanedUp is the last event of a team: its files outside the journal are being removed.
+	// TeamCleanedUp is the last event of a team. Its files outside the journal are removed then.
 	TeamCleanedUp struct{ Forced bool }
 	// DelegateChanged switches delegate mode.
 	DelegateChanged struct{ On bool }
@@ -60,9 +60,9 @@ type (
 	// ReportGiven is the lead's report.
 	ReportGiven struct{ Text string }
 	// LeadAttached says which session leads from now on: a new one, or the one that was lost.
-	// TakenOver is the session that lost the lead to it. From is the session that led until then
-	// and did not lose the lead: it ended, or handed it over. It is Session where that one was lost
-	// and is back, and empty where no session led or an older version recorded the event.
+	// TakenOver is the session that lost the lead to it. From is the session that led until then,
+	// if it ended or handed the lead over. From is Session if that session was lost and is back.
+	// From is empty if no session led, and in records of older versions.
 	LeadAttached struct {
 		Session, TakenOver, Machine string
 		Agent                       bool // the session belongs to an agent
@@ -73,8 +73,8 @@ type (
 		Session string
 		Seen    Time
 	}
-	// GapNoticed says that part of what Source reported about the team is missing here. The known
-	// state does not change.
+	// GapNoticed says that part of the output of Source about the team was lost. The known state
+	// does not change.
 	GapNoticed struct{ Source, Reason string }
 	// FactsRecorded records the files that all members rely on, as they are now.
 	FactsRecorded struct{ Facts []Fact }
@@ -82,7 +82,7 @@ type (
 
 // The events of members.
 type (
-	// MemberSpawned adds a teammate, whose first session is not started yet.
+	// MemberSpawned adds a teammate. Its first session has not started yet.
 	MemberSpawned struct{ Member Member }
 	// MemberAttached gives the lease of the member to a host.
 	MemberAttached struct {
@@ -90,8 +90,8 @@ type (
 		Host   string
 		Lease  int64
 	}
-	// MemberStarted says that the member's session is running. Session is the agent's own id of it,
-	// for resuming.
+	// MemberStarted says that the member's session is running. Session is the agent's own id of the
+	// session, for resuming it.
 	MemberStarted struct{ Member, Session string }
 	// MemberStatusChanged sets the member's status: active, idle or blocked.
 	MemberStatusChanged struct {
@@ -100,16 +100,16 @@ type (
 		Summary string
 		Trouble string // why its agent tries again by itself, as in MemberTroubled; "" where it has no trouble
 	}
-	// MemberDetached says that the session ended with its host, and that the member must be started
-	// again. Its incarnation ends, its tasks return to the queue, and its mail waits. A Fresh
-	// session does not resume the ended one; Note is what the new session is told.
+	// MemberDetached says that the session ended with its host, and that the member needs another
+	// session. Its incarnation ends, its tasks return to the queue, and its mail waits. A Fresh
+	// session does not resume the ended one; it is given Note.
 	MemberDetached struct {
 		Member, Reason string
 		Fresh          bool
 		Note           string
 	}
-	// MemberTroubled says what kept the member from continuing, and when it is tried again. With
-	// Setbacks 0 the trouble is forgotten.
+	// MemberTroubled says why the member could not continue, and when it is tried again. With
+	// Setbacks 0 the trouble has passed.
 	MemberTroubled struct {
 		Member, Trouble, Text string // Trouble is login, limit, model, context, missing, crash or ""
 		Setbacks              int64
@@ -123,12 +123,11 @@ type (
 	MemberStopped struct{ Member, Reason string }
 	// MemberFailed ends the member: its session ended by itself.
 	MemberFailed struct{ Member, Reason string }
-	// MemberReturned says that a member that had ended is back, as its Member says: another program
-	// started it again. No command of ours does that.
+	// MemberReturned says that another program started a member again that had ended. No command of
+	// cadre does that.
 	MemberReturned struct{ Member Member }
-	// MemberDescribed adds what was not known of a member when it joined. Fields that are "" stay
-	// as they were. Team is the name that an observed team has among its agents, where that was not
-	// known yet.
+	// MemberDescribed adds facts about a member that were unknown when it joined. Fields that are
+	// "" do not change. Team is the name of an observed team, if that was unknown.
 	MemberDescribed struct{ Member, Model, Role, Prompt, Color, Session, Team string }
 	// ModeChanged sets the member's permission mode.
 	ModeChanged struct{ Member, Mode string }
@@ -160,17 +159,18 @@ type (
 		Feedback        string
 		By              string // "" where it got no answer in time
 	}
-	// PermissionRequested waits for an answer until its deadline.
+	// PermissionRequested asks for a permission. The request waits for an answer until its
+	// deadline.
 	PermissionRequested struct{ Permission Permission }
 	// PermissionAnswered ends the request. Outcome is allowed, denied or timed_out.
 	PermissionAnswered struct{ Request, Member, Outcome, By, Reason string }
-	// UsageReported adds to what the member and the task used.
+	// UsageReported adds to the usage of the member and of the task.
 	UsageReported struct {
 		Member, Task string
 		Usage        Usage
 		Context      int64 // percent of the session's context that is full; 0 where it is unknown
 	}
-	// HookRejected says that a hook rejected something, for the Count-th time in a row.
+	// HookRejected says that a hook rejected the same thing again, Count times in a row now.
 	HookRejected struct {
 		Hook, Member, Task, Feedback string
 		Key                          string
@@ -182,8 +182,8 @@ type (
 type (
 	// TaskCreated adds a task.
 	TaskCreated struct{ Task Task }
-	// TasksSkipped says that ids up to Through belong to tasks that this journal does not have.
-	// Such a task may be created later.
+	// TasksSkipped says that this journal lacks the tasks with ids up to Through. Such a task may
+	// be created later.
 	TasksSkipped struct{ Through int64 }
 	// TaskUpdated changes the fields that are not nil. An owner "" removes the owner; a null in the
 	// metadata deletes its key.
@@ -194,15 +194,14 @@ type (
 		AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
 		Was                                                    *TaskWas // what it replaced; nil in older records
 	}
-	// TaskClaimed gives the task to the member until it completes, fails or releases it under this
-	// fence, or loses it.
+	// TaskClaimed gives the task to the member. The member holds it under this fence until it
+	// completes, fails or releases it, or loses it.
 	TaskClaimed struct {
 		Task, Member string
 		Fence        int64
 	}
-	// TaskReleased returns the task to the queue: one in progress, one that is out of retries, or a
-	// completed one whose result no longer stands. Owner is the member that it is meant for from now
-	// on.
+	// TaskReleased returns a task to the queue. The task was in progress, out of retries, or
+	// completed with a result that no longer holds. Owner is the member that should do it now.
 	TaskReleased struct{ Task, Owner, Reason string }
 	// TaskFailed ends an attempt. The task returns to the queue, or has failed after its last
 	// retry. Unblocked lists the tasks with When always that are no longer blocked because of that.

@@ -12,23 +12,23 @@ import (
 // commands below. Other fields stay as they are, so nothing that people changed in the meantime is
 // undone. The core does not read the digests.
 
-// The events of a changed team file. Each names in Fields what it sets, by the names of the JSON
-// form.
+// The events of a changed team file; Fields names the fields that each one sets, with their names
+// in JSON.
 type (
-	// TeamRevised says that the team file of the team has changed, and sets these fields of the
-	// team. The digests of the file are always set.
+	// TeamRevised says that the team changed in its team file. It sets the fields of the team that
+	// Fields names, and always the digests of the file.
 	TeamRevised struct {
 		Team   Team
 		Fields []string
 	}
-	// MemberRevised sets these fields of the member, and the digests of its team file. A member
-	// with another agent gets a fresh session.
+	// MemberRevised sets the fields of the member that Fields names, and the digests of its part of
+	// the team file. A member with another agent gets a fresh session.
 	MemberRevised struct {
 		Member Member
 		Fields []string
 	}
-	// TaskRevised sets these fields of a pending task, and the digests of its team file. Failures
-	// of the task are forgotten.
+	// TaskRevised sets the fields of a pending task that Fields names, and the digests of its part
+	// of the team file. It clears the failures of the task.
 	TaskRevised struct {
 		Task   Task
 		Fields []string
