@@ -300,7 +300,7 @@ func writePlan(w *sanitize.Writer, p history.Plan) error {
 	answer := ""
 	switch {
 	case p.AnsweredAt != 0:
-		answer = ", " + p.State + " by " + cmp.Or(strings.TrimPrefix(p.AnsweredBy, "@"), "nobody in time")
+		answer = ", " + p.State + " by " + cmp.Or(strings.TrimPrefix(p.AnsweredBy, "@"), "its deadline")
 	case p.State != "submitted":
 		answer = ", " + p.State
 	}

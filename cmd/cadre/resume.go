@@ -333,7 +333,7 @@ func (x *examined) mail() {
 			from = "cadre"
 		}
 		if to == "*" {
-			to = "everybody"
+			to = "all members"
 		}
 		x.w.Printf("    #%d %s %s → %s: %s\n", m.Seq, render.When(x.now, m.SentAt), from, to, firstLine(m.Body))
 	}

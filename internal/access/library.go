@@ -119,7 +119,7 @@ var entries = []Row{
 		"to another member with TaskList.Update"},
 	{Name: "Team.Resend", Rule: Acts},
 	{Name: "Team.Complete", Rule: User, Because: "it ends the team"},
-	{Name: "Team.Abort", Rule: User, Because: "it ends everybody's session"},
+	{Name: "Team.Abort", Rule: User, Because: "it ends the sessions of all members"},
 
 	{Name: "TaskList.Create", Rule: Acts, Flags: []Flag{
 		{"Run", User, "its command would run outside of the session's permissions"}}},

@@ -91,7 +91,7 @@ func (l *Launch) start() error {
 
 // await waits until a running host has the member's lease, or the member has ended. If no host runs
 // it starts one, unless one was started. It keeps looking, because a host that is about to end takes
-// nobody any more.
+// no member any more.
 func (l *Launch) await(ctx context.Context, member string, started *bool) error {
 	t := l.team
 	return t.awaitHost(ctx, fmt.Errorf("no host took %s within %s; its log is %s", member, team.Span(hostTime),

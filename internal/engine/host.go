@@ -194,7 +194,7 @@ func (t *Team) workable(ctx context.Context, of team.Team) error {
 // unworkable returns the refusal for what [checkout.Check] found.
 func unworkable(t team.Team, err error) error {
 	if checkout.IsMissing(err) {
-		return team.Refuse(team.Invalid, "nobody can work for team %s: %v", t.Name, err).With(team.HintsOf(err)...)
+		return team.Refuse(team.Invalid, "no member can work for team %s: %v", t.Name, err).With(team.HintsOf(err)...)
 	}
 	return err
 }

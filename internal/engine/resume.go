@@ -127,13 +127,13 @@ func (t *Team) Rehost(ctx context.Context) (started bool, next team.Hint, err er
 }
 
 // awaitEnding waits until a host has a session of the team, or no host runs. A host whose sessions
-// have ended may be about to end itself, and takes nobody any more. A host that stays without taking
-// anybody is waited for as long as for a new one.
+// have ended may be about to end itself, and takes no member any more. awaitEnding waits for a host
+// that stays and takes no member as long as for a new one.
 func (t *Team) awaitEnding(ctx context.Context) error {
 	if !t.OnDisk() {
 		return nil
 	}
-	late := errors.New("a host runs, and takes nobody")
+	late := errors.New("a host runs, and takes no member")
 	err := t.awaitHost(ctx, late, func() (bool, error) {
 		idle := false
 		t.View(func(s *team.State) {

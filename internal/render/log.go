@@ -303,7 +303,7 @@ func ofTask(e team.Event, called func(id string) string) (line string, is bool) 
 	case *team.TaskUpdated:
 		return "task " + called(e.Task) + " changed" + tail(strings.Join(changes(e.Changes(), all), ", ")), true
 	case *team.TaskClaimed:
-		return fmt.Sprintf("%s took task %s", word(e.Member == "", "somebody", e.Member), called(e.Task)), true
+		return fmt.Sprintf("%s took task %s", word(e.Member == "", "a member", e.Member), called(e.Task)), true
 	case *team.TaskReleased:
 		return "task " + called(e.Task) + " is back in the queue" + tail(e.Reason), true
 	case *team.TaskFailed:
@@ -426,9 +426,9 @@ func changes(list []team.Change, all func([]string) []string) (words []string) {
 		case "subject":
 			words = append(words, "subject "+team.Quoted(excerpt.Line(c.Is, mostOfASubject)))
 		case "owner", "priority":
-			now := c.Field + " " + cmp.Or(c.Is, "nobody")
+			now := c.Field + " " + cmp.Or(c.Is, "none")
 			if c.Was != "" {
-				now = c.Field + " " + c.Was + " → " + cmp.Or(c.Is, "nobody")
+				now = c.Field + " " + c.Was + " → " + cmp.Or(c.Is, "none")
 			}
 			words = append(words, now)
 		case "blockedBy", "blocks":

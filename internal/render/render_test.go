@@ -110,7 +110,7 @@ func TestLines(t *testing.T) {
 		"bob OFFLINE: its session is gone",
 		"bob is online again",
 		"bob is back",
-		"somebody took task 4",
+		"a member took task 4",
 		"task 5 changed: description, owner bob, priority low → high, blocked by task 1, 2, no longer blocks task 3",
 		"50 % of the time budget of bob is spent",
 		"80 % of the cost budget of the team is spent",

@@ -64,7 +64,7 @@ func TestCheckpointsOfAProgram(t *testing.T) {
 
 	ok(t, os.RemoveAll(project))
 	if _, err := manage(t, other).OpenTeam(limited(t), "port"); !errors.Is(err, teams.ErrInvalid) ||
-		!strings.Contains(err.Error(), "nobody can work for team port") {
+		!strings.Contains(err.Error(), "no member can work for team port") {
 		t.Errorf("without its directory: %v", err)
 	}
 }

@@ -40,12 +40,12 @@ Every session of an agent gets these tools, from its driver or from ` + "`cadre 
 		` as the MCP server ` + "`" + agent.ToolServerName + "`" + `. The texts are what agents read.
 A tool acts as the session's member. A refusal says what to do instead.
 
-- The input ` + "`agent`" + ` of SpawnTeammate takes the agents that are installed on the machine, and ` + "`external`" + `. Each session is shown its own list.
-- The input ` + "`wait_seconds`" + ` of TeamStatus is for sessions that cadre cannot wake, such as your own session with ` + "`cadre mcp`" + `. Other sessions are not
-  shown it. The call returns with the first news, or when the seconds have passed.
+- The input ` + "`agent`" + ` of SpawnTeammate takes the agents that are installed on the machine, and ` + "`external`" + `. Each session gets its own list.
+- The input ` + "`wait_seconds`" + ` of TeamStatus is for sessions that cadre cannot wake, such as your own session with ` + "`cadre mcp`" + `. Other sessions do
+  not get it. The call returns with the first news, or when the seconds have passed.
 `)
 	for _, tool := range all {
-		who := "for everybody"
+		who := "for every member"
 		if !slices.Contains(of[tool.Name], "ann") {
 			who = "for the lead"
 		} else if !slices.Contains(of[tool.Name], "lead") {

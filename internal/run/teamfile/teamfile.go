@@ -19,7 +19,7 @@
 //	  model: opus                 # left out: the agent's own choice
 //	  prompt: how it is to lead
 //	delegate: false               # true: the lead may only coordinate
-//	defaults:                     # what members and tasks start from
+//	defaults:                     # defaults of members and tasks
 //	  agent: shell                # shell, external, claude, codex, gemini, opencode, or acp: with a command behind it
 //	  model: sonnet
 //	  prompt: be brief
@@ -37,7 +37,7 @@
 //	    args: [--verbose]         # added to its arguments
 //	    env: {DEBUG: "1"}         # added to its environment
 //	    planApproval: true        # it changes nothing before the lead approved its plan
-//	    permissionMode: plan      # what it may do unasked; left out: as permissions.mode
+//	    permissionMode: plan      # what it may do without asking; left out: as permissions.mode
 //	    isolation: worktree       # it works in a git worktree and on a branch of its own
 //	tasks:
 //	  - id: survey                # letters, digits, _ . and -, at most 64; required

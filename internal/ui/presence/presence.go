@@ -16,7 +16,7 @@
 //   - in a terminal that reports its focus, while the terminal has it;
 //   - in any other terminal, for [Briefly] after they typed.
 //
-// Somebody may leave a terminal that has the focus. It counts for [Attentive] after the last key, or
+// A person may leave a terminal that has the focus. It counts for [Attentive] after the last key, or
 // the last change of the focus.
 //
 // # Guarantees
