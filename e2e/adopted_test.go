@@ -81,7 +81,7 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 			var want []string
 			files, err := filepath.Glob(filepath.Join(w.root, "claude/tasks", p.name, "*.json"))
 			if err != nil || len(files) == 0 {
-				t.Fatal(files, err)
+				t.Fatalf("got the task files %v (%v), want at least one", files, err)
 			}
 			slices.Sort(files)
 			for _, file := range files {

@@ -392,7 +392,7 @@ func TestShutdownOfAgents(t *testing.T) {
 		want := map[string]string{"agrees": "as asked", "refuses": "at the deadline", "silent": "as asked",
 			"hangs": "at the deadline"}[m.Name]
 		if want != "" && (m.Status != "stopped" || !strings.Contains(m.Summary, want)) {
-			t.Errorf("%s is %s: %s", m.Name, m.Status, m.Summary)
+			t.Errorf("%s is %s (%s), want it stopped %q", m.Name, m.Status, m.Summary, want)
 		}
 	}
 	s.waitFor("no agent is left", func() bool { return len(s.pids("claude")) == 0 })

@@ -262,7 +262,7 @@ func TestAttentionWaits(t *testing.T) {
 	w.must("create", "damaged")
 	segments, err := filepath.Glob(filepath.Join(w.home, "teams", "damaged", "journal", "*.jsonl"))
 	if err != nil || len(segments) != 1 {
-		t.Fatal(segments, err)
+		t.Fatalf("got the segments %v (%v), want one", segments, err)
 	}
 	text, err := os.ReadFile(segments[0])
 	if err != nil {

@@ -122,6 +122,6 @@ func TestCosts(t *testing.T) {
 	cost := all.TaskUsage["1"].CostMicroUSD + all.TaskUsage["3"].CostMicroUSD
 	if all.TaskUsage["1"] != (usage{1200, 200, 600, 200, all.TaskUsage["1"].CostMicroUSD}) ||
 		all.TaskUsage["2"] != (usage{2000, 200, 0, 0, 0}) || cost == 0 || cost >= all.Usage.CostMicroUSD {
-		t.Errorf("%+v", all)
+		t.Errorf("got the usage %+v, want each task to have its own", all)
 	}
 }

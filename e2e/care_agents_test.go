@@ -67,12 +67,12 @@ func TestWorktrees(t *testing.T) {
 	// Nothing was merged.
 	if r := s.cadre("consolidate", "trees"); r.code != 1 ||
 		!strings.Contains(r.err, "task 4 (Merge the branch cadre/trees@bob) is open") {
-		t.Errorf("consolidated: %+v", r)
+		t.Errorf("got %+v, want status 1 because task 4 is open", r)
 	}
 	s.must("task", "rm", "trees", "4")
 	if r := s.cadre("consolidate", "trees"); r.code != 1 || !strings.Contains(r.err, "the check false failed") ||
 		!strings.Contains(r.err, "the branch cadre/trees@bob is left out") {
-		t.Errorf("consolidated: %+v", r)
+		t.Errorf("got %+v, want status 1 because the check failed, with the branch left out", r)
 	}
 	if after := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain", "--",
 		":!trees-report.md"); after != before {

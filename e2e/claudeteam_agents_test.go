@@ -121,7 +121,7 @@ func (l *lodge) read(pattern string, into any) {
 	l.t.Helper()
 	found := l.glob(pattern)
 	if len(found) != 1 {
-		l.t.Fatalf("%s are %v", pattern, found)
+		l.t.Fatalf("files that match %s: got %v, want one", pattern, found)
 	}
 	data, err := os.ReadFile(found[0])
 	if err == nil {
@@ -429,7 +429,7 @@ func TestJoin(t *testing.T) {
 	tim.Process.Signal(syscall.SIGINT)
 	tim.wait()
 	if left := l.glob("*/seats/*/tim"); len(left) > 0 {
-		t.Errorf("left: %v", left)
+		t.Errorf("tim left %v, want no folder", left)
 	}
 }
 
@@ -543,7 +543,7 @@ func TestInteractiveTeammate(t *testing.T) {
 			len(s.pids("--agent-name")) == 0
 	})
 	if left := s.glob(".claude/teams/cadre-*"); len(left) > 0 {
-		t.Errorf("left: %v", left)
+		t.Errorf("the team left %v, want no folder", left)
 	}
 }
 

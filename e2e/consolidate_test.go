@@ -71,7 +71,7 @@ func (w *world) consolidated() {
 	}
 	w.git("fsck", "--strict", "--no-dangling")
 	if trees := w.gitSays("worktree", "list"); strings.Contains(trees, "\n") {
-		w.t.Errorf("worktrees: %s", trees)
+		w.t.Errorf("got the worktrees %s, want only the project's own", trees)
 	}
 	if !has(w.home, "teams", "demo", "COMPLETED") {
 		w.t.Error("there is no record")
@@ -103,7 +103,7 @@ func TestConsolidationIsResumed(t *testing.T) {
 	p.kill()
 	noneLeft(t, mark)
 	if w.gitSays("rev-parse", "HEAD") != head {
-		t.Error("HEAD moved")
+		t.Errorf("HEAD is %s, want it unmoved at %s", w.gitSays("rev-parse", "HEAD"), head)
 	}
 	if state := w.gitSays("show", "cadre/demo:.claude/teams/demo/state.json"); !strings.Contains(state,
 		`"status": "consolidating"`) {

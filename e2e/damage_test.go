@@ -365,7 +365,7 @@ func TestTooLarge(t *testing.T) {
 	c := exec.Command(cadre, "send", "demo", "--to", "ann", "-")
 	c.Dir, c.Env, c.Stdin = w.dir, w.env, strings.NewReader(strings.Repeat("y", 1<<20))
 	if r := finish(t, c); r.code != 0 {
-		t.Errorf("exactly 1 MiB: %s", r.err)
+		t.Errorf("a message of exactly 1 MiB was refused: %s", r.err)
 	}
 	if mail := read[[]struct{ Body string }](w, "inbox", "demo", "ann"); len(mail) != 1 || len(mail[0].Body) != 1<<20 {
 		t.Errorf("%d messages arrived", len(mail))

@@ -226,11 +226,11 @@ func TestNoSessionGetsOut(t *testing.T) {
 		}
 	}
 	if names := read[[]struct{ Name string }](w, "ls"); len(names) != 2 {
-		t.Errorf("teams: %v", names)
+		t.Errorf("got the teams %v, want 2", names)
 	}
 	if got := w.must("task", "list", "demo", "--json"); strings.Contains(got, "run-it") ||
 		strings.Count(got, `"id"`) != 2 {
-		t.Errorf("tasks: %s", got)
+		t.Errorf("got the tasks %s, want 2, and not run-it", got)
 	}
 	if mail := w.must("inbox", "demo", "lead"); !strings.Contains(mail, "for the lead alone") {
 		t.Errorf("the lead's mail: %s", mail)
@@ -238,7 +238,7 @@ func TestNoSessionGetsOut(t *testing.T) {
 	for _, path := range []string{filepath.Join(w.home, "trust.json"), filepath.Join(w.dir, "hooked"),
 		filepath.Join(w.home, "seats")} {
 		if has(path) {
-			t.Errorf("%s exists", path)
+			t.Errorf("%s exists; the session must not make it", path)
 		}
 	}
 }
@@ -343,7 +343,7 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 		t.Errorf("it changed the other team: %v", since)
 	}
 	if names := read[[]struct{ Name string }](w, "ls"); len(names) != 2 || has(filepath.Join(w.home, "trust.json")) {
-		t.Errorf("teams: %v", names)
+		t.Errorf("got the teams %v, want 2, and no trust.json", names)
 	}
 }
 
@@ -400,7 +400,7 @@ func TestASessionIsItself(t *testing.T) {
 	})
 	results, _ := filepath.Glob(filepath.Join(w.root, "did-*.rc"))
 	if len(results) != 6*len(said)+3 {
-		t.Errorf("%d calls", len(results))
+		t.Errorf("got the results of %d calls, want %d", len(results), 6*len(said)+3)
 	}
 	for _, path := range results {
 		rc, _ := os.ReadFile(path)
@@ -498,7 +498,7 @@ func callLibrary([]string) error {
 		"be the lead":       second(teams.New(teams.Options{As: "lead"})),
 	} {
 		if !errors.Is(err, teams.ErrDenied) {
-			return fmt.Errorf("%s: %v", what, err)
+			return fmt.Errorf("%s: got %v, want ErrDenied", what, err)
 		}
 	}
 	team, err := m.OpenTeam(ctx, "demo")
@@ -534,7 +534,7 @@ func TestAProgramInASession(t *testing.T) {
 		return task.Status == team.Completed
 	})
 	if errs, _ := os.ReadFile(to + ".err"); len(errs) > 0 {
-		t.Errorf("%s", errs)
+		t.Errorf("the program wrote to standard error: %s", errs)
 	}
 	if mail := w.must("inbox", "demo", "lead", "--json"); !strings.Contains(mail, `"from":"x"`) ||
 		!strings.Contains(mail, "from the library") {

@@ -74,7 +74,8 @@ func TestFarewell(t *testing.T) {
 	want := map[string]string{"ann": "shut down as asked", "bob": "shut down as asked", "lead": "the team is complete"}
 	for _, m := range status.Members {
 		if m.Status != "stopped" || m.Summary != want[m.Name] || status.Standings[m.Name] != "stopped" {
-			t.Errorf("%s is %s (%s): %s", m.Name, m.Status, status.Standings[m.Name], m.Summary)
+			t.Errorf("%s is %s (%s): %s, want it stopped: %s",
+				m.Name, m.Status, status.Standings[m.Name], m.Summary, want[m.Name])
 		}
 	}
 	if status.Status != "complete" {

@@ -300,7 +300,7 @@ func TestChangedFileSurvivesKill(t *testing.T) {
 	}
 	name := file("  - {id: a, run: echo a >>ran}\n  - {id: b, run: 'false', blockedBy: [a]}\n")
 	if r := w.cadre("run", name); r.code != 1 { // task b fails
-		t.Fatalf("%+v", r)
+		t.Fatalf("got %+v, want status 1 because task b fails", r)
 	}
 	before := w.seq()
 	happened := func(kind string) (n int) {

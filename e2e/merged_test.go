@@ -88,7 +88,7 @@ func TestMergedWorktreeMoves(t *testing.T) {
 				t.Errorf("committed is %q", got)
 			}
 			if trees := w.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
-				t.Errorf("left: %s", trees)
+				t.Errorf("got the worktrees %s, want only the project's own", trees)
 			}
 			if left, _ := os.ReadDir(filepath.Join(w.dir, ".git", "worktrees")); len(left) > 0 || has(merged) {
 				t.Errorf("left: %v, and the merged worktree: %t", left, has(merged))

@@ -82,7 +82,7 @@ func (w *world) goesOn(args ...string) {
 		w.t.Errorf("committed is %q", got)
 	}
 	if trees := w.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
-		w.t.Errorf("left: %s", trees)
+		w.t.Errorf("got the worktrees %s, want only the project's own", trees)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestMovedProject(t *testing.T) {
 		Place []struct{ What, Path string }
 	}](w, "probe", "demo")
 	if len(found.Place) != 1 || found.Place[0].What != "directory" || found.Place[0].Path != old {
-		t.Errorf("found: %+v", found)
+		t.Errorf("probe found %+v, want the missing directory %s", found, old)
 	}
 
 	// Another directory is not accepted as the project.

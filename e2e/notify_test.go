@@ -49,7 +49,7 @@ func TestSettingsChange(t *testing.T) {
 		"tasks: [{id: a, subject: a, run: 'true', owner: w}]\n")
 	w.must("run", "team.yaml")
 	if got := w.lines("new"); !slices.Equal(got, []string{"2", "task_failed", "complete"}) {
-		t.Errorf("sent %q", got)
+		t.Errorf("sent %q, want 2, task_failed and complete", got)
 	}
 	if got := w.lines("old"); len(got) != 1 {
 		t.Errorf("sent in the old way: %q", got)
@@ -107,7 +107,7 @@ func TestNotNotified(t *testing.T) {
 	}
 	eventually(t, "the question of bob is sent", func() bool { return slices.Contains(sent(), "bob/question") })
 	if got := sent(); len(got) != 1 {
-		t.Errorf("sent %q", got)
+		t.Errorf("sent %q, want one notification", got)
 	}
 	p.do("send-keys", "C-b", "d")
 	if code := p.ended(); code != 0 {

@@ -238,7 +238,7 @@ func TestObserveTypeScript(t *testing.T) {
 		words, err := run(strings.NewReader(w.must("observe", "part.jsonl", "--json", "--live-state")), "node",
 			"dist/main.js")
 		if err != nil || !strings.Contains(words, "alice joined\n") || !strings.Contains(words, "alice (active), ") {
-			t.Errorf("%v: %s", err, words)
+			t.Errorf("got %v and %s, want that alice joined and is active", err, words)
 		}
 	}
 }

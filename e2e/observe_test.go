@@ -176,7 +176,7 @@ func TestOneObserver(t *testing.T) {
 		t.Error("the list does not show that the team is observed")
 	}
 	if out := w.must("status", "fx"); !strings.Contains(out, "fx is observed") {
-		t.Errorf("status: %s", out)
+		t.Errorf("status printed %s, want it to say that fx is observed", out)
 	}
 	p.Process.Signal(os.Interrupt)
 	if code := p.wait(); code != 0 {

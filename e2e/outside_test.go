@@ -19,7 +19,7 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	lead := w.mcp("mcp", "--team", "demo")
 	bob := w.mcp("mcp", "--team", "demo", "--as", "bob")
 	if text, failed := bob.call("TaskClaim", map[string]any{"taskId": "1"}); failed {
-		t.Fatal(text)
+		t.Fatalf("bob cannot claim task 1: %s", text)
 	}
 	eventually(t, "bob sends heartbeats", func() bool {
 		b, there, err := w.beats().Of("bob")
@@ -135,7 +135,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		eventually(t, "the task runs", func() bool { return len(w.lines("ran")) == 1 })
 		b, _, err := w.beats().Of("ann")
 		if err != nil || b.Pid == 0 {
-			t.Fatal(b, err)
+			t.Fatalf("got the heartbeat %+v of ann (%v), want one with a pid", b, err)
 		}
 		if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -153,7 +153,7 @@ func TestDormant(t *testing.T) {
 		var all []struct{ Dormant bool }
 		if err := json.Unmarshal([]byte(w.must("ls", "--json")), &all); err != nil || len(all) != 1 ||
 			all[0].Dormant != (want == "dormant") {
-			t.Errorf("%v: %+v", err, all)
+			t.Errorf("got %+v (%v), want one team that is %s", all, err, want)
 		}
 	}
 	state("pending")

@@ -73,7 +73,7 @@ func TestResumeRefuses(t *testing.T) {
 	w.must("spawn", "broken", "eve", "--agent", "external")
 	segments, err := filepath.Glob(filepath.Join(w.home, "teams", "broken", "journal", "*.jsonl"))
 	if err != nil || len(segments) != 1 {
-		t.Fatal(segments, err)
+		t.Fatalf("got the segments %v (%v), want one", segments, err)
 	}
 	text, err := os.ReadFile(segments[0])
 	if err != nil {
@@ -200,7 +200,7 @@ func TestResumeAfterDeath(t *testing.T) {
 			p.killAll(mark)
 			all, err := filepath.Glob(filepath.Join(w.teamDir(), "heartbeats", "*.json"))
 			if err != nil || len(all) == 0 {
-				w.t.Fatal(all, err)
+				w.t.Fatalf("got the heartbeats %v (%v), want at least one", all, err)
 			}
 			for _, path := range all {
 				if err := os.Truncate(path, 0); err != nil {

@@ -78,7 +78,7 @@ func TestRunScreenQuits(t *testing.T) {
 	eventually(t, "the screen opens", func() bool { return strings.Contains(p.written(), opensScreen) })
 	p.ours.WriteString("\x03")
 	if err := p.ends(cmd); err == nil || cmd.ProcessState.ExitCode() != 1 {
-		t.Errorf("%v\n%s", err, p.written())
+		t.Errorf("the run ended with %v, want status 1:\n%s", err, p.written())
 	}
 	time.Sleep(200 * time.Millisecond) // a late answer would come now
 	if left, err := unix.IoctlGetInt(int(p.theirs.Fd()), unix.TIOCINQ); err != nil || left > 0 {

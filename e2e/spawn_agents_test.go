@@ -82,7 +82,7 @@ func TestLoginsInDoctor(t *testing.T) {
 	all := logins()
 	for _, name := range []string{"claude", "codex", "gemini"} {
 		if all[name].Login != "logged in" {
-			t.Errorf("%s: %+v", name, all[name])
+			t.Errorf("%s: got %+v, want it logged in", name, all[name])
 		}
 	}
 	s.env = append(s.env, "ANTHROPIC_API_KEY=", "CADRE_TEST_KEY=", "GEMINI_API_KEY=")
@@ -93,14 +93,14 @@ func TestLoginsInDoctor(t *testing.T) {
 	for name, how := range map[string]string{"claude": "claude auth login", "codex": "set CADRE_TEST_KEY",
 		"gemini": "start gemini"} {
 		if all[name].Login != "not logged in" || !strings.Contains(all[name].Detail, "to log in: "+how) {
-			t.Errorf("%s: %+v", name, all[name])
+			t.Errorf("%s: got %+v, want it not logged in, with %q", name, all[name], how)
 		}
 	}
 	if err := os.Remove(filepath.Join(s.root, ".codex/config.toml")); err != nil {
 		t.Fatal(err)
 	}
 	if c := logins()["codex"]; c.Login != "not logged in" || !strings.Contains(c.Detail, "codex login") {
-		t.Errorf("%+v", c)
+		t.Errorf("codex: got %+v, want it not logged in, with: codex login", c)
 	}
 }
 

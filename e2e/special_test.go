@@ -109,7 +109,7 @@ func TestPipesForGit(t *testing.T) {
 				t.Fatal(err)
 			}
 			if out := w.must("consolidate", "demo"); !strings.Contains(out, "A deep/a.txt") {
-				t.Errorf("consolidated:\n%s", out)
+				t.Errorf("the consolidation printed\n%s, want deep/a.txt added", out)
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func TestPipesForGit(t *testing.T) {
 		w.must("task", "done", "demo", "2")
 		w.must("run", "team.yaml")
 		if out := w.must("consolidate", "demo"); !strings.Contains(out, "A a.txt") {
-			t.Errorf("consolidated:\n%s", out)
+			t.Errorf("the consolidation printed\n%s, want a.txt added", out)
 		}
 	})
 }
@@ -234,7 +234,7 @@ func TestTrustNamesPipes(t *testing.T) {
 	w.refused(w.cadre("trust"), 2, "not covered: what comes from pipe (a named pipe)", "not covered: what comes from "+
 		"gone.sh (a link that leads to nothing)", "cadre trust --yes")
 	if out := w.must("trust", "--yes"); !strings.Contains(out, "what comes from pipe (a named pipe)") {
-		t.Errorf("trusted:\n%s", out)
+		t.Errorf("trust printed\n%s, want the named pipe named", out)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 	for _, server := range []*client{lead, second} {
 		if text, failed := server.call("SpawnTeammate", map[string]any{"name": "ann", "agent": "external",
 			"prompt": "x"}); failed {
-			t.Fatal(text)
+			t.Fatalf("ann was not added: %s", text)
 		}
 	}
 	send := func(team, text string) { t.Helper(); w.must("send", team, "--to", "lead", text, "--as", "ann") }
@@ -128,7 +128,7 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 	}
 	p = w.wakes("elsewhere", "second")
 	if text, failed := lead.call("ReadMessages", nil); failed || !strings.Contains(text, "three") {
-		t.Fatal(text)
+		t.Fatalf("the lead read %s (failed: %t), want the message three", text, failed)
 	}
 	send("elsewhere", "four")
 	p.woken()

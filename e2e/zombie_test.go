@@ -111,7 +111,7 @@ func TestLeadThatWasStopped(t *testing.T) {
 	session := w.mcp("mcp", "--team", "demo")
 	b, _, err := w.beats().Of("lead")
 	if err != nil || b.Pid == 0 {
-		t.Fatal(b, err)
+		t.Fatalf("got the lead's heartbeat %+v (%v), want one with a pid", b, err)
 	}
 	if err := syscall.Kill(b.Pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 			lead := w.mcp("mcp", "--team", "demo")
 			b, _, err := w.beats().Of("lead")
 			if err != nil || b.Pid == 0 {
-				t.Fatal(b, err)
+				t.Fatalf("got the lead's heartbeat %+v (%v), want one with a pid", b, err)
 			}
 			lead.dies()
 			// The lead continues on a machine whose clock is wrong.
@@ -202,7 +202,7 @@ func TestPartition(t *testing.T) {
 	eventually(t, "it runs", func() bool { return len(w.lines("ran")) == 1 })
 	b, there, err := w.beats().Of("s0")
 	if err != nil || !there {
-		t.Fatal(there, err)
+		t.Fatalf("s0 has a heartbeat: %t (%v), want one", there, err)
 	}
 	if err := syscall.Kill(b.Pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

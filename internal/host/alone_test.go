@@ -76,7 +76,7 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 	w, _ := saved()
 	if w.Task != "1" || w.Member != "ann" || !strings.Contains(w.FileEdits, "+a new line") ||
 		w.Output != "half of it is done" || len(w.LastGood) < 40 || len(w.Files) != 1 {
-		t.Errorf("saved: %+v", w)
+		t.Errorf("saved %+v, want ann's edits of task 1, its output and one file", w)
 	}
 	eventually(t, "it is saved again", func() bool { again, _ := saved(); return again.At > w.At })
 	b, there, err := heartbeat.Of(teamDir).Of("ann")

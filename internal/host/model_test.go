@@ -421,7 +421,7 @@ func TestHandover(t *testing.T) {
 		}
 	}
 	if m := s.now("ann"); m.Context != 0 || m.Usage.InputTokens != 10 {
-		t.Errorf("%+v", m)
+		t.Errorf("ann is %+v, want no context and 10 input tokens", m)
 	}
 }
 

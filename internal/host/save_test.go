@@ -31,7 +31,7 @@ func dirty(t *testing.T) (dir string, base team.Base) {
 	write(t, p.dir, map[string]string{".env": "FOO=supersecretvalue\n", "theirs.txt": "the person's\n"})
 	base = consolidate.Look(t.Context(), p.dir)
 	if len(base.Dirty) != 2 {
-		t.Fatalf("%+v", base)
+		t.Fatalf("got the base %+v, want 2 uncommitted files", base)
 	}
 	return p.dir, base
 }
@@ -66,7 +66,7 @@ func TestWorkIsKeptFromOutside(t *testing.T) {
 	saved := task(s).Saved
 	if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") ||
 		!strings.Contains(saved.Diff, "+and ann's") || len(saved.Diff) > team.MaxDiff {
-		t.Fatalf("kept: %+v", saved)
+		t.Fatalf("saved %+v, want the changes of ann and of the task in one patch", saved)
 	}
 	if strings.Contains(saved.Diff, "supersecret") || strings.Contains(saved.Note, ".env") {
 		t.Errorf("the person's file is kept with the task: %s\n%s", saved.Diff, saved.Note)
@@ -100,7 +100,7 @@ func TestUnknownBaseIsNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if saved := task(s).Saved; saved == nil || saved.Diff != "" || !strings.Contains(saved.Note, "too many files") {
-		t.Errorf("kept: %+v", saved)
+		t.Errorf("saved %+v, want no patch, because there are too many files", saved)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestWhatSessionsShow(t *testing.T) {
 	for _, member := range []string{"ann", "ben"} {
 		got := slices.DeleteFunc(kinds(member), func(k sessionlog.Kind) bool { return k == sessionlog.Prompt })
 		if !slices.Equal(got, want) {
-			t.Errorf("%s showed %v", member, got)
+			t.Errorf("%s showed %v, want %v", member, got, want)
 		}
 	}
 

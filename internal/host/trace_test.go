@@ -104,7 +104,7 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 		t.Errorf("task 2: %+v changed %s", two, p.changed(two))
 	}
 	if none.Commit != two.Commit || none.Base != two.Commit || len(none.Files) > 0 {
-		t.Errorf("task 3: %+v", none)
+		t.Errorf("task 3 has the work %+v, want none on top of task 2 (%+v)", none, two)
 	}
 	p.git("gc", "-q", "--prune=now")
 	if all := p.git("log", "--format=", "--name-only", worktree.WorkRef("demo"), "--", ".env", "large",
@@ -146,10 +146,11 @@ func TestWorkOfSeveralAtOnce(t *testing.T) {
 	one, two, alone := s.work("1"), s.work("2"), s.work("3")
 	if !slices.Equal(one.Others, []string{"bob"}) || !slices.Equal(two.Others, []string{"ann"}) ||
 		len(alone.Others) > 0 {
-		t.Errorf("others: %q, %q, %q", one.Others, two.Others, alone.Others)
+		t.Errorf("others of tasks 1, 2 and 3: %q, %q, %q, want bob, ann and none", one.Others, two.Others, alone.Others)
 	}
 	if !slices.Contains(one.Files, "by-1") || !slices.Contains(two.Files, "by-2") || p.changed(alone) != "by-3" {
-		t.Errorf("files: %q, %q, %q", one.Files, two.Files, alone.Files)
+		t.Errorf("files of tasks 1, 2 and 3: %q, %q, %q, want by-1, by-2 and by-3 in them",
+			one.Files, two.Files, alone.Files)
 	}
 }
 
@@ -224,7 +225,7 @@ func TestWorkAfterAKill(t *testing.T) {
 	h := s.start("h1", scripted(obedient))
 	one := s.work("1")
 	if p.changed(one) != "a.txt" || one.Base != head {
-		t.Errorf("%+v", one)
+		t.Errorf("task 1 has the work %+v, want a.txt on top of %s", one, head)
 	}
 	h.wait()
 
@@ -238,7 +239,7 @@ func TestWorkAfterAKill(t *testing.T) {
 	s.until("task 3 has a base", func(st *team.State) bool { three, _ := st.Task("3"); return three.Work != nil })
 	s.View(func(st *team.State) {
 		if two, _ := st.Task("2"); two.Work != nil {
-			t.Errorf("task 2: %+v", two.Work)
+			t.Errorf("task 2 has the work %+v, want none", two.Work)
 		}
 	})
 }
@@ -257,7 +258,7 @@ func TestWorkThatCannotBeRecorded(t *testing.T) {
 	}))
 	one := s.work("1")
 	if one.Commit != "" || one.Base == "" || len(one.Left) != 1 || !strings.Contains(one.Left[0], "git") {
-		t.Errorf("%+v", one)
+		t.Errorf("task 1 has the work %+v, want a base, no commit and the reason with git", one)
 	}
 }
 
@@ -285,7 +286,7 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 	write(t, p.dir, map[string]string{"b.txt": "b\n"})
 	s.do("ann", &team.CompleteTask{Task: "1"})
 	if one := s.work("1"); p.changed(one) != "a.txt b.txt" {
-		t.Errorf("task 1: %+v", one)
+		t.Errorf("task 1 has the work %+v, want a.txt and b.txt", one)
 	}
 	begin("ann", "2")
 	write(t, p.dir, map[string]string{"c.txt": "c\n"})
@@ -301,7 +302,7 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 	two := s.work("2")
 	if p.changed(two) != "e.txt" || !slices.ContainsFunc(two.Left,
 		func(why string) bool { return strings.HasPrefix(why, "the work of an earlier attempt") }) {
-		t.Errorf("task 2: %+v", two)
+		t.Errorf("task 2 has the work %+v, want e.txt, and the work of the earlier attempt left out", two)
 	}
 }
 
@@ -326,7 +327,7 @@ func TestRecordWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if one := *task(s).Work; !one.Done || p.changed(one) != "a.txt" {
-		t.Errorf("%+v", one)
+		t.Errorf("task 1 has the work %+v, want it done with a.txt", one)
 	}
 }
 
@@ -405,7 +406,7 @@ func TestWorkThatHadNoRoom(t *testing.T) {
 		write(t, p.dir, map[string]string{"by-" + task.ID: "x\n"})
 	}), s.on(j))
 	if one := s.work("1"); !slices.Equal(one.Files, []string{"by-1"}) || j.left.Load() >= 0 {
-		t.Errorf("%+v", one)
+		t.Errorf("task 1 has the work %+v, want by-1", one)
 	}
 }
 

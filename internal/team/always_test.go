@@ -203,7 +203,7 @@ func TestCheckPlace(t *testing.T) {
 		{CreateTask{Run: "x", Env: []string{"A=\x00"}}, false}, {CreateTask{When: "never"}, false},
 	} {
 		if err := one.task.checkPlace(); (err == nil) != one.ok {
-			t.Errorf("%+v: %v", one.task, err)
+			t.Errorf("%+v: got %v, want valid: %t", one.task, err, one.ok)
 		}
 	}
 	b := newBusy(t)

@@ -543,7 +543,7 @@ func TestConsolidateWaysOut(t *testing.T) {
 		&ClaimTask{Task: "1"}, &FailTask{Task: "1", Reason: "no"}}.state(t)
 	err := s.Consolidatable()
 	if CodeOf(err) != NotReady || !strings.Contains(err.Error(), "task 1 (one) failed: no") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want NotReady because task 1 failed", err)
 	}
 	var actions []Action
 	for _, h := range HintsOf(err) {

@@ -18,7 +18,7 @@ func TestBatch(t *testing.T) {
 	for i, body := range bodies {
 		d, err := Decide(each, Command{ID: string(rune('a' + i)), Actor: User, At: 5, Body: body})
 		if err != nil {
-			t.Fatal(i, err)
+			t.Fatalf("command %d: %v", i, err)
 		}
 		each.Apply(d.Record)
 	}
@@ -51,6 +51,6 @@ func TestBatch(t *testing.T) {
 	}
 	_, err = Decide(all, Command{ID: "z", Actor: "eve", At: 5, Body: &Batch{[]Body{&CreateTask{Subject: "x"}}}})
 	if err == nil || !strings.Contains(err.Error(), "eve") {
-		t.Errorf("a stranger: %v", err)
+		t.Errorf("a batch by eve, who is no member: got %v, want a refusal that names her", err)
 	}
 }

@@ -105,7 +105,7 @@ func TestEveryEventHasItsGolden(t *testing.T) {
 func TestEarlierRecords(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "earlier", "*.json"))
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		t.Fatalf("got the files %v (%v), want at least one", files, err)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -223,10 +223,10 @@ func TestNewerVersionIsRefused(t *testing.T) {
 	for _, data := range []string{`{"v":2,"id":"x","events":[{"kind":"from_the_future"}]}`, `{"id":"x","v":2}`,
 		`{"v":2,"events":{"now":"an object"}}`} {
 		if _, err := DecodeRecord(1, data); !errors.Is(err, ErrNewer) {
-			t.Errorf("record %s: %v", data, err)
+			t.Errorf("record %s: got %v, want ErrNewer", data, err)
 		}
 		if _, err := DecodeSnapshot(1, data); !errors.Is(err, ErrNewer) {
-			t.Errorf("snapshot %s: %v", data, err)
+			t.Errorf("snapshot %s: got %v, want ErrNewer", data, err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestNoLiteralNamesACommand(t *testing.T) {
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
-			t.Fatal(files, err)
+			t.Fatalf("%s: got the files %v (%v), want at least one", dir, files, err)
 		}
 		for _, path := range files {
 			if !strings.HasSuffix(path, "_test.go") {

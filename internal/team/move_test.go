@@ -42,7 +42,7 @@ func TestReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := s.Team().Released; r.Machine != "laptop" || r.At == 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want a release by laptop, with its time", r)
 	}
 	for _, m := range s.Members() {
 		if m.Host != "" {
@@ -58,7 +58,7 @@ func TestReleased(t *testing.T) {
 		err := do(User, body)
 		if want := []Hint{s.team.hint(ActPull), s.team.hint(ActTakeBack)}; CodeOf(err) != Denied ||
 			!reflect.DeepEqual(HintsOf(err), want) {
-			t.Errorf("%T: %v", body, err)
+			t.Errorf("%T: got %v with the hints %v, want Denied with %v", body, err, HintsOf(err), want)
 		}
 	}
 	if err := do("ann", &TakeBackTeam{}); CodeOf(err) != Denied {
@@ -132,7 +132,7 @@ func TestMissingWork(t *testing.T) {
 		err := do(User, body)
 		want := []Hint{s.team.hint(ActResume), {Action: ActGoWithout, Team: s.team.Name, Tasks: []string{"1", "2"}}}
 		if CodeOf(err) != NotReady || !strings.Contains(err.Error(), says) || !reflect.DeepEqual(HintsOf(err), want) {
-			t.Errorf("%T: %v", body, err)
+			t.Errorf("%T: got %v with the hints %v, want %q with %v", body, err, HintsOf(err), says, want)
 		}
 	}
 	if err := do(User, &Consolidate{NoCommit: true, Without: []string{"99"}}); CodeOf(err) != NotFound {
@@ -142,7 +142,7 @@ func TestMissingWork(t *testing.T) {
 		t.Error("a member says that its work is there")
 	}
 	if err := do(User, &ReportFound{Tasks: []string{"1", "3"}}); err != nil || len(s.Missing()) != 2 {
-		t.Errorf("%v, %+v", err, s.Missing())
+		t.Errorf("got %v, and still missing %+v; want 2 missing", err, s.Missing())
 	}
 	if err := do(User, &Consolidate{NoCommit: true}); CodeOf(err) != NotReady ||
 		strings.Contains(err.Error(), "task 1") {
@@ -150,6 +150,6 @@ func TestMissingWork(t *testing.T) {
 	}
 	if err := do(User, &Consolidate{NoCommit: true, Without: []string{"2"}}); err != nil ||
 		len(s.Team().Consolidation.Without) != 1 {
-		t.Errorf("%v, %+v", err, s.Team().Consolidation)
+		t.Errorf("got %v and the consolidation %+v, want one without task 2", err, s.Team().Consolidation)
 	}
 }

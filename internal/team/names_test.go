@@ -21,19 +21,19 @@ func TestNamesOfAuthority(t *testing.T) {
 	} {
 		err := CheckNewMember(name, "boss")
 		if CodeOf(err) != Invalid || !strings.Contains(err.Error(), "would seem to come from") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want a refusal: it would seem to come from another sender", name, err)
 		}
 	}
 	for name, from := range map[string]string{"teamlead": "come from the lead; ", "anthropic": "come from Anthropic; ",
 		"us3r": "come from the user; ", "admin": "come from an administrator; "} {
 		if err := CheckNewMember(name, "boss"); err == nil || !strings.Contains(err.Error(), from) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want a refusal with %q", name, err, from)
 		}
 	}
 	for _, name := range []string{"b0ss", "bo55", "BO-SS", "the-boss"} {
 		if err := CheckNewMember(name, "boss"); CodeOf(err) != Invalid || !strings.Contains(err.Error(),
 			"the lead's name, boss") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want a refusal, because it resembles the lead's name", name, err)
 		}
 	}
 	for _, lead := range []string{"the-boss", "The_B0ss", "a-boss", "an-the-boss"} {
@@ -54,7 +54,7 @@ func TestNamesOfAuthority(t *testing.T) {
 		"worker-12", "reviewer", "rooter", "ownership", "theo", "therapist", "the-reviewer", "the", "a", "an", "a-",
 		"anna", "a-team", "an-editor", "analyst"} {
 		if err := CheckNewMember(name, "boss"); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want the name accepted", name, err)
 		}
 	}
 	for name, good := range map[string]bool{"lead": true, "team-lead": true, "boss": true, "owner": true,
@@ -77,6 +77,6 @@ func TestNamesThatAreThere(t *testing.T) {
 	}})
 	d, err := Decide(s, Command{ID: "c", Actor: "admin", At: 2, Body: &SendMessage{To: "lead", Body: "hello"}})
 	if err != nil || d.Record == nil {
-		t.Errorf("%+v, %v", d.Record, err)
+		t.Errorf("got the record %+v and %v, want a message from admin", d.Record, err)
 	}
 }

@@ -93,7 +93,7 @@ func TestObservedTeamTakesNoCommand(t *testing.T) {
 		for _, actor := range []string{User, "lead", "ann", hostPrefix + "h"} {
 			d, err := Decide(w.State, Command{ID: "c-1", Actor: actor, At: 5000, Body: body})
 			if CodeOf(err) != Denied || d.Record != nil {
-				t.Errorf("%T by %s: %v", body, actor, err)
+				t.Errorf("%T by %s: got %v, want Denied", body, actor, err)
 			}
 		}
 	}

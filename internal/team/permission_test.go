@@ -42,7 +42,7 @@ func TestPermissionRules(t *testing.T) {
 		{"mcp__docs", "mcp__docs2__find", "{}", false},
 	} {
 		if got := ruleAllows(c.rule, c.tool, c.input, "/w"); got != c.want {
-			t.Errorf("%s, %s %s: %t", c.rule, c.tool, c.input, got)
+			t.Errorf("%s on %s %s: got %t, want %t", c.rule, c.tool, c.input, got, c.want)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestWrongPermissionRules(t *testing.T) {
 	for rule, want := range map[string]bool{"Edit": true, "Bash(go test:*)": true, "mcp__a__*": true, "": false,
 		"Bash(go test": false, "all of it": false, "*": false} {
 		if err := (&Permissions{Allow: []string{rule}}).check(); (err == nil) != want {
-			t.Errorf("%q: %v", rule, err)
+			t.Errorf("%q: got %v, want valid: %t", rule, err, want)
 		}
 	}
 }
