@@ -15,7 +15,7 @@ import (
 type Check struct {
 	Name    string // unique in the team
 	Command string
-	Timeout time.Duration // rounded to whole seconds; 0 for half an hour
+	Timeout time.Duration // in whole seconds; 0 for half an hour
 }
 
 func checksOf(all []Check) (checks []team.Check) {

@@ -17,7 +17,7 @@ type ResumeOptions struct {
 	TakeBack bool   // continue a team here that this machine had released
 }
 
-// Continuation is the call that a resumed team needs next.
+// Continuation says how a resumed team continues.
 type Continuation string
 
 // The continuations.

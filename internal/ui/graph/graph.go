@@ -149,8 +149,9 @@ func omitted(missing map[string]int, unseen, undrawn, edges int) string {
 	return strings.Join(sentences, " ")
 }
 
-// Pick chooses at most most tasks to show, or [Most] tasks for 0. It leaves out completed tasks
-// first, beginning with those that were completed first. It may iterate over the tasks twice.
+// Pick chooses the tasks to show: at most as many as most says, or [Most] for 0. It leaves out
+// completed tasks first, beginning with those that were completed first. It may iterate over the
+// tasks twice.
 func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
 	type key struct { // a task is large, and there may be thousands
 		rank        int
@@ -281,8 +282,8 @@ func arrange(nodes []*node) (order []*node) {
 	return order
 }
 
-// lanes assigns lanes to the tasks that block others, at most most side by side. It returns the
-// number of columns.
+// lanes assigns lanes to the tasks that block others. It puts at most that many side by side, and
+// returns the number of columns.
 func lanes(order []*node, most int) (columns int) {
 	var ends []int // for each column, the index at which its lane ends
 	for i, n := range order {

@@ -419,7 +419,7 @@ func flow(cells []cell, width int) (out []string) {
 	return out
 }
 
-// paintedPart paints the bytes from from up to to of the joined texts.
+// paintedPart paints the bytes [from, to) of the joined texts.
 func paintedPart(cells []cell, from, to int) string {
 	var b strings.Builder
 	begin := 0

@@ -18,7 +18,7 @@ const (
 
 // spot is a part of a line of the last frame that a click can hit. Keys can do all that clicks do.
 type spot struct {
-	y, from, to int // the line, and the columns from from up to to
+	y, from, to int // the line, and the columns [from, to)
 	on          target
 	id          string // of the row, or the name of the tab
 }
@@ -27,7 +27,7 @@ type spot struct {
 const frameTop = 1
 
 // spots records the clickable rows of the table. The table begins at line y of the body, and takes
-// the columns from from up to to.
+// the columns [from, to).
 func (m *Model) spots(t *table, y, from, to int, on target, id func(row int) string) {
 	for row := t.first; row < t.end; row++ {
 		if id := id(row); id != "" {
