@@ -2,9 +2,9 @@
 //
 // # Authority
 //
-// The package decides on the environment of a git command, its time limit, the meaning of its end,
-// and how its lists of changes are read. Its callers decide which commands run in which repository.
-// For commands of the user, only [Local] applies.
+// The package decides on the environment of a git command, its time limit and the meaning of its
+// end. It also decides how its lists of changes are read. Its callers decide which commands run in
+// which repository. For commands of the user, only [Local] applies.
 //
 // # How a command ends
 //

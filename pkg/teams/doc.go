@@ -47,9 +47,9 @@
 // # What the manager does by itself
 //
 // A lead's manager is a host. It starts a session for every member whose agent it knows, delivers
-// messages, wakes the session when a task is ready, ends it on request, and records if it ended by
-// itself. If a team has several hosts, each member has one of them. A team on disk gets checkpoints
-// while a host runs it. A manager with Options.As runs no sessions.
+// messages, and wakes the session when a task is ready. It ends the session on request, and records
+// if the session ended by itself. If a team has several hosts, each member has one of them. A team
+// on disk gets checkpoints while a host runs it. A manager with Options.As runs no sessions.
 //
 // # Guarantees
 //

@@ -108,8 +108,8 @@ func recordOf(r *consolidate.Record) *ConsolidatedRecord {
 // becomes one commit on the checked-out branch, and the team is complete. After a kill at any
 // moment, the next call continues.
 //
-// Consolidate returns ErrNotReady, and commits nothing, while a member works, while a branch
-// conflicts, if a check fails, or if a file of the user is in the way. If this program leads,
+// Consolidate returns ErrNotReady, and commits nothing, while a member works or a branch conflicts.
+// It does the same if a check fails, or if a file of the user is in the way. If this program leads,
 // [Team.Run] leaves the team ready for this call.
 func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*ConsolidatedRecord, error) {
 	if err := t.consolidates("Team.Consolidate"); err != nil {

@@ -28,9 +28,9 @@ type Manager struct {
 }
 
 // New returns a manager without a team. It returns [ErrDisabled] if Options.Gate is set and the
-// feature is not enabled, and an error if the options are wrong or no home folder is known. In a
-// program that runs in a member's session the manager acts as that member, in that team only, and
-// another Options.As returns ErrDenied.
+// feature is not enabled. It returns another error if the options are wrong, or if no home folder
+// is known. In a program that runs in a member's session the manager acts as that member, in that
+// team only, and another Options.As returns ErrDenied.
 func New(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -79,9 +79,9 @@ func pass(who access.Caller, entry string, fields map[string]bool) error {
 }
 
 // CreateTeam creates a team and makes it the manager's. It returns ErrNotReady while the manager
-// has another team, ErrNameTaken if a team has that name, ErrInvalid for a wrong config, and
-// ErrDenied for a teammate. It does not wait for the sessions of the config's lead and members. If
-// ctx ends, the team may exist although the error says otherwise; OpenTeam opens it.
+// has another team, and ErrNameTaken if a team has that name. It returns ErrInvalid for a wrong
+// config, and ErrDenied for a teammate. It does not wait for the sessions of the config's lead and
+// members. If ctx ends, the team may exist although the error says otherwise; OpenTeam opens it.
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -110,10 +110,10 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 // returns an [*AmbiguousError] for a name that stands for teams of several other projects.
 //
 // It returns ErrNotFound if the team does not exist or has no member for Options.As, and
-// ErrNotReady while the manager has a team. For an unfinished team, it returns the following errors
-// before it starts any session: ErrInvalid if the team's directory does not exist, ErrDenied if
-// this machine released the team, and ErrForked if the repository has another history of the team,
-// or a later state.
+// ErrNotReady while the manager has a team. Before it starts a session of an unfinished team, it
+// may return further errors: ErrInvalid if the team's directory does not exist, and ErrDenied if
+// this machine released the team. It returns ErrForked if the repository has another history of the
+// team, or a later state.
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()

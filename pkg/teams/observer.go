@@ -20,9 +20,9 @@ import (
 )
 
 // Observer watches a team of Claude Code that another program runs. It reads the streams of its
-// agents (--output-format stream-json), their transcripts, the message objects of the Agent SDK
-// (one JSON object each), and the files of the team. It starts no session, answers no request and
-// writes no file.
+// agents (--output-format stream-json), their transcripts, and the files of the team. It also reads
+// the message objects of the Agent SDK, one JSON object each. It starts no session, answers no
+// request and writes no file.
 //
 // A source is one stream or file. The caller chooses its name, and uses the same name when it reads
 // the source again. A message that is shown again counts once. Unreadable lines are counted, and
@@ -94,8 +94,8 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 // Observation is what one message reveals about the team. It is zero for nearly all messages.
 type Observation struct {
 	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call.
-	// A program that passes the message on sets this flag in its metadata ([TeamToolUseKey]), so
-	// that no reader shows both the message and those that supplement it.
+	// A program that passes the message on sets this flag in its metadata ([TeamToolUseKey]). Then
+	// no reader shows both the message and those that supplement it.
 	TeamToolUse bool
 	// Messages supplement the message for programs that render team activity instead of tool calls:
 	// team_state_change, team_task_update or team_message, as JSON.

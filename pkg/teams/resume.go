@@ -65,9 +65,9 @@ type Resumed struct {
 // [Manager.OpenTeam] opens a team that needs none of that. ResumeTeam returns ErrNotFound if the
 // team does not exist, and ErrFinished if it has ended. It returns ErrNotReady if another session
 // leads it and is alive, or while the manager has a team. It returns ErrConflict if a session that
-// was seen on another machine may still lead it, and ErrInvalid if its directory, repository or a
-// worktree is missing. It returns ErrDenied if this machine released the team, and for a teammate,
-// and ErrForked if the repository has another history.
+// was seen on another machine may still lead it. It returns ErrInvalid if its directory, repository
+// or a worktree is missing. It returns ErrDenied if this machine released the team, and for a
+// teammate, and ErrForked if the repository has another history.
 func (m *Manager) ResumeTeam(ctx context.Context, name string, o ResumeOptions) (*Team, Resumed, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()

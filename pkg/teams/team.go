@@ -327,13 +327,13 @@ type Rollback struct {
 }
 
 // RollBackTask undoes the saved or committed work of a task, and returns the task to the queue;
-// reason may be "". It returns an error, and changes nothing, while the task is in progress, if a
-// completed task builds on it, if files were changed since, if the work is in HEAD already, or if
-// no work was saved. After an interruption, the next call finishes it.
+// reason may be "". It returns an error, and changes nothing, while the task is in progress, or if
+// a completed task builds on it. It does the same if files were changed since, if the work is in
+// HEAD already, or if no work was saved. After an interruption, the next call finishes it.
 //
-// It also returns an error if other members worked in the same directory at the same time, because
-// the owner of the files is not known then. With only, paths relative to the top of the work tree,
-// just these files are restored: the caller states that they belong to the task.
+// It also returns an error if other members worked in the same directory at the same time: the
+// owner of the files is not known then. With only, paths relative to the top of the work tree, just
+// these files are restored: the caller states that they belong to the task.
 func (t *Team) RollBackTask(ctx context.Context, id, reason string, only ...string) (Rollback, error) {
 	if _, err := t.asUser("Team.RollBackTask", "roll back a task"); err != nil {
 		return Rollback{}, err

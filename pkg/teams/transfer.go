@@ -54,10 +54,10 @@ type Pulled struct {
 type Missing struct{ Task, What string }
 
 // PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does.
-// It returns ErrForked if the remote has another history of the team, ErrDenied if the caller did
-// not agree to a first push, and ErrNotReady if the team is led and cannot be released. With an
-// error, the result has what was done before. A manager that has the team leads it; close that
-// manager first to use Release.
+// It returns ErrForked if the remote has another history of the team, and ErrDenied if the caller
+// did not agree to a first push. It returns ErrNotReady if the team is led and cannot be released.
+// With an error, the result has what was done before. A manager that has the team leads it; close
+// that manager first to use Release.
 func (m *Manager) PushTeam(ctx context.Context, name string, p PushOptions) (Pushed, error) {
 	if err := m.pass("Manager.PushTeam"); err != nil {
 		return Pushed{}, err

@@ -39,9 +39,9 @@ func (l Listed) Where() string {
 	return "cadre/" + l.Name
 }
 
-// List returns the checkpoints in the repository of the directory, on its own branches and on those
-// of its remotes as of the last fetch, sorted by team. A directory outside a repository has none. A
-// checkpoint of a newer cadre is listed as far as it is understood.
+// List returns the checkpoints in the repository of the directory, sorted by team. They are on its
+// own branches, and on those of its remotes as of the last fetch. A directory outside a repository
+// has none. A checkpoint of a newer cadre is listed as far as it is understood.
 func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, error) {
 	repo, why, err := find(ctx, procs, dir)
 	if err != nil || why != "" {

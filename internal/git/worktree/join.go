@@ -28,8 +28,8 @@ func (c Conflict) String() string {
 	return "conflicts in " + strings.Join(c.Files, ", ")
 }
 
-// Join makes the tree of a merge of both commits, in the repository of the work tree whose top is
-// dir, or says why it cannot. It changes no file, no index and no branch.
+// Join makes the tree of a merge of both commits, or returns why it cannot. dir is the top of a
+// work tree of their repository. It changes no file, no index and no branch.
 func Join(ctx context.Context, procs *proc.Register, dir, ours, theirs string) (tree string, c Conflict, err error) {
 	f := in(procs, dir)
 	out, err := f.Run(ctx, nil, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)

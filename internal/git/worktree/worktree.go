@@ -5,8 +5,8 @@
 //
 // The package decides how isolation works in git. It touches only the worktrees that it made, and
 // their branches that belong to members. It never touches HEAD, the index or the work tree of the
-// user's checkout, pushes nothing, runs no hooks of the repository, and deletes no commit. Package
-// consolidate merges the branches.
+// user's checkout. It pushes nothing, runs no hooks of the repository, and deletes no commit.
+// Package consolidate merges the branches.
 //
 // # States
 //

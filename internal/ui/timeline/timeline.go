@@ -12,9 +12,9 @@
 //	                     │                          ▼ │
 //	                     └──────────── idle, dependency, person, limit ──▶ ended
 //
-// A member waits for a person while a request or plan of it is open, for a limit while its agent or
-// its host tries again later, and for a dependency while it is idle and all tasks that it could
-// take are blocked. Tools are known only from session logs; see [Timeline.Tool].
+// A member waits for a person while its request or plan is open. It waits for a limit while its
+// agent or its host waits for a retry. It waits for a dependency while it is idle and all tasks
+// that it could take are blocked. Tools are known only from session logs; see [Timeline.Tool].
 //
 // # Guarantees
 //

@@ -8,10 +8,10 @@
 //
 // # Parts
 //
-// Model, Update and View are pure. Everything from outside reaches Update as a message: the teams
-// and what waits in them, the team that is open, the session of the member that is open, answers to
-// commands, keys and the size of the terminal. A [source] reads those in four goroutines, which end
-// with [Run].
+// Model, Update and View are pure. Everything from outside reaches Update as a message. Some
+// messages carry the teams and what waits in them, the open team, the session of the open member,
+// and answers to commands. The others are keys and the size of the terminal. A [source] reads those
+// in four goroutines, which end with [Run].
 //
 //	journals, session logs ──▶ source ──▶ messages ──▶ Update ──▶ Model ──▶ View ──▶ terminal
 //	                             ▲                       │

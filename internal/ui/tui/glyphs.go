@@ -14,7 +14,7 @@ import (
 
 // glyphs gives the library that draws the screen one character per column by which a terminal moves
 // its cursor. The library drops a mark that follows an ASCII letter. It counts a cluster of
-// Devanagari or Thai as one column, where terminals count its letters and spacing marks, and then
+// Devanagari or Thai as one column, where terminals count its letters and spacing marks. Then it
 // draws at the wrong place. So each such part reaches the library as one private-use character, and
 // is put back on the way to the terminal.
 //
