@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/claude/sdkrelay"
 	"cadre/internal/journal"
 	"cadre/internal/team"
 )
@@ -99,6 +100,21 @@ func TestRemediesAreHints(t *testing.T) {
 	}
 }
 
+// TestRefusedRelay checks that the error of a program that refuses a relay keeps its status, and
+// says as hints how else to observe the program.
+func TestRefusedRelay(t *testing.T) {
+	f := failureOf(otherWays(fmt.Errorf("observe: %w", &sdkrelay.RefusedError{Words: "--sdk-url rejected"})))
+	var lines []string
+	for _, h := range f.Hints {
+		lines = append(lines, h.Command)
+	}
+	want := []string{"claude -p --output-format stream-json --verbose PROMPT | cadre observe -",
+		"cadre observe --transcripts DIR"}
+	if f.Status != hopeless || !slices.Equal(lines, want) {
+		t.Errorf("got status %d and the hints %q, want %d and %q", f.Status, lines, hopeless, want)
+	}
+}
+
 // tellsCommands are the packages below this one whose texts may name commands, with the reason.
 var tellsCommands = map[string]string{
 	"ui":      "it is a front end, on which a person types commands",
@@ -122,7 +138,7 @@ func TestRemediesBelowAreHints(t *testing.T) {
 		}
 	}
 	checked := 0
-	err := filepath.WalkDir("../../internal", func(path string, entry os.DirEntry, err error) error {
+	look := func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -149,9 +165,14 @@ func TestRemediesBelowAreHints(t *testing.T) {
 			return true
 		})
 		return nil
-	})
-	if err != nil || checked < 5000 {
-		t.Errorf("checked %d texts, %v", checked, err)
+	}
+	for _, root := range []string{"../../internal", "../../pkg"} {
+		if err := filepath.WalkDir(root, look); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if checked < 5000 {
+		t.Errorf("checked %d texts, want at least 5000", checked)
 	}
 }
 

@@ -97,12 +97,17 @@ func (f *relayed) Run(ctx context.Context, to source.Listener) error {
 	case err != nil && (exit.Code == notRunnable || exit.Code == notFound):
 		return usage{err}
 	}
-	if _, refused := errors.AsType[*sdkrelay.RefusedError](err); refused {
-		return withWays(err, way{"observe it by its stream",
-			"claude -p --output-format stream-json --verbose PROMPT | cadre observe -"},
-			way{"observe it by its transcripts", "cadre observe --transcripts DIR"})
+	return otherWays(err)
+}
+
+// otherWays adds to the error of a program that refused the relay how else to observe the program.
+func otherWays(err error) error {
+	if _, refused := errors.AsType[*sdkrelay.RefusedError](err); !refused {
+		return err
 	}
-	return err
+	return withWays(err, way{"observe it by its stream",
+		"claude -p --output-format stream-json --verbose PROMPT | cadre observe -"},
+		way{"observe it by its transcripts", "cadre observe --transcripts DIR"})
 }
 
 // passing writes the program's output to standard output, with events between the lines.
