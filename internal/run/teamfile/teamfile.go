@@ -37,7 +37,7 @@
 //	    args: [--verbose]         # added to its arguments
 //	    env: {DEBUG: "1"}         # added to its environment
 //	    planApproval: true        # it changes nothing before the lead approved its plan
-//	    permissionMode: plan      # what it may do without asking; left out: as permissions.mode
+//	    permissionMode: plan      # what it does without asking; left out: permissions.mode
 //	    isolation: worktree       # it works in a git worktree and on a branch of its own
 //	tasks:
 //	  - id: survey                # letters, digits, _ . and -, at most 64; required
