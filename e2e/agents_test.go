@@ -151,7 +151,7 @@ func TestKilledAgents(t *testing.T) {
 				}
 			}
 			if has == 0 {
-				t.Error("the message is lost")
+				t.Error("no request of the model has the message; want one")
 			}
 			if told := len(yours.FindAllString(string(last.Raw), -1)); told != 3 {
 				t.Errorf("its history has the task %d times", told)
@@ -285,7 +285,7 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 	if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Has("not today") }) {
-		t.Error("the model was not told why")
+		t.Error("no request of the model has the reason: not today")
 	}
 }
 

@@ -74,7 +74,7 @@ func (w *world) consolidated() {
 		w.t.Errorf("got the worktrees %s, want only the project's own", trees)
 	}
 	if !has(w.home, "teams", "demo", "COMPLETED") {
-		w.t.Error("there is no record")
+		w.t.Error("the team has no file COMPLETED")
 	}
 	review := w.must("review", "demo")
 	if !strings.Contains(review, "team demo is complete: commit "+w.gitSays("rev-parse", "HEAD")[:12]+
@@ -136,7 +136,7 @@ func TestConsolidationIsTakenBack(t *testing.T) {
 	p := w.start("consolidate", "demo")
 	eventually(t, "the check runs", func() bool { return has(w.root, "user", "began") })
 	if !has(w.dir, "hers.txt") {
-		t.Error("the check does not see what ann did")
+		t.Error("the check does not see hers.txt, which ann made")
 	}
 	p.kill()
 	noneLeft(t, mark)

@@ -171,7 +171,7 @@ func TestMissingAgents(t *testing.T) {
 		}
 	}
 	if s.cadre("status", "gone").code != 2 {
-		t.Error("the team exists")
+		t.Error("status of the removed team did not end with 2")
 	}
 
 	program := filepath.Join(s.dir, "claude-here")

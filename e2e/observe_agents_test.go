@@ -414,7 +414,7 @@ func TestObservedTranscripts(t *testing.T) {
 					s.must("task", "list", "watched"), theirs, err)
 			}
 			if !strings.Contains(w.out.String(), `"content":"All of it is built."`) {
-				t.Error("her text is not shown")
+				t.Error("the output lacks her text: All of it is built.")
 			}
 			done := read[struct{ Status, Owner, CompletedBy string }](s.world, "task", "show", "watched", "1")
 			if done.Status != "completed" || done.Owner != "alice" || done.CompletedBy != "alice" {

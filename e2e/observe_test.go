@@ -183,7 +183,7 @@ func TestOneObserver(t *testing.T) {
 		t.Errorf("after the interrupt it ends with %d:\n%s", code, p.said())
 	}
 	if store.Observes(layout.Home{Root: w.home}.Observation("fx")) {
-		t.Error("it has ended but still holds the team")
+		t.Error("the observer has ended, but its lock on the team remains")
 	}
 	w.must("cleanup", "fx", "--yes")
 }
@@ -267,7 +267,7 @@ func TestObserverIsLive(t *testing.T) {
 				if i < 500 {
 					continue
 				}
-				t.Error("without a reader it does not end")
+				t.Error("cadre observe did not end after its reader had closed the pipe")
 			}
 			break
 		}

@@ -103,7 +103,7 @@ func TestRelayIsKilled(t *testing.T) {
 			prompt)
 		const told = "the program is started with --sdk-url "
 		if !w.err.has(ctx, told) {
-			t.Fatal("it does not print where the program connects")
+			t.Fatal("cadre observe does not print where the program connects")
 		}
 		if address == ":0" {
 			_, words, _ := strings.Cut(w.err.String(), told)

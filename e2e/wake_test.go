@@ -117,14 +117,14 @@ func TestWakesOnceForEachMessage(t *testing.T) {
 	send("second", "two")
 	p.woken()
 	if after := w.told("elsewhere", "lead"); !os.SameFile(before, after) || w.told("second", "lead") == nil {
-		t.Error("the same message wakes it again")
+		t.Error("one message woke the session twice")
 	}
 	p = w.wakes("elsewhere", "second")
 	before = w.told("second", "lead")
 	send("elsewhere", "three")
 	p.woken()
 	if after := w.told("second", "lead"); !os.SameFile(before, after) {
-		t.Error("the same message of the other team wakes it again")
+		t.Error("one message of the other team woke the session twice")
 	}
 	p = w.wakes("elsewhere", "second")
 	if text, failed := lead.call("ReadMessages", nil); failed || !strings.Contains(text, "three") {
@@ -179,7 +179,7 @@ func TestWakeOfANestedSession(t *testing.T) {
 		t.Errorf("its own news: exit status %d: %s%s", r.code, r.out, r.err)
 	}
 	if w.told("outer", "lead") != nil || w.told("inner", "lead") == nil {
-		t.Error("it took the news of the outer session")
+		t.Error("the inner session took the news of the outer one")
 	}
 	w.start("wake").woken()
 }

@@ -192,7 +192,7 @@ func TestWatchSize(t *testing.T) {
 	cmd.Process.Signal(syscall.SIGWINCH)
 	cmd.Process.Signal(syscall.SIGHUP)
 	if err := p.ends(cmd); err == nil {
-		t.Error("a screen whose terminal was lost ended well")
+		t.Error("a screen whose terminal was lost ended with status 0; want an error")
 	}
 	eventually(t, "the terminal is restored", func() bool {
 		return bytes.Contains([]byte(p.written()), []byte("\x1b[?1049l"))

@@ -415,7 +415,7 @@ func TestZombieRests(t *testing.T) {
 					yours.MatchString(string(r.Raw))
 			})
 			if i < 0 {
-				t.Fatal("bob was not told of the task")
+				t.Fatal("bob got no message about the task")
 			}
 			var told string
 			for _, m := range s.model.Requests()[i].Messages {

@@ -43,7 +43,7 @@ func TestModeThatTakesANewSession(t *testing.T) {
 			}
 			select {
 			case <-ann.stop:
-				t.Error("its turn was cut short")
+				t.Error("ann's turn was interrupted; want it to end by itself")
 			default:
 			}
 			ann.updates <- agent.TurnEnded{Text: "I looked at half of it."}
@@ -84,7 +84,7 @@ func TestModeAfterAFailedTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if is[*team.MemberDetached](r) {
-			t.Error("its session was ended before it was recorded what came of its turn")
+			t.Error("the session was detached before the result of its turn was recorded")
 		}
 		if is[*team.MemberTroubled](r) {
 			break

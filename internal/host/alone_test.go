@@ -173,7 +173,7 @@ func TestLeadLives(t *testing.T) {
 		})
 	}
 	if s.Team().LeadLost != 0 {
-		t.Error("the lead was lost while it lived")
+		t.Error("the lead is recorded as lost while its process is alive")
 	}
 	// A loss that was recorded by mistake, or while the machine slept, is taken back.
 	s.do(team.Host("h9"), &team.LoseLead{Session: "L1", Since: s.Team().LeadSince, Seen: replica.Now() - 10000})
@@ -229,7 +229,7 @@ func TestLeadIsTakenOver(t *testing.T) {
 	select {
 	case <-fresh.Lost():
 	case <-time.After(20 * time.Second):
-		t.Fatal("who led does not notice that another one does")
+		t.Fatal("the former lead did not notice within 20 s that another session leads")
 	}
 	eventually(t, "the new lead's signs of life are there", func() bool {
 		b, _, _ := heartbeat.Of(teamDir).Of("lead")

@@ -32,7 +32,7 @@ func TestASessionForEveryMember(t *testing.T) {
 	s.do(team.User, spawn("zoe"))
 	s.untilStatus("zoe", team.Idle)
 	if !host.Hosted(s.hosts) {
-		t.Error("no host seems to be running")
+		t.Error("Hosted reports no host while one runs")
 	}
 }
 
@@ -158,7 +158,7 @@ func TestSessionsThatFail(t *testing.T) {
 				}
 			})
 			if !told {
-				t.Error("the lead was not told")
+				t.Error("the lead got no message")
 			}
 		})
 	}
@@ -257,7 +257,7 @@ func TestWork(t *testing.T) {
 	s.do(team.User, &team.CreateTask{Subject: "for the lead", Owner: "lead"})
 	select {
 	case <-woken:
-		t.Error("it was woken again for the same task")
+		t.Error("the session was woken twice for one task; want once")
 	default:
 	}
 	s.do("ann", &team.ClaimTask{})
@@ -295,7 +295,7 @@ func TestWorkThatWasRefused(t *testing.T) {
 		select {
 		case <-asked:
 		case <-time.After(20 * time.Second):
-			t.Fatal("it was not asked")
+			t.Fatal("the session was not asked to end within 20 s")
 		}
 		if meanwhile != nil {
 			s.do(team.User, meanwhile)
@@ -468,7 +468,7 @@ func TestSettle(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := host.Settle(ctx, hosts, "", log); err == nil {
-		t.Error("with a living host it did not wait")
+		t.Error("Settle returned nil while a host runs; want it to wait for ctx")
 	}
 	if err := host.Clear(t.Context(), hosts, log); err != nil || !host.Hosted(hosts) {
 		t.Errorf("a living host was cleared away: %v", err)

@@ -149,7 +149,7 @@ func TestNewerWorkIsKeptLast(t *testing.T) {
 	select {
 	case <-j.waits:
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing is kept")
+		t.Fatal("the host recorded nothing within 10 s")
 	}
 	close(more)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // bounds a call that would not wait
@@ -312,7 +312,7 @@ func TestAClaimAfterTheTurn(t *testing.T) {
 			select {
 			case <-ann.wake:
 			case <-time.After(10 * time.Second):
-				t.Error("it is not woken")
+				t.Error("ann was not woken within 10 s")
 			}
 		})
 	}
@@ -357,7 +357,7 @@ func TestAClaimOfBoth(t *testing.T) {
 	select {
 	case <-j.waits:
 	case <-time.After(10 * time.Second):
-		t.Fatal("the host claims nothing")
+		t.Fatal("the host claimed no task within 10 s")
 	}
 	s.do("ann", &team.ClaimTask{Task: "1"})
 	close(j.release)
@@ -447,7 +447,7 @@ func TestAHostThatCanRecordNothing(t *testing.T) {
 		}
 		h.over <- nil
 	case <-time.After(20 * time.Second):
-		t.Error("it continues")
+		t.Error("the host did not end within 20 s")
 	}
 	s.start("h2", scripted(idling))
 	s.until("ann is on another host", func(st *team.State) bool {
@@ -483,7 +483,7 @@ func TestACallThatFindsTheJournalBroken(t *testing.T) {
 		}
 		h.over <- nil
 	case <-time.After(20 * time.Second):
-		t.Error("the host stays")
+		t.Error("the host did not end within 20 s")
 	}
 }
 

@@ -106,7 +106,7 @@ func (s *session) allowed(t *testing.T) agent.Access {
 	case a := <-s.may:
 		return a
 	case <-time.After(10 * time.Second):
-		t.Fatal("it was told of no change")
+		t.Fatal("the session got no new access within 10 s")
 		return agent.Access{}
 	}
 }
@@ -235,7 +235,7 @@ func (h *hosted) ended() {
 		}
 		h.over <- nil
 	case <-time.After(20 * time.Second):
-		h.t.Fatal("the host does not end")
+		h.t.Fatal("the host did not end within 20 s")
 	}
 }
 

@@ -39,7 +39,7 @@ func next(t *testing.T, sessions <-chan *session) *session {
 	case m := <-sessions:
 		return m
 	case <-time.After(10 * time.Second):
-		t.Fatal("no session was started")
+		t.Fatal("no session was started within 10 s")
 		return nil
 	}
 }
@@ -65,7 +65,7 @@ func (s *session) peek(t *testing.T) agent.Prompt {
 	case p := <-s.prompts:
 		return p
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing was given")
+		t.Fatal("the session got no prompt within 10 s")
 		return agent.Prompt{}
 	}
 }
@@ -355,7 +355,7 @@ func TestPlans(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look.", PlanApproval: true})
 	ann := next(t, modelled(s))
 	if ann.Access.Writes || ann.Gate("Edit", "{}") == nil || ann.Gate("Read", "{}") != nil {
-		t.Error("it could write before it began")
+		t.Error("the session could write before its plan was approved")
 	}
 	ann.started <- agent.Started{}
 	ann.given(t)
@@ -380,7 +380,7 @@ func TestPlans(t *testing.T) {
 		t.Errorf("it was told %q", got)
 	}
 	if ann.Gate("Bash", "{}") == nil {
-		t.Error("it could write after a rejection")
+		t.Error("the session could write after its plan was rejected")
 	}
 	propose("second")
 	s.until("it is submitted again", func(st *team.State) bool {

@@ -57,7 +57,7 @@ func TestDelegateReachesTheSession(t *testing.T) {
 		PermissionMode: "bypassPermissions"})
 	lead := next(t, modelled(s))
 	if lead.Access.Gated {
-		t.Error("it is gated from the start")
+		t.Error("the session is gated from the start; want it not gated")
 	}
 	lead.started <- agent.Started{Session: "s-1"}
 	for _, on := range []bool{true, false} {

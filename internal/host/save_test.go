@@ -127,7 +127,7 @@ func TestSavedWorkOutlivesAConflict(t *testing.T) {
 		map[string]string{"ann_checkpoint.json": `{"teammate_id":"ann","task_claimed":"1","last_output":"half"}`})
 	s.do("bob", &team.ClaimTask{Task: "1"})
 	if !keep() {
-		t.Error("it is gone, and bob works on the task")
+		t.Error("the saved patch is gone while bob works on the task")
 	}
 	s.do("bob", &team.ReleaseTask{Task: "1"})
 	if keep() || task(s).Saved == nil || task(s).Saved.Output != "half" {
@@ -138,6 +138,6 @@ func TestSavedWorkOutlivesAConflict(t *testing.T) {
 	s.do("bob", &team.ClaimTask{Task: "1"})
 	s.do("bob", &team.CompleteTask{Task: "1"})
 	if keep() {
-		t.Error("it is there, and the task is completed")
+		t.Error("the saved patch still exists after the task was completed")
 	}
 }

@@ -113,7 +113,7 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 	}
 	if p.changed(one) != "a.txt both.txt" || p.git("branch", "--list", "--format=%(refname:short)") == "" ||
 		p.git("rev-parse", "HEAD") != head || p.git("diff", "--cached", "--name-only") != "" {
-		t.Error("the repository is another one")
+		t.Error("the branches, HEAD or the index of the repository changed; want them unchanged")
 	}
 	if err := host.DropWork(t.Context(), s.Team()); err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func TestMissingWork(t *testing.T) {
 		t.Errorf("without a task that does not exist: %v", err)
 	}
 	if err := do("ann", &ReportFound{Tasks: []string{"1"}}); CodeOf(err) == "" {
-		t.Error("a member says that its work is there")
+		t.Error("a member could report that missing work was found; want a refusal")
 	}
 	if err := do(User, &ReportFound{Tasks: []string{"1", "3"}}); err != nil || len(s.Missing()) != 2 {
 		t.Errorf("got %v, and still missing %+v; want 2 missing", err, s.Missing())

@@ -49,7 +49,7 @@ func TestSkippedTasks(t *testing.T) {
 	}
 	w.see(&TasksSkipped{Through: 1 << 40})
 	if _, ok := w.Task("4"); ok {
-		t.Error("places were made for an absurd id")
+		t.Error("a skip to a huge id made tasks; want none")
 	}
 	again := reopened(t, w.State)
 	if a, _ := again.Task("2"); a.Status != Deleted || !again.task("2").skipped() {
@@ -62,7 +62,7 @@ func TestReturnedMember(t *testing.T) {
 	w.see(&MemberSpawned{Member{Name: "ann", Agent: External, Status: Active, Incarnation: 1}},
 		&MemberReturned{Member{Name: "ann", Status: Active, Model: "m2"}})
 	if m, _ := w.Member("ann"); m.Model == "m2" {
-		t.Error("one that never ended cannot return")
+		t.Error("a member that had not ended returned; want it unchanged")
 	}
 	w.see(&MemberStopped{Member: "ann"}, &MemberReturned{Member{Name: "ann", Status: Active, Model: "m2",
 		Color: "blue"}})
@@ -76,7 +76,7 @@ func TestReturnedMember(t *testing.T) {
 	}
 	w.see(&MemberReturned{Member{Name: "nobody", Status: Active}}, &GapNoticed{Source: "s", Reason: "r"})
 	if len(w.Members()) != 2 {
-		t.Error("who was never there cannot return")
+		t.Error("an unknown member returned; want it ignored")
 	}
 }
 

@@ -232,7 +232,7 @@ func TestDecideLeavesTheCommandAlone(t *testing.T) {
 func TestSkippedRecordPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("a gap was taken")
+			t.Error("a record after a gap was applied; want a panic")
 		}
 	}()
 	new(State).Apply(&Record{Seq: 2})
