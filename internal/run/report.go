@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -129,4 +131,35 @@ func checks(list []teamfile.Check) []team.Check {
 		all = append(all, team.Check{Name: c.Name, Command: c.Run, Timeout: c.Timeout})
 	}
 	return all
+}
+
+// placeForReport refuses a path at which no file can be written, before the work begins.
+func (a *attempt) placeForReport() error {
+	path := a.reportPath()
+	if is, err := os.Stat(path); err == nil && is.IsDir() {
+		return team.Refuse(team.Invalid, "the report cannot be written: %s is a directory", path)
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		is, err := os.Stat(dir)
+		switch {
+		case err == nil && !is.IsDir():
+			return team.Refuse(team.Invalid, "the report cannot be written to %s: %s is not a directory", path, dir)
+		case err == nil, dir == filepath.Dir(dir): // what is missing below is created with the report
+			return nil
+		}
+	}
+}
+
+func (a *attempt) reportPath() string {
+	path := a.Report
+	if path == "" {
+		path = a.File.Report.File
+	}
+	if path == "" {
+		path = a.File.Name + "-report.md"
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(a.Dir, path)
+	}
+	return path
 }

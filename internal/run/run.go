@@ -31,9 +31,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +38,6 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/git/checkout"
-	"cadre/internal/git/worktree"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
 	"cadre/internal/render/sanitize"
@@ -341,68 +337,6 @@ func (a *attempt) unlike(t team.Team) error {
 	return nil
 }
 
-// merged refuses to start a team over while its members' branches have work that HEAD does not
-// have: the new members would start with that work.
-func merged(ctx context.Context, t team.Team, members []team.Member) error {
-	procs, err := proc.Open("")
-	if err != nil {
-		return err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	for _, m := range members {
-		if m.Isolation != team.Worktree {
-			continue
-		}
-		branch := team.BranchOf(t.Name, m.Name)
-		if ahead, err := worktree.Ahead(ctx, procs, t.Dir, branch); err != nil { // the repository no longer exists
-			return nil
-		} else if ahead == "" {
-			continue
-		}
-		refusal := team.Refuse(team.NotReady, "the earlier team %s is %s, and work of %s is on the branch %s, which "+
-			"is not merged. ", t.Name, t.Status, m.Name, branch)
-		if t.Status != team.TeamComplete || t.Consolidation.Step == team.Done {
-			refusal.Text += "Merge it: git merge " + branch + ". "
-		} else {
-			refusal.With(team.Hint{Action: team.ActConsolidate, Team: t.Name})
-		}
-		refusal.Text += "To discard it: git branch -D " + branch
-		return refusal
-	}
-	return nil
-}
-
-// UncommittedError is the refusal to start a complete team over while its work is not committed.
-type UncommittedError struct{ error }
-
-func (e *UncommittedError) Unwrap() error { return e.error }
-
-// uncommitted refuses to start a complete team over while its work in the shared directory is not
-// committed: the new team would find these files as changes of the user.
-func (a *attempt) uncommitted(ctx context.Context, of *engine.Team) error {
-	t := of.Team()
-	if a.StartOver || t.Status != team.TeamComplete || t.CleanedUp || t.Consolidation.Step == team.Done {
-		return nil
-	}
-	left, err := consolidate.LookPending(ctx, of.Consolidation())
-	if err != nil || left.Unknown != "" { // the directory does not exist any more, or git fails: nothing can be committed
-		return ctx.Err()
-	}
-	report := worktree.From(t.Base.Top, t.Report)
-	files := slices.DeleteFunc(left.Files, func(path string) bool { return path == report })
-	if len(files) == 0 {
-		return nil
-	}
-	const most = 5
-	names := strings.Join(files[:min(most, len(files))], ", ")
-	if more := len(files) - most; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return &UncommittedError{team.Refuse(team.NotReady, "the earlier team %s is complete, and %s of its work %s not committed: "+
-		"%s", t.Name, team.Count(len(files), "file"), map[bool]string{true: "is", false: "are"}[len(files) == 1], names).
-		With(team.Hint{Action: team.ActConsolidate, Team: t.Name})}
-}
-
 // missing says why the directory of the unfinished team cannot be used. Only a person can say
 // that the project was moved here: another copy of the project looks the same.
 func (a *attempt) missing(ctx context.Context, t team.Team) error {
@@ -591,35 +525,4 @@ func (a *attempt) hurried() bool {
 	default:
 		return false
 	}
-}
-
-// placeForReport refuses a path at which no file can be written, before the work begins.
-func (a *attempt) placeForReport() error {
-	path := a.reportPath()
-	if is, err := os.Stat(path); err == nil && is.IsDir() {
-		return team.Refuse(team.Invalid, "the report cannot be written: %s is a directory", path)
-	}
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		is, err := os.Stat(dir)
-		switch {
-		case err == nil && !is.IsDir():
-			return team.Refuse(team.Invalid, "the report cannot be written to %s: %s is not a directory", path, dir)
-		case err == nil, dir == filepath.Dir(dir): // what is missing below is created with the report
-			return nil
-		}
-	}
-}
-
-func (a *attempt) reportPath() string {
-	path := a.Report
-	if path == "" {
-		path = a.File.Report.File
-	}
-	if path == "" {
-		path = a.File.Name + "-report.md"
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(a.Dir, path)
-	}
-	return path
 }

@@ -87,9 +87,9 @@ func TestLines(t *testing.T) {
 15 ? its plan: one
 0 │ two
 16 ✓ allowed
-18 ! its context was shortened
+18 ! its context was compacted
 19 ↺ it tries again: 529 overloaded
-20 ! 12 earlier entries are not kept any more
+20 ! 12 earlier entries were dropped
 21 │ I am cut
 22 ! its turn was interrupted
 23 · its turn ended

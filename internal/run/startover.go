@@ -1,0 +1,76 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/engine"
+	"cadre/internal/git/worktree"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// merged refuses to start a team over while its members' branches have work that HEAD does not
+// have: the new members would start with that work.
+func merged(ctx context.Context, t team.Team, members []team.Member) error {
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	for _, m := range members {
+		if m.Isolation != team.Worktree {
+			continue
+		}
+		branch := team.BranchOf(t.Name, m.Name)
+		if ahead, err := worktree.Ahead(ctx, procs, t.Dir, branch); err != nil { // the repository no longer exists
+			return nil
+		} else if ahead == "" {
+			continue
+		}
+		refusal := team.Refuse(team.NotReady, "the earlier team %s is %s, and work of %s is on the branch %s, which "+
+			"is not merged. ", t.Name, t.Status, m.Name, branch)
+		if t.Status != team.TeamComplete || t.Consolidation.Step == team.Done {
+			refusal.Text += "Merge it: git merge " + branch + ". "
+		} else {
+			refusal.With(team.Hint{Action: team.ActConsolidate, Team: t.Name})
+		}
+		refusal.Text += "To discard it: git branch -D " + branch
+		return refusal
+	}
+	return nil
+}
+
+// UncommittedError is the refusal to start a complete team over while its work is not committed.
+type UncommittedError struct{ error }
+
+func (e *UncommittedError) Unwrap() error { return e.error }
+
+// uncommitted refuses to start a complete team over while its work in the shared directory is not
+// committed: the new team would find these files as changes of the user.
+func (a *attempt) uncommitted(ctx context.Context, of *engine.Team) error {
+	t := of.Team()
+	if a.StartOver || t.Status != team.TeamComplete || t.CleanedUp || t.Consolidation.Step == team.Done {
+		return nil
+	}
+	left, err := consolidate.LookPending(ctx, of.Consolidation())
+	if err != nil || left.Unknown != "" { // the directory does not exist any more, or git fails: nothing can be committed
+		return ctx.Err()
+	}
+	report := worktree.From(t.Base.Top, t.Report)
+	files := slices.DeleteFunc(left.Files, func(path string) bool { return path == report })
+	if len(files) == 0 {
+		return nil
+	}
+	const most = 5
+	names := strings.Join(files[:min(most, len(files))], ", ")
+	if more := len(files) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return &UncommittedError{team.Refuse(team.NotReady, "the earlier team %s is complete, and %s of its work %s not committed: "+
+		"%s", t.Name, team.Count(len(files), "file"), map[bool]string{true: "is", false: "are"}[len(files) == 1], names).
+		With(team.Hint{Action: team.ActConsolidate, Team: t.Name})}
+}
