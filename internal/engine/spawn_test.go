@@ -67,12 +67,12 @@ func TestRefusedSpawns(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(l.project, ".git")); err != nil {
 				l.t.Fatal(err)
 			}
-		}, team.Invalid, "nobody can work for team demo"},
+		}, team.Invalid, "no member can work for team demo"},
 		"no directory": {team.SpawnMember{Agent: team.Shell}, func(l *lab, _ *engine.Team) {
 			if err := os.RemoveAll(l.project); err != nil {
 				l.t.Fatal(err)
 			}
-		}, team.Invalid, "nobody can work for team demo"},
+		}, team.Invalid, "no member can work for team demo"},
 		"no log": {team.SpawnMember{Agent: team.Shell}, broken, "", "ann was not added: no host can run its session"},
 		"no hosts": {team.SpawnMember{Agent: team.Shell}, func(l *lab, _ *engine.Team) { l.HostCommand = nil }, "",
 			"starts none in the background"},

@@ -144,7 +144,7 @@ func TestTranscript(t *testing.T) {
 		{"a claim", "lead", &team.ClaimTask{Task: "1"}},
 		{"it is done", "lead", &team.CompleteTask{Task: "1", Result: "none"}},
 		{"a message changes no file", "lead", &team.SendMessage{To: "alice", Body: "hello"}},
-		{"alice gets another mode", "@user", &team.SetMode{Member: "alice", Mode: "acceptEdits"}},
+		{"bob gets another mode", "@user", &team.SetMode{Member: "bob", Mode: "acceptEdits"}},
 		{"the first task is deleted", "lead", &team.DeleteTask{Task: "1"}},
 		{"alice is asked to stop, which changes nothing yet", "lead", &team.RequestShutdown{Member: "alice",
 			Deadline: 1_795_000_900_000}},
