@@ -37,6 +37,8 @@ const (
 	// takes about as long as applying one record. A quarter of that keeps the first pass over a
 	// history cheap. A later jump applies records for at most four times as long as it decodes.
 	bytesPerRecord = 100
+	// fewBytesPerRecord is the weight in a jump that applies many records: it is waited for.
+	fewBytesPerRecord = 25
 )
 
 // Source is what a past is read from: the part of a [journal.Journal] that it needs.
@@ -209,12 +211,16 @@ func (p *Past) walk(ctx context.Context, state *team.State, seq int64) (*team.St
 		return state, nil
 	}
 	defer func() { p.scratch = nil }()
+	weight := int64(bytesPerRecord)
+	if seq-state.Seq() > farWalk {
+		weight = fewBytesPerRecord
+	}
 	for r, err := range p.ahead(ctx, state.Seq(), seq) {
 		if err != nil {
 			return state, err
 		}
 		state.Apply(r)
-		p.keep(state)
+		p.keep(state, weight)
 		if r.Seq == seq {
 			return state, nil
 		}
@@ -333,15 +339,16 @@ func (p *Past) pack(ctx context.Context, after, through int64, send func(*parcel
 	return nil
 }
 
-// keep makes a keyframe of the state if the last one before it is far enough away.
-func (p *Past) keep(state *team.State) {
+// keep makes a keyframe of the state if the last one before it is far enough away. It keeps at most
+// weight bytes for each record.
+func (p *Past) keep(state *team.State, weight int64) {
 	i := p.before(state.Seq())
 	size := 0
 	if i >= 0 {
 		size = len(p.frames[i].Data)
 	}
 	away := state.Seq() - p.seq(i)
-	if away < p.spacing || away*bytesPerRecord < int64(size) {
+	if away < p.spacing || away*weight < int64(size) {
 		return
 	}
 	if cap(p.scratch) < size {
