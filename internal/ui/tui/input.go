@@ -32,12 +32,34 @@ func inputKeys() []key {
 		{[]string{"enter"}, inPrompt, "done", "do it", nil, func(m *Model) tea.Cmd {
 			p := m.input
 			m.input = nil
-			return p.done(m, p.field.String(), false)
+			return refusable(p, p.done(m, p.field.String(), false))
 		}},
 		{[]string{"esc", "ctrl+c"}, inPrompt, "cancel", "do nothing", nil, func(m *Model) tea.Cmd {
 			m.input = nil
 			return nil
 		}},
+	}
+}
+
+// refusable returns the command with which a line ends. A refusal brings the line back.
+func refusable(p *prompting, cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		msg := cmd()
+		if acted, is := msg.(actedMsg); is && acted.err != "" && acted.draft == nil {
+			acted.line = p
+			return acted
+		}
+		return msg
+	}
+}
+
+// returns opens a line again that was refused, unless the keys go to something else by now.
+func (m *Model) returns(p *prompting) {
+	if f := m.typed(); m.ask == nil && m.overlay == nil && m.menu == nil && m.input == nil && (f == nil || f.empty()) {
+		m.input = p
 	}
 }
 

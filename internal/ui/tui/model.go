@@ -159,7 +159,8 @@ type (
 	actedMsg struct {
 		said  string
 		err   string
-		draft *unsent // a message that was refused
+		draft *unsent    // a message that was refused
+		line  *prompting // the line that was refused
 	}
 )
 
@@ -308,6 +309,9 @@ func (m *Model) acted(msg actedMsg) {
 	m.notice = notice{msg.said, good}
 	if msg.err != "" {
 		m.notice = notice{msg.err, alarm}
+	}
+	if msg.line != nil {
+		m.returns(msg.line)
 	}
 	if back := msg.draft; back != nil {
 		if line := m.draftTo(back.key); line.empty() {

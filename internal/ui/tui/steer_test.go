@@ -205,6 +205,30 @@ func TestAttentionOfTheOpenTeam(t *testing.T) {
 	}
 }
 
+// TestRefusedLine: what was typed is not lost when it is refused, and Escape gives it up.
+func TestRefusedLine(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.keys("a")
+	x.send(s.message())
+	x.keys("down")
+	x.fails = errors.New("this plan was answered already")
+	x.keys("n", "Name the rules", "enter")
+	x.says("this plan was answered already")
+	x.says("reject bob ▸ Name the rules")
+	x.keys("esc")
+	if x.input != nil {
+		t.Error("Escape does not close the line")
+	}
+	x.keys("n", "Name the rules", "enter")
+	x.fails = nil
+	x.keys("!", "enter")
+	x.wants("demo *team.AnswerPlan &{Request:plan-1@bob Approved:false Feedback:Name the rules!}")
+	if x.input != nil {
+		t.Error("the line stays although its text was accepted")
+	}
+}
+
 // TestPlanByPages: a page of a long plan follows the one before without a gap, and the screen says that more
 // follows.
 func TestPlanByPages(t *testing.T) {
