@@ -77,9 +77,12 @@ var (
 	shown = []key{member, state, inTeam}
 )
 
+// found are the states of teams that lists show beside those that are recorded; see catalog.Overview.State.
+var found = []string{"damaged", "dormant", "interrupted", "observed", "ready to be consolidated", "released", "winding down"}
+
 // States are the states of tasks, members and teams, sorted.
 func States() []string {
-	all := []string{"failed", "blocked", string(team.Zombie), string(team.Paused), "observed"}
+	all := append([]string{"failed", "blocked", string(team.Zombie), string(team.Paused)}, found...)
 	for _, s := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
 		all = append(all, string(s))
 	}

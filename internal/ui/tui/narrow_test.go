@@ -1,8 +1,12 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"cadre/internal/inspect/attention"
+	"cadre/internal/inspect/catalog"
 )
 
 // TestNarrow checks filters over the lists of teams and tasks: what they show, that they say what
@@ -40,6 +44,23 @@ func TestNarrow(t *testing.T) {
 		t.Errorf("%d teams", len(x.teams))
 	}
 
+	for state, o := range map[string]catalog.Overview{"dormant": {Dormant: true}, "ready": {Winding: "ready"},
+		"winding": {Winding: "winding_down"}, "released": {Released: 1}, "interrupted": {Interrupted: true},
+		"damaged": {}} {
+		row := attention.Found{Folder: "odd", Overview: o}
+		if state != "damaged" {
+			row.Overview.ID = "odd-1"
+		}
+		before := x.everyTeam
+		x.send(teamsMsg{teams: append([]teamRow{rowOf(row)}, before...)})
+		x.keys("/", "s:"+state, "enter")
+		if !slices.ContainsFunc(x.teams, func(r teamRow) bool { return r.ref == "odd" }) {
+			t.Errorf("s:%s selects %d teams: %s", state, len(x.teams), x.notice.text)
+		}
+		x.input, x.narrowTeams = nil, narrowing{}
+		x.send(teamsMsg{teams: before})
+	}
+
 	x.open(s)
 	x.keys("/", "m:a", "tab")
 	if x.input.field.String() != "m:ann" {
@@ -49,7 +70,7 @@ func TestNarrow(t *testing.T) {
 	if !strings.Contains(x.notice.text, "s:blocked") || x.input.field.String() != "m:ann s:" {
 		t.Errorf("offered %q", x.notice.text)
 	}
-	x.keys("in", "tab", "enter")
+	x.keys("in_", "tab", "enter")
 	if x.tab != tabTasks || len(x.team.tasks) != 1 || x.team.tasks[0].called != "lexer" ||
 		!strings.Contains(frame(), "1 of 4: m:ann s:in_progress") {
 		t.Errorf("%+v", x.team.tasks)
