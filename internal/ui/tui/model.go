@@ -211,6 +211,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		m.overlay.resized(m.width)
 	case clockMsg:
 		m.now = max(m.now, team.Time(msg))
 		m.catchUp()

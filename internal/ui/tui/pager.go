@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -9,14 +11,22 @@ import (
 // pager shows a long text over the view. The lines are sanitized.
 type pager struct {
 	title string
-	text  []string // may be painted; wrapped to the width that the screen had
-	top   int      // the first line that is shown
-	diff  *diffing // the diff that it shows and reads again; nil for a fixed text
+	text  []string                 // may be painted; wrapped to the width that the screen had
+	lay   func(width int) []string // lays the text out for a width; nil where its owner does that
+	top   int                      // the first line that is shown
+	diff  *diffing                 // the diff that it shows and reads again; nil for a fixed text
 	// confirm does what the text describes; nil for a text without an action.
 	confirm func(*Model) tea.Cmd
 	why     string // why confirm does not apply now; "" if it does
 	follows string // the team whose consolidation the text follows; "" for none
 	stage   *stage // the paths that can be chosen; nil for other texts
+}
+
+// resized lays the text out again.
+func (p *pager) resized(width int) {
+	if p != nil && p.lay != nil {
+		p.text = p.lay(width)
+	}
 }
 
 // lines returns the visible part of the text.
@@ -36,14 +46,20 @@ func (m *Model) help() tea.Cmd {
 		m.overlay = nil
 		return nil
 	}
-	var text []string
 	t := table{columns: []column{{head: "KEY"}, {head: "OR", spare: 1}, {head: "DOES", flex: true}}, selected: -1}
 	for _, k := range keymap() {
 		if k.in&m.scope() == 0 {
 			continue
 		}
+		names := slices.Clone(k.names)
+		if m.typed() != nil { // letters are text there
+			names = slices.DeleteFunc(names, func(name string) bool { return utf8.RuneCountInString(name) == 1 || name == "space" })
+		}
+		if len(names) == 0 {
+			continue
+		}
 		var others []string
-		for _, name := range k.names[1:] {
+		for _, name := range names[1:] {
 			others = append(others, shown(name))
 		}
 		does := cell{k.help, plain}
@@ -52,18 +68,21 @@ func (m *Model) help() tea.Cmd {
 				does = cell{k.help + " (not now: " + why + ")", faint}
 			}
 		}
-		t.rows = append(t.rows, []cell{{shown(k.names[0]), strong}, {strings.Join(others, ", "), faint}, does})
+		t.rows = append(t.rows, []cell{{shown(names[0]), strong}, {strings.Join(others, ", "), faint}, does})
 	}
-	widths := t.widths(m.width - len("  "))
-	text = append(text, t.lines(m.width, 2)[0])
-	for _, row := range t.rows {
-		does := row[2]
-		for _, part := range wrap(does.text, widths[2]) {
-			row[2] = cell{part, does.look}
-			text = append(text, "  "+t.row(row, widths, false))
-			row = []cell{{}, {}, {}}
+	lay := func(width int) []string {
+		widths := t.widths(width - len("  "))
+		text := t.lines(width, 2)[:1]
+		for _, row := range t.rows {
+			does, row := row[2], slices.Clone(row)
+			for _, part := range wrap(does.text, widths[2]) {
+				row[2] = cell{part, does.look}
+				text = append(text, "  "+t.row(row, widths, false))
+				row = []cell{{}, {}, {}}
+			}
 		}
+		return text
 	}
-	m.overlay = &pager{title: "Keys", text: text}
+	m.overlay = &pager{title: "Keys", text: lay(m.width), lay: lay}
 	return nil
 }

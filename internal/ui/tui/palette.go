@@ -134,13 +134,15 @@ func (m *Model) printed(msg outputMsg) {
 	if msg.code != 0 {
 		command += fmt.Sprintf(" · exit status %d", msg.code)
 	}
-	var text []string
-	for _, l := range lines {
-		for _, part := range wrap(strings.ReplaceAll(l, "\t", "    "), m.width-2) {
-			text = append(text, " "+diffLook(part).on(part))
+	lay := func(width int) (text []string) {
+		for _, l := range lines {
+			for _, part := range wrap(strings.ReplaceAll(l, "\t", "    "), width-2) {
+				text = append(text, " "+diffLook(part).on(part))
+			}
 		}
+		return text
 	}
-	m.overlay = &pager{title: command, text: text}
+	m.overlay = &pager{title: command, text: lay(m.width), lay: lay}
 }
 
 // types reports whether the next key may be meant for something that is on the screen already: a line, a

@@ -24,14 +24,15 @@ func noPlan(m *Model) string {
 // showPlan shows the plan of the open member, with the answer to it.
 func (m *Model) showPlan() tea.Cmd {
 	p, _ := m.planOf()
-	width := m.width - 4
-	var text []string
-	if p.Feedback != "" {
-		text = append(wrapAll("Feedback: "+longText(p.Feedback), m.width, waits), "")
+	lay := func(width int) (text []string) {
+		if p.Feedback != "" {
+			text = append(wrapAll("Feedback: "+longText(p.Feedback), width, waits), "")
+		}
+		for _, l := range markdown(longText(p.Plan), width-4) {
+			text = append(text, "  "+l)
+		}
+		return text
 	}
-	for _, l := range markdown(longText(p.Plan), width) {
-		text = append(text, "  "+l)
-	}
-	m.overlay = &pager{title: "Plan of " + oneLine(p.Member) + ": " + p.State, text: text}
+	m.overlay = &pager{title: "Plan of " + oneLine(p.Member) + ": " + p.State, text: lay(m.width), lay: lay}
 	return nil
 }

@@ -334,14 +334,18 @@ func noSummary(m *Model) string {
 // showSince shows what changed since the person's last visit.
 func (m *Model) showSince() tea.Cmd {
 	sum := m.past.since
-	text := []string{"  " + faint.on(fmt.Sprintf("records %d to %d, %s to %s", sum.From, sum.To, render.Clock(sum.Began),
-		render.Clock(sum.End))), ""}
-	for _, l := range sum.Lines(m.called) {
-		for i, part := range wrap(oneLine(l), m.width-4) {
-			text = append(text, []string{"· ", "  "}[min(i, 1)]+part)
+	lines := sum.Lines(m.called)
+	lay := func(width int) []string {
+		text := []string{"  " + faint.on(fmt.Sprintf("records %d to %d, %s to %s", sum.From, sum.To, render.Clock(sum.Began),
+			render.Clock(sum.End))), ""}
+		for _, l := range lines {
+			for i, part := range wrap(oneLine(l), width-4) {
+				text = append(text, []string{"· ", "  "}[min(i, 1)]+part)
+			}
 		}
+		return text
 	}
-	m.overlay = &pager{title: "Since you last looked", text: text}
+	m.overlay = &pager{title: "Since you last looked", text: lay(m.width), lay: lay}
 	return nil
 }
 

@@ -326,6 +326,50 @@ func TestPalette(t *testing.T) {
 	x.says("the quote ' is not closed")
 }
 
+// TestOverlayIsLaidOutAgain: what a command printed, and the list of keys, fit a terminal that became narrower.
+func TestOverlayIsLaidOutAgain(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 120, 30)
+	x.open(s)
+	x.prints = outputMsg{text: strings.Repeat("many words ", 30) + "the end\nmore"}
+	for _, end := range []string{"the end", "show all keys"} {
+		x.keys(map[bool]string{true: ":", false: "?"}[end == "the end"])
+		if x.input != nil {
+			x.keys("show", "enter")
+		}
+		x.send(tea.WindowSizeMsg{Width: 60, Height: 60})
+		x.says(end)
+		x.overlay = nil
+		x.send(tea.WindowSizeMsg{Width: 120, Height: 30})
+	}
+}
+
+// TestHelpInTheLine: the list of keys has no letters where letters are text.
+func TestHelpInTheLine(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 120, 60)
+	x.open(s)
+	x.view("ann")
+	for _, typing := range []bool{true, false} {
+		if x.typing != typing {
+			x.keys("tab")
+		}
+		x.help()
+		letters := 0
+		for _, l := range x.overlay.text {
+			for _, word := range strings.Fields(stripped(l))[:2] {
+				if len(strings.Trim(word, ",")) == 1 && word != "a" {
+					letters++
+				}
+			}
+		}
+		if typing == (letters > 0) {
+			t.Errorf("with the line open %v it names %d letters:\n%s", typing, letters, strings.Join(x.overlay.text, "\n"))
+		}
+		x.overlay = nil
+	}
+}
+
 // TestLateCommand: what a command prints or asks while the person types in a line does not take the keys.
 func TestLateCommand(t *testing.T) {
 	s := newStory(t)
