@@ -138,7 +138,8 @@ func TestPanesOfABackgroundTeam(t *testing.T) {
 	w.must("create", "demo")
 	w.must("spawn", "demo", "ann", "--wait")
 	out := w.cadre("panes", "demo")
-	w.refused(out, 2, "this terminal has no panes that cadre can open", "tmux new-session", "cadre attach demo NAME")
+	w.refused(out, 2, "its output is not a terminal", "tmux new-session", "cadre attach demo NAME")
+	w.refused(w.cadre("panes", "demo", "--close"), 2, "this is not the terminal that has the panes", "tmux list-panes -a")
 	p := w.terminal("sh")
 	are := func(names ...string) {
 		t.Helper()
@@ -146,7 +147,7 @@ func TestPanesOfABackgroundTeam(t *testing.T) {
 			return slices.Equal(slices.Sorted(maps.Keys(p.panes())), names)
 		})
 	}
-	p.enter(cadre + " panes demo")
+	p.enter(cadre + " panes demo | cat")
 	p.shows("members are shown in windows of tmux named cadre demo")
 	are("ann")
 	w.must("spawn", "demo", "bob", "--wait")

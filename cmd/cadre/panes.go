@@ -25,9 +25,12 @@ func (a *app) paneFlag(c *cobra.Command) {
 	c.RegisterFlagCompletionFunc("teammate-mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// choosePanes returns where members of a team in the directory are shown.
-func (a *app) choosePanes(dir string) (pane.Choice, error) {
-	terminal := a.out.terminal() && !a.json && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb"
+// choosePanes returns where members of a team in the directory are shown. asked says that the person
+// asked for panes: those of tmux can be opened then from a process without a terminal, such as a command
+// that was typed on the screen.
+func (a *app) choosePanes(dir string, asked bool) (pane.Choice, error) {
+	terminal := a.out.terminal() && !a.json && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" ||
+		asked && os.Getenv("TMUX") != ""
 	choice, err := pane.Choose(a.panes, a.engine().TeammateMode(dir),
 		pane.Place{Terminal: terminal, Getenv: os.Getenv, Find: pane.Find,
 			Answers: pane.Answers})
@@ -77,7 +80,7 @@ func (a *app) panesCommand() *cobra.Command {
 		Example: "  cadre panes my-team\n  cadre panes my-team --close",
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		of := d.Team()
-		choice, err := a.choosePanes(of.Dir)
+		choice, err := a.choosePanes(of.Dir, true)
 		if err != nil {
 			return err
 		}
@@ -85,6 +88,13 @@ func (a *app) panesCommand() *cobra.Command {
 		case choice.Mode == pane.InProcess && a.panes == string(pane.InProcess):
 			return withWays(usage{errors.New("in-process means no panes")},
 				way{"watch a member", line("attach", d.Name, "NAME").line})
+		case choice.Mode == pane.InProcess && how.close:
+			return withWays(usage{errors.New("this is not the terminal that has the panes. Close them from a window of the " +
+				"same tmux")}, way{"find that tmux", "tmux list-panes -a"})
+		case choice.Mode == pane.InProcess && !a.out.terminal():
+			return withWays(usage{errors.New("cadre opens panes in the terminal that it is called from, and its output is not " +
+				"a terminal. Call it in a window of tmux")},
+				way{"start tmux", "tmux new-session"}, way{"watch a member", line("attach", d.Name, "NAME").line})
 		case choice.Mode == pane.InProcess:
 			return withWays(usage{errors.New("this terminal has no panes that cadre can open. Start tmux, then try again")},
 				way{"start tmux", "tmux new-session"}, way{"watch a member here", line("attach", d.Name, "NAME").line})

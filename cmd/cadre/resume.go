@@ -139,7 +139,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if how.takeOver {
 		takeover = upkeep.TakeIt
 	}
-	choice, err := a.choosePanes(t.Dir)
+	choice, err := a.choosePanes(t.Dir, false)
 	if err != nil {
 		return err
 	}

@@ -325,7 +325,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	if commits && o.Consolidates(ctx) { // an earlier run completed the team
 		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
 	}
-	choice, err := a.choosePanes(o.Dir)
+	choice, err := a.choosePanes(o.Dir, false)
 	if err != nil {
 		return err
 	}

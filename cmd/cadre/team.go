@@ -152,7 +152,7 @@ func (a *app) spawnCommand() *cobra.Command {
 			return a.print(m, said("%s joined team %s", m.Name, name))
 		})
 		if err == nil && body.Agent != team.External && a.engine().TeammateMode(t.Team().Dir) != "" {
-			choice, err := a.choosePanes(t.Team().Dir)
+			choice, err := a.choosePanes(t.Team().Dir, false)
 			if err != nil {
 				return err
 			}
