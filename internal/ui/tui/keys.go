@@ -382,6 +382,9 @@ func closedTeam(m *Model) string {
 	if m.team == nil {
 		return "The team has not been read yet."
 	}
+	if m.away() {
+		return "Nothing can be done in the past. 0 returns to the present."
+	}
 	return ""
 }
 

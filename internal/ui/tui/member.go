@@ -12,7 +12,10 @@ import (
 // openMember opens the session of a member, with a line to write to it.
 func (m *Model) openMember(name string) tea.Cmd {
 	m.chosen.member, m.member, m.session, m.typing = name, name, session{}, true
-	m.enter(atMember)
+	past := m.away()
+	if m.enter(atMember); past {
+		m.notice = notice{"A session is shown as it is now: this is the present again.", waits}
+	}
 	m.order++
 	out, order, ref := m.out, m.order, m.ref
 	return func() tea.Msg {

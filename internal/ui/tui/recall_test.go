@@ -60,9 +60,11 @@ func TestTimeTravel(t *testing.T) {
 	if len(x.asked) > 0 && strings.Contains(x.asked[len(x.asked)-1], "SetDelegate") {
 		t.Error("a command was sent from the past")
 	}
-	x.keys("y")
-	if !strings.Contains(x.notice.text, "in the past") {
+	if x.ask != nil || !strings.Contains(x.notice.text, "in the past") || strings.Contains(stripped(x.keyLine()), "delegate") {
 		t.Errorf("the notice is %q", x.notice.text)
+	}
+	if frame := stripped(x.title()); strings.Contains(frame, "needs you") || !strings.Contains(frame, "as of ") {
+		t.Errorf("the title of the past is %q", frame)
 	}
 	// The present goes on meanwhile.
 	s.do("ann", &team.SendMessage{To: "bob", Body: "later"})
@@ -101,6 +103,11 @@ func TestTimeTravel(t *testing.T) {
 	if x.away() || x.place != atTeam || x.team.seq != s.state.Seq() || !strings.Contains(fmt.Sprint(x.feed), "later") {
 		t.Errorf("back at %d, place %d, team at %d", x.travel.seq, x.place, x.team.seq)
 	}
+	x.keys("[", "1", "enter")
+	if x.away() || x.place != atMember || !strings.Contains(x.notice.text, "this is the present again") {
+		t.Errorf("a session from the past: %d, %q", x.travel.seq, x.notice.text)
+	}
+	x.keys("tab", "esc")
 	// Keys that are faster than the answers lead to the last wish alone.
 	x.travel.wanted = 5
 	x.send(x.moment("demo", 9))

@@ -117,7 +117,10 @@ func (m *Model) title() string {
 	if m.width < 60 {
 		clock, needs = clock[:5], "! %d"
 	}
-	if n := m.needs(); n > 0 && m.place != atTeams {
+	if m.away() && m.team != nil { // what waits now says nothing of that moment
+		clock = render.Clock(m.team.at)[:len(clock)]
+		right = append(right, cell{"as of ", waits})
+	} else if n := m.needs(); n > 0 && m.place != atTeams {
 		right = append(right, cell{fmt.Sprintf(needs, n), style{color: waits.color, bold: true}}, cell{"  ", plain})
 	}
 	right = append(right, cell{clock + " ", faint})
