@@ -109,12 +109,10 @@ func TestAttention(t *testing.T) {
 		{name: "nothing", history: history{shell("ann"), hosted}, outside: alive()},
 		{name: "a permission request", history: history{&SpawnMember{Name: "ann", Agent: External}, ask},
 			outside: alive(),
-			want: "permission for user since 3 → answer_permission permission-1@ann: ann asks to use Bash: " +
-				"{\"command\":\"make\"}\n"},
+			want:    "permission for user since 3 → answer_permission permission-1@ann: ann asks to use Bash: make\n"},
 		{name: "a permission request that the lead answers",
 			history: history{&SpawnMember{Name: "ann", Agent: External}, ask}, outside: &Outside{LeadActs: true},
-			want: "permission for user since 3 → answer_permission permission-1@ann: ann asks to use Bash: " +
-				"{\"command\":\"make\"}\n"},
+			want: "permission for user since 3 → answer_permission permission-1@ann: ann asks to use Bash: make\n"},
 		{name: "a plan", history: history{&SpawnMember{Name: "ann", Agent: External, PlanApproval: true}, plan},
 			outside: alive(),
 			want: "plan for user since 3 → answer_plan plan-1@ann: ann submitted a plan and changes nothing before " +
@@ -554,5 +552,23 @@ func TestConsolidateWaysOut(t *testing.T) {
 	}
 	if want := []Action{ActRetryTask, ActDeleteTask}; !slices.Equal(actions, want) {
 		t.Errorf("they are %v", actions)
+	}
+}
+
+// TestWhatARequestIsFor: a request is listed by its command, file or URL. Where something else is asked
+// for, the whole input is listed.
+func TestWhatARequestIsFor(t *testing.T) {
+	for _, c := range []struct{ tool, input, want string }{
+		{"Bash", `{"command":"cd x\nmake","description":"build"}`, "cd x↵make"},
+		{"Bash", `{"command":"make","additionalPermissions":{"network":true}}`,
+			`{"command":"make","additionalPermissions":{"network":true}}`},
+		{"Edit", `{"old_string":"a","new_string":"b","file_path":"/p/main.go"}`, "/p/main.go"},
+		{"WebFetch", `{"url":"https://go.dev","prompt":"p"}`, "https://go.dev"},
+		{"mcp__files__drop", `{"path":"/p","all":true}`, `{"path":"/p","all":true}`},
+		{"Bash", "no JSON", "no JSON"},
+	} {
+		if got := inputWords(c.tool, c.input); got != c.want {
+			t.Errorf("%s %s is listed as %s, want %s", c.tool, c.input, got, c.want)
+		}
 	}
 }

@@ -181,6 +181,23 @@ func inputOf(input string) (in toolInput, err error) {
 	return in, json.Unmarshal([]byte(input), &in)
 }
 
+// inputWords returns what a person reads first of a tool's input: the command, the file or the URL. It
+// returns the whole input of other tools, and of a request that asks for more than the command.
+func inputWords(tool, input string) string {
+	in, err := inputOf(input)
+	words := ""
+	switch {
+	case err != nil || in.asksMore():
+	case in.Command != "":
+		words = in.Command
+	case tool == "Read" || slices.Contains(editors, tool):
+		words = in.file()
+	case tool == "WebFetch":
+		words = in.URL
+	}
+	return strings.ReplaceAll(cmp.Or(strings.TrimSpace(words), input), "\n", "↵")
+}
+
 func (in *toolInput) file() string { return cmp.Or(in.FilePath, in.Notebook, in.Path) }
 
 // asksMore reports whether the request asks for more than that the command runs.

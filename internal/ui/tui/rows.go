@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -260,9 +261,59 @@ func stateOf(s *team.State, outside *team.Outside) string {
 	return o.State()
 }
 
-// inputOf returns the whole input of a tool, in lines that people can read.
+// inputOf returns the whole input of a tool, as lines that can be read: first the command or the file,
+// then an edit as the lines that it removes and adds, then the rest.
 func inputOf(input string) string {
-	return strings.TrimSpace(sanitize.Lines(indented(input)))
+	fields, is := fieldsOf(input)
+	if !is {
+		return strings.TrimSpace(sanitize.Lines(indented(input)))
+	}
+	var out []string
+	add := func(key, mark string) {
+		var text string
+		if json.Unmarshal(fields[key], &text) != nil || text == "" {
+			return
+		}
+		delete(fields, key)
+		for line := range strings.Lines(sanitize.Lines(text)) {
+			out = append(out, mark+strings.TrimSuffix(line, "\n"))
+		}
+	}
+	for _, key := range []string{"command", "file_path", "notebook_path", "url"} {
+		add(key, "")
+	}
+	add("old_string", "- ")
+	for _, key := range []string{"new_string", "new_source", "content"} {
+		add(key, "+ ")
+	}
+	var rest strings.Builder
+	e := json.NewEncoder(&rest)
+	e.SetEscapeHTML(false)
+	if len(fields) > 0 && e.Encode(fields) == nil {
+		out = append(out, strings.TrimSpace(sanitize.Lines(indented(rest.String()))))
+	}
+	return strings.Join(out, "\n")
+}
+
+// fieldsOf returns the fields of a JSON object. It refuses one that names a field twice: all of it is
+// shown as it is.
+func fieldsOf(input string) (fields map[string]json.RawMessage, is bool) {
+	d := json.NewDecoder(strings.NewReader(input))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, false
+	}
+	fields = map[string]json.RawMessage{}
+	for d.More() {
+		key, err := d.Token()
+		name, named := key.(string)
+		var value json.RawMessage
+		if err != nil || !named || d.Decode(&value) != nil || fields[name] != nil {
+			return nil, false
+		}
+		fields[name] = value
+	}
+	_, err := d.Token()
+	return fields, err == nil && !d.More()
 }
 
 // tokens returns how many tokens were used; "" for none.
