@@ -148,6 +148,14 @@ func (m *Model) itemText(width int) (out []string) {
 			out = append(out, strings.TrimRight("  "+faint.on(bar)+" "+part, " "))
 		}
 	}
+	if t, is := m.failedTask(one); is {
+		words := team.Count(t.attempts, "attempt")
+		if t.owner != "" {
+			words = "owner " + oneLine(t.owner) + ", " + words
+		}
+		words += ". Enter opens the task, with its output."
+		out = append(append(out, ""), wrapAll(words, width, faint)...)
+	}
 	if command := m.command(one.Hint); command != "" {
 		out = append(out, "", "  "+faint.on(render.Cut(oneLine(command), width-3)))
 	}
@@ -198,7 +206,7 @@ func only(otherwise string, kinds ...team.ItemKind) func(*Model) string {
 }
 
 func noPerson(m *Model) string {
-	if one, is := m.item(); !is || one.Member == "" {
+	if one, is := m.item(); !is || m.personOf(one) == "" {
 		return "This item is about no member."
 	}
 	return ""
@@ -239,6 +247,7 @@ func (m *Model) sayNo() tea.Cmd {
 
 func (m *Model) writeToItem() tea.Cmd {
 	one, _ := m.item()
+	one.Member = m.personOf(one)
 	m.asks(" to "+one.Member+" ▸ ", m.memberStyle(one.Member), "", func(m *Model, text string, _ bool) tea.Cmd {
 		if strings.TrimSpace(text) == "" {
 			m.notice = notice{"Nothing was sent: the message is empty.", waits}
@@ -289,15 +298,38 @@ func noTaskOfItem(m *Model) string {
 	return ""
 }
 
-// openItem shows the member that the item is about, or else its team.
+// openItem shows the failed task or the member that the item is about, or else its team.
 func (m *Model) openItem() tea.Cmd {
 	one, _ := m.item()
 	cmd := m.open(one.ref)
-	if one.Member == "" {
+	switch {
+	case one.Kind == team.ItemTaskFailed && one.Task != "":
+		return tea.Batch(cmd, m.openTask(one.Task))
+	case one.Member == "":
 		m.enter(atTeam)
 		return cmd
 	}
 	return tea.Batch(cmd, m.openMember(one.Member))
+}
+
+// failedTask returns the task of an item about a failed task, if its team has been read.
+func (m *Model) failedTask(one itemRow) (taskRow, bool) {
+	if one.Kind == team.ItemTaskFailed && m.team != nil && m.team.ref == one.ref {
+		for _, t := range m.team.everyTask {
+			if t.id == one.Task {
+				return t, true
+			}
+		}
+	}
+	return taskRow{}, false
+}
+
+// personOf returns the member that the item is about, or the owner of its failed task.
+func (m *Model) personOf(one itemRow) string {
+	if t, is := m.failedTask(one); is && one.Member == "" {
+		return t.owner
+	}
+	return one.Member
 }
 
 // attentionKeys returns the keys of the list of items that wait.
@@ -321,7 +353,7 @@ func attentionKeys() []key {
 			m.palette(strings.TrimPrefix(m.command(one.Hint), "cadre "))
 			return nil
 		}},
-		{[]string{"enter", "o"}, inAttention, "open", "show the member or the team", noItem, (*Model).openItem},
+		{[]string{"enter", "o"}, inAttention, "open", "show the member, the failed task or the team", noItem, (*Model).openItem},
 		{[]string{"a", "A"}, inTeams | inTeam | inMember | inTask, "waiting", "show what waits for you", nil, (*Model).openAttention},
 	}
 }

@@ -289,12 +289,17 @@ func TestNearestDeadlineFirst(t *testing.T) {
 func TestTasksThatFailed(t *testing.T) {
 	s := newStory(t)
 	s.do("ann", &team.FailTask{Task: "lexer", Fence: 1, Reason: "the grammar is missing"})
+	owner := "ann"
+	s.do(team.User, &team.UpdateTask{Task: "lexer", Owner: &owner})
 	x := newScreen(s, 80, 24)
 	x.keys("a")
 	x.send(s.message())
 	for one, _ := x.item(); one.Kind != team.ItemTaskFailed; one, _ = x.item() {
 		x.keys("down")
 	}
+	x.says("owner ann, 1 attempt. Enter opens the task, with its output.")
+	x.keys("m", "why?", "enter")
+	x.wants("demo *team.SendMessage &{To:ann Intent: Priority: Body:why? Metadata:map[] Answers:0}")
 	x.keys("r")
 	x.says("Return task")
 	x.keys("y")
@@ -305,6 +310,9 @@ func TestTasksThatFailed(t *testing.T) {
 	x.wants("reassign demo 1 bob")
 	x.keys("c")
 	x.says(": cadre ")
+	x.keys("esc", "enter")
+	x.send(s.message())
+	x.says("last failure  the grammar is missing")
 }
 
 // TestPalette runs commands: what is asked for by a command is asked on the screen.
