@@ -117,3 +117,19 @@ func TestNotNotified(t *testing.T) {
 	eventually(t, "the question of ann is sent", func() bool { return slices.Contains(sent(), "ann/question") })
 	w.must("abort", "demo", "--yes")
 }
+
+// TestWatchSaysThatNothingIsSent checks that the screen says why no notification can be sent.
+func TestWatchSaysThatNothingIsSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	if err := os.WriteFile(filepath.Join(w.home, "settings.json"), []byte(`{"notify": `), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := w.terminalOf(160, 30, cadre, "watch", "demo")
+	p.shows("No notification can be sent: ")
+	p.keys("q")
+	if code := p.ended(); code != 0 {
+		t.Errorf("the screen ended with %d:\n%s", code, p.screen())
+	}
+}

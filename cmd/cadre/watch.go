@@ -55,8 +55,14 @@ func (a *app) watchCommand() *cobra.Command {
 			debug.SetGCPercent(50) // a screen stays open for days and does little: memory counts more than time
 			o.Presence = presence.Open(a.home.Root, os.Getenv)
 			defer o.Presence.Close()
-			silent := func(string) {} // the screen stays as it is; cadre notify says what is wrong
-			defer a.notifies(c.Context(), silent)()
+			notes := make(chan string, 16)
+			o.Notes = notes
+			defer a.notifies(c.Context(), func(text string) {
+				select {
+				case notes <- text:
+				default: // the screen shows one note at a time
+				}
+			})()
 			return engine.InTermsOf(name, tui.Run(c.Context(), o))
 		},
 	}

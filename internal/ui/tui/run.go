@@ -32,6 +32,8 @@ type Options struct {
 	Sync bool
 	// NoMouse leaves the mouse to the terminal, until the person takes it with a key.
 	NoMouse bool
+	// Notes is what the process tells the person on the screen; nil for nothing.
+	Notes <-chan string
 	// Presence records what the person looks at; nil records nothing.
 	Presence *presence.Viewer
 }
@@ -91,6 +93,8 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 	if h != nil {
 		s.running.Go(func() { h.passOn(inner, p.Send) })
 		h.Opened()
+	} else if o.Notes != nil {
+		s.running.Go(func() { (&Hosted{Notes: o.Notes}).passOn(inner, p.Send) })
 	}
 	_, err := p.Run()
 	end()
