@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 
 	"cadre/internal/team"
@@ -27,7 +28,7 @@ func Headline(e team.Event, r *team.Record, s *team.State) string {
 	case *team.TaskRolledBack:
 		return fmt.Sprintf("↺ %s: rolled back", title(task(e.Task)))
 	case *team.TaskReleased:
-		return fmt.Sprintf("↺ %s: %s", title(task(e.Task)), e.Reason)
+		return fmt.Sprintf("↺ %s: %s", title(task(e.Task)), cmp.Or(e.Reason, "back in the queue"))
 	case *team.MemberSpawned:
 		return fmt.Sprintf("+ %s (%s)", e.Member.Name, e.Member.Agent)
 	case *team.TaskCreated:

@@ -27,11 +27,12 @@ func TestHeadline(t *testing.T) {
 	}
 	message := func(m team.Message) []team.Event { return []team.Event{&team.MessageSent{Message: m}} }
 	for want, events := range map[string][]team.Event{
-		"▸ ann  look around":            {&team.TaskClaimed{Task: "1", Member: "ann"}},
-		"✗ ann  look around: it rained": {&team.TaskFailed{Task: "1", By: "ann", Reason: "it rained"}},
-		"✓ @user  look around":          {&team.TaskCompleted{Task: "1", By: team.User}},
-		"↺ look around: its host ended": {&team.TaskReleased{Task: "1", Reason: "its host ended"}},
-		"↺ look around: rolled back":    {&team.TaskRolledBack{Task: "1"}},
+		"▸ ann  look around":               {&team.TaskClaimed{Task: "1", Member: "ann"}},
+		"✗ ann  look around: it rained":    {&team.TaskFailed{Task: "1", By: "ann", Reason: "it rained"}},
+		"✓ @user  look around":             {&team.TaskCompleted{Task: "1", By: team.User}},
+		"↺ look around: back in the queue": {&team.TaskReleased{Task: "1"}},
+		"↺ look around: its host ended":    {&team.TaskReleased{Task: "1", Reason: "its host ended"}},
+		"↺ look around: rolled back":       {&team.TaskRolledBack{Task: "1"}},
 		"+ bob (shell)": {&team.MemberSpawned{Member: team.Member{Name: "bob",
 			Agent: "shell"}}},
 		"✉ ann → lead: hello": message(team.Message{From: "ann", To: "lead",

@@ -99,6 +99,9 @@ func of(e sessionlog.Entry) []Line {
 	case sessionlog.Started:
 		return one("· the session started" + because)
 	case sessionlog.Prompt:
+		if strings.TrimSpace(e.Text) == "" { // such as a prompt that only wakes a shell
+			return nil
+		}
 		return paragraph(e.At, "· ", "it was given: "+e.Text, mostOfAPrompt)
 	case sessionlog.Turn:
 		if e.Text != "" {

@@ -39,7 +39,7 @@ func TestLines(t *testing.T) {
 	)
 	got := shown(sessionlog.Entry{Kind: sessionlog.Started, Text: "s1"},
 		sessionlog.Entry{Kind: sessionlog.Prompt, Text: "do it\nnow"},
-		sessionlog.Entry{Kind: sessionlog.Turn, Text: "task 1"}, sessionlog.Entry{Kind: sessionlog.Turn},
+		sessionlog.Entry{Kind: sessionlog.Turn, Text: "task 1"}, sessionlog.Entry{Kind: sessionlog.Prompt, Text: " "},
 		sessionlog.Entry{Kind: sessionlog.Part, Text: "I be"}, sessionlog.Entry{Kind: sessionlog.Part, Text: "gin\nto"},
 		sessionlog.Entry{Kind: sessionlog.Text, Text: "I begin\nto look"},
 		sessionlog.Entry{Kind: sessionlog.Tool, Tool: "Bash", Text: command},
