@@ -199,6 +199,12 @@ func TestRunScreenCommands(t *testing.T) {
 	p.enter("budget demo --tokens 5000000")
 	p.shows("team   tokens  5000000")
 	p.keys(":")
+	p.enter("resume nobody")
+	p.shows("Team nobody not found")
+	if text := p.screen(); strings.Contains(text, "in the background") {
+		t.Errorf("a refused command is said to continue:\n%s", text)
+	}
+	p.keys(":")
 	p.enter("resume other --plain")
 	eventually(t, "the other team is complete", func() bool {
 		return strings.Contains(w.must("status", "other"), "complete: 1 of 1")

@@ -203,7 +203,6 @@ func TestDocumentsCodes(t *testing.T) {
 // never set them.
 var internalVariables = map[string]string{
 	"CADRE_SOAK":   "it is for tests",
-	"CADRE_LEAVE":  "a host tells a program that it starts for the person to leave the terminal's session",
 	"CADRE_WORKER": "a command tells its worker the descriptor of their socket",
 }
 

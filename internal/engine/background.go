@@ -86,7 +86,8 @@ func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 // start starts the host. It runs as the user, even if a session of ours asked for it.
 func (l *Launch) start() error {
 	e := l.team.engine
-	return proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
+	_, err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
+	return err
 }
 
 // await waits until a running host has the member's lease, or the member has ended. If no host runs

@@ -29,18 +29,28 @@ func detached(args, env []string, output *os.File) *exec.Cmd {
 
 // DetachTrusted is [Detach] for a program that acts as the user. If this process is in the list, as
 // one that runs sessions, a record says so for as long as this process runs. Without the record
-// [Ancestry] would take the program for a session that was left behind.
-func DetachTrusted(list string, args, env []string, output *os.File) error {
+// [Ancestry] would take the program for a session that was left behind. ended is closed when the program
+// has ended.
+func DetachTrusted(list string, args, env []string, output *os.File) (ended <-chan struct{}, err error) {
+	over := make(chan struct{})
 	if !Listed(list) {
-		return Detach(args, env, output)
+		c := detached(args, env, output)
+		if err := c.Start(); err != nil {
+			return nil, err
+		}
+		go func() {
+			defer close(over)
+			_ = c.Wait()
+		}()
+		return over, nil
 	}
 	dir, err := os.MkdirTemp("", "cadre-detached-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := OpenListed(dir, Listing{Folder: list})
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	forget := func() error { return errors.Join(r.Close(context.Background()), os.RemoveAll(dir)) }
 	// the program begins when its record is there
@@ -50,9 +60,10 @@ func DetachTrusted(list string, args, env []string, output *os.File) error {
 		err = c.Start()
 	}
 	if err != nil {
-		return errors.Join(err, forget())
+		return nil, errors.Join(err, forget())
 	}
 	go func() {
+		defer close(over)
 		_ = c.Wait()
 		_ = forget()
 	}()
@@ -63,5 +74,5 @@ func DetachTrusted(list string, args, env []string, output *os.File) error {
 	if err == nil {
 		_, err = io.WriteString(gate, "\n")
 	}
-	return errors.Join(err, gate.Close()) // without a line, the program does not begin
+	return over, errors.Join(err, gate.Close()) // without a line, the program does not begin
 }

@@ -14,7 +14,6 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/ui/sessionview"
@@ -172,13 +171,21 @@ func (s *source) behind(args, env []string) (string, error) {
 	}
 	defer f.Close()
 	defer os.Remove(f.Name()) // the command keeps it open
-	if err := proc.DetachTrusted(s.engine.Home.Running(), args, env, f); err != nil {
+	ended, err := proc.DetachTrusted(s.engine.Home.Running(), args, env, f)
+	if err != nil {
 		return "", err
 	}
-	pause.For(s.ctx, firstWords)
+	first, cancel := context.WithTimeout(s.ctx, firstWords)
+	defer cancel()
+	ends := "\nIt continues in the background, also when you quit."
+	select {
+	case <-ended:
+		ends = ""
+	case <-first.Done():
+	}
 	said := make([]byte, mostOutput)
 	n, _ := f.ReadAt(said, 0)
-	return sanitize.Strip(string(said[:n])) + "\nIt continues in the background, also when you quit.", nil
+	return sanitize.Strip(string(said[:n])) + ends, nil
 }
 
 // Command implements [outside]. The command has no terminal and no input.
