@@ -89,7 +89,7 @@ type channel struct {
 func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *notify.Terminal, test bool) error {
 	all := []channel{}
 	channels := notify.Channels(n, terminal)
-	failed := test && len(channels) == 0
+	failed := false
 	if terminal == nil {
 		for _, c := range notify.Channels(n, &notify.Terminal{}) {
 			if c.Fleeting {
@@ -108,6 +108,14 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 			}
 		}
 		all = append(all, one)
+	}
+	if test && len(channels) == 0 {
+		why := settings.File(a.home.Root) + " sets no channel"
+		if len(all) > 0 {
+			why = "the channels need a terminal, which this process does not have"
+		}
+		return withWays(team.Refuse(team.Nothing, "nothing was sent: %s", why),
+			way{"see what to put into it", "cadre notify --help"})
 	}
 	err := a.print(all, func(w *sanitize.Writer) error {
 		if len(all) == 0 {
