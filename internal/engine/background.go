@@ -86,8 +86,7 @@ func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 // start starts the host. It runs as the user, even if a session of ours asked for it.
 func (l *Launch) start() error {
 	e := l.team.engine
-	_, err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
-	return err
+	return proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
 }
 
 // await waits until a running host has the member's lease, or the member has ended. If no host runs

@@ -29,21 +29,35 @@ func detached(args, env []string, output *os.File) *exec.Cmd {
 
 // DetachTrusted is [Detach] for a program that acts as the user. If this process is in the list, as
 // one that runs sessions, a record says so for as long as this process runs. Without the record
-// [Ancestry] would take the program for a session that was left behind. ended is closed when the program
-// has ended.
-func DetachTrusted(list string, args, env []string, output *os.File) (ended <-chan struct{}, err error) {
-	over := make(chan struct{})
+// [Ancestry] would take the program for a session that was left behind.
+func DetachTrusted(list string, args, env []string, output *os.File) error {
 	if !Listed(list) {
-		c := detached(args, env, output)
-		if err := c.Start(); err != nil {
-			return nil, err
-		}
-		go func() {
-			defer close(over)
-			_ = c.Wait()
-		}()
-		return over, nil
+		return Detach(args, env, output)
 	}
+	_, err := detachListed(list, args, env, output)
+	return err
+}
+
+// DetachWatched is [DetachTrusted] for a caller that wants to know when the program ends: ended is closed
+// then.
+func DetachWatched(list string, args, env []string, output *os.File) (ended <-chan struct{}, err error) {
+	if Listed(list) {
+		return detachListed(list, args, env, output)
+	}
+	c := detached(args, env, output)
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = c.Wait()
+	}()
+	return over, nil
+}
+
+// detachListed starts the program with a record, which it removes when the program has ended.
+func detachListed(list string, args, env []string, output *os.File) (ended <-chan struct{}, err error) {
 	dir, err := os.MkdirTemp("", "cadre-detached-")
 	if err != nil {
 		return nil, err
@@ -62,6 +76,7 @@ func DetachTrusted(list string, args, env []string, output *os.File) (ended <-ch
 	if err != nil {
 		return nil, errors.Join(err, forget())
 	}
+	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		_ = c.Wait()

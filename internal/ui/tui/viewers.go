@@ -171,7 +171,7 @@ func (s *source) behind(args, env []string) (string, error) {
 	}
 	defer f.Close()
 	defer os.Remove(f.Name()) // the command keeps it open
-	ended, err := proc.DetachTrusted(s.engine.Home.Running(), args, env, f)
+	ended, err := proc.DetachWatched(s.engine.Home.Running(), args, env, f)
 	if err != nil {
 		return "", err
 	}
