@@ -335,55 +335,68 @@ func (r *repository) indexHarmless() (attributes, ok bool) {
 	}
 	rest, path := data[12:len(data)-hash], []byte{}
 	for range count {
-		head := 40 + hash + 2
-		if len(rest) < head+1 {
+		var mode uint32
+		if mode, path, rest, ok = nextEntry(rest, path, version, hash); !ok {
 			return false, false
 		}
-		mode := binary.BigEndian.Uint32(rest[24:])
-		if flags := binary.BigEndian.Uint16(rest[head-2:]); version >= 3 && flags&0x4000 != 0 {
-			head += 2
-		}
-		cut, at := 0, head
-		if version == 4 {
-			if cut, at = dropped(rest, head); at < 0 || cut > len(path) {
-				return false, false
-			}
-		} else {
-			cut = len(path)
-		}
-		if at > len(rest) {
-			return false, false
-		}
-		end := bytes.IndexByte(rest[at:], 0)
-		if end < 0 {
-			return false, false
-		}
-		path = append(path[:len(path)-cut], rest[at:at+end]...)
-		next := at + end + 1
-		if version < 4 {
-			next = (head + end + 8) &^ 7
-		}
-		if next > len(rest) {
-			return false, false
-		}
-		rest = rest[next:]
 		name := filepath.Join(r.top, string(path))
 		if mode&0o170000 == 0o160000 && exists(filepath.Join(name, ".git")) {
 			return false, false
 		}
 		attributes = attributes || strings.EqualFold(filepath.Base(name), ".gitattributes") && !exists(name)
 	}
-	for len(rest) >= 8 {
-		if string(rest[:4]) == "link" { // the rest is in another file
-			return false, false
+	if !wholeIndex(rest) {
+		return false, false
+	}
+	return attributes, true
+}
+
+// nextEntry reads the first entry of the rest of an index, which follows the entry with path before. It
+// returns the entry's mode and path, and what follows it; false if it is damaged.
+func nextEntry(rest, before []byte, version uint32, hash int) (mode uint32, path, left []byte, ok bool) {
+	head := 40 + hash + 2
+	if len(rest) < head+1 {
+		return 0, nil, nil, false
+	}
+	mode = binary.BigEndian.Uint32(rest[24:])
+	if flags := binary.BigEndian.Uint16(rest[head-2:]); version >= 3 && flags&0x4000 != 0 {
+		head += 2
+	}
+	cut, at := len(before), head
+	if version == 4 {
+		if cut, at = dropped(rest, head); at < 0 || cut > len(before) {
+			return 0, nil, nil, false
 		}
+	}
+	if at > len(rest) {
+		return 0, nil, nil, false
+	}
+	end := bytes.IndexByte(rest[at:], 0)
+	if end < 0 {
+		return 0, nil, nil, false
+	}
+	path = append(before[:len(before)-cut], rest[at:at+end]...)
+	next := at + end + 1
+	if version < 4 {
+		next = (head + end + 8) &^ 7
+	}
+	if next > len(rest) {
+		return 0, nil, nil, false
+	}
+	return mode, path, rest[next:], true
+}
+
+// wholeIndex reports whether the extensions at the end of an index are intact, and none says that a part
+// of the index is in another file.
+func wholeIndex(extensions []byte) bool {
+	for rest := extensions; len(rest) >= 8; {
 		size := uint64(binary.BigEndian.Uint32(rest[4:])) + 8
-		if size > uint64(len(rest)) {
-			return false, false
+		if string(rest[:4]) == "link" || size > uint64(len(rest)) {
+			return false
 		}
 		rest = rest[size:]
 	}
-	return attributes, true
+	return true
 }
 
 // dropped reads how many bytes of the last path an entry of version 4 drops.
