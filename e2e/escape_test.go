@@ -394,8 +394,7 @@ func TestASessionIsItself(t *testing.T) {
 	w.write("self.sh", script.String())
 	w.must("task", "add", "demo", "be yourself", "--run", "sh self.sh")
 	w.until("the task is over", func(s *team.State) bool {
-		task,
-			_ := s.Task("1")
+		task, _ := s.Task("1")
 		return task.Status == team.Completed
 	})
 	results, _ := filepath.Glob(filepath.Join(w.root, "did-*.rc"))
@@ -432,7 +431,7 @@ func TestHooksActAsTheUser(t *testing.T) {
 	w.write(".claude/settings.json",
 		`{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "sh hook.sh"}]}]}}`)
 	w.write("hook.sh", fmt.Sprintf(`echo "$CADRE_HOOK_EVENT $CADRE_EVENT_MEMBER $CADRE_MEMBER_NAME" >>about
-CADRE_TEAM=$CADRE_TEAM_NAME '%s' mode $CADRE_TEAM_NAME x acceptEdits 2>>said || echo "mode: $?" >>said
+CADRE_TEAM=$CADRE_TEAM_NAME '%s' budget $CADRE_TEAM_NAME --member x --tokens 1000000 >/dev/null 2>>said || echo "budget: $?" >>said
 env -i CADRE_HOME="$CADRE_HOME" CLAUDE_CONFIG_DIR="$CLAUDE_CONFIG_DIR" PATH="$PATH" '%s' send $CADRE_TEAM_NAME --to lead from-the-hook 2>>said || echo "send: $?" >>said
 `, cadre, cadre))
 	w.must("trust", "--yes")
@@ -442,8 +441,7 @@ env -i CADRE_HOME="$CADRE_HOME" CLAUDE_CONFIG_DIR="$CLAUDE_CONFIG_DIR" PATH="$PA
 	w.must("spawn", "demo", "x")
 	w.must("task", "add", "demo", "quick", "--run", "true")
 	w.until("the task is over", func(s *team.State) bool {
-		task,
-			_ := s.Task("1")
+		task, _ := s.Task("1")
 		return task.Status == team.Completed
 	})
 	if r := w.cadre("run", "file.yaml"); r.code != 0 {
@@ -452,23 +450,23 @@ env -i CADRE_HOME="$CADRE_HOME" CLAUDE_CONFIG_DIR="$CLAUDE_CONFIG_DIR" PATH="$PA
 	w.git("add", "-A")
 	w.git("commit", "-q", "-m", "before")
 	for _, name := range []string{"demo", "filed"} {
-		modes, mail := 0, 0
+		budgets, mail := 0, 0
 		for _, record := range read[[]struct {
 			Actor  string
 			Events []event
 		}](w, "log", name) {
 			for _, e := range record.Events {
-				if e.is("mode_changed") && record.Actor == "@user" {
-					modes++
+				if e.is("member_budget_changed") && record.Actor == "@user" {
+					budgets++
 				}
 				if e.is("message_sent") && e["body"] == "from-the-hook" && e["from"] == "@user" {
 					mail++
 				}
 			}
 		}
-		if modes != 1 || mail != 1 {
+		if budgets != 1 || mail != 1 {
 			said, _ := os.ReadFile(filepath.Join(w.dir, "said"))
-			t.Errorf("%s: %d modes, %d messages of the user: %s", name, modes, mail, said)
+			t.Errorf("%s: %d budgets, %d messages of the user: %s", name, budgets, mail, said)
 		}
 	}
 	if about := w.lines("about"); !slices.Equal(about, []string{"TaskCompleted", "x", "x", "TaskCompleted", "x", "x"}) {
@@ -529,8 +527,7 @@ func TestAProgramInASession(t *testing.T) {
 	w.must("task", "add", "demo", "run a program", "--run", tryOnce("env -i TRY", filepath.Join(w.dir, "run.sh"),
 		to, nil, "", ""))
 	w.until("the task is over", func(s *team.State) bool {
-		task,
-			_ := s.Task("1")
+		task, _ := s.Task("1")
 		return task.Status == team.Completed
 	})
 	if errs, _ := os.ReadFile(to + ".err"); len(errs) > 0 {
