@@ -130,9 +130,9 @@ func TestRemediesBelowAreHints(t *testing.T) {
 	for _, c := range newApp().root(nil).Commands() {
 		names = append(names, c.Name())
 	}
-	command := regexp.MustCompile(`\bcadre (` + strings.Join(names, "|") + `)\b|--help`)
+	command := regexp.MustCompile(`\bcadre (` + strings.Join(names, "|") + `)\b|--help|\| git\b`)
 	for _, planted := range []string{"see: cadre hooks --help", "then run `cadre trust` in %s", "set it: cadre task update ",
-		"by its transcripts (cadre observe --transcripts DIR)", "resume it with cadre resume"} {
+		"by its transcripts (cadre observe --transcripts DIR)", "resume it with cadre resume", "git diff %s | git apply"} {
 		if !command.MatchString(planted) {
 			t.Fatalf("%q would not be found", planted)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ type step struct{ line, note string }
 
 func (t step) String() string { return t.line + t.note }
 
-// command maps the actions of hints to command lines. It is the only such table.
+// command maps the actions of hints to command lines, with [gitCommand]. There is no other such table.
 func command(h team.Hint) step {
 	id := taskOf(h)
 	task := func(verb string, more ...string) step {
@@ -126,7 +127,29 @@ func command(h team.Hint) step {
 	case team.ActRecordFacts:
 		return line("facts", h.Team, "--record")
 	}
+	if of, is := gitCommand(h); is {
+		return of
+	}
 	return line("log", h.Team)
+}
+
+// gitCommand returns the command line of an action that git does. cadre does not change the branch
+// or the files of a user in these cases.
+func gitCommand(h team.Hint) (of step, is bool) {
+	git := "git -C " + sanitize.Quote(h.Dir)
+	switch from := fmt.Sprintf("%.12s", h.From); h.Action {
+	case team.ActRevertWork:
+		return step{line: fmt.Sprintf("%s diff --binary %s %.12s | %s apply", git, from, h.To, git)}, true
+	case team.ActShowFile:
+		git += " show"
+		for _, path := range h.Paths {
+			git += " " + sanitize.Quote(from+":"+path)
+		}
+		return step{line: git}, true
+	case team.ActKeepCommit:
+		return step{line: git + " branch NAME " + from}, true
+	}
+	return step{}, false
 }
 
 // taskOf returns how a command names the task of a hint. If the task's name is a number, another

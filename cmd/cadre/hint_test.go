@@ -3,12 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -16,7 +20,7 @@ import (
 // that it needs.
 func hints(a team.Action) []team.Hint {
 	fullest := team.Hint{Action: a, Team: "demo", Member: "ann", Task: "3", Request: "perm-1", Name: "bob",
-		Agent: "codex", Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"}, Paths: []string{"a b.txt", "$(c)"}}
+		Agent: "codex", Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"}, Paths: []string{"a b.txt", "$(c)"}, From: strings.Repeat("a", 40), To: strings.Repeat("b", 40)}
 	barest := team.Hint{Action: a, Team: "demo", Task: "3", Request: "perm-1"}
 	switch a {
 	case team.ActRejoin, team.ActResend, team.ActAsk, team.ActReadMail:
@@ -38,7 +42,9 @@ func TestEveryHintIsACommand(t *testing.T) {
 	for _, a := range team.Actions() {
 		for _, h := range hints(a) {
 			s := command(h)
-			typesAs(t, s.line)
+			if _, is := gitCommand(h); !is { // TestHintsForGit runs these
+				typesAs(t, s.line)
+			}
 			other, taken := lines[s.line]
 			if taken && other != a && !(a == team.ActFinish && other == team.ActConsolidate) {
 				t.Errorf("%s and %s are the same: %s", a, other, s.line)
@@ -149,6 +155,48 @@ func words(line string) (all []string) {
 		all = append(all, word)
 	}
 	return all
+}
+
+// TestHintsForGit runs the command lines of hints that git carries out, and checks what they do in a
+// repository with a difficult name.
+func TestHintsForGit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's $(one)")
+	run := func(line string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "sh", "-c", line)
+		c.Dir = filepath.Dir(dir)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	const by = " -c user.name=a -c user.email=a@b "
+	git := "git -C " + sanitize.Quote(dir)
+	run("git init -q " + sanitize.Quote(dir))
+	var commits []string
+	for _, text := range []string{"one", "two"} {
+		if err := os.WriteFile(filepath.Join(dir, "a b.txt"), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(git + " add -A && " + git + by + "commit -qm " + text)
+		commits = append(commits, run(git+" rev-parse HEAD"))
+	}
+	h := team.Hint{Team: "demo", Dir: dir, From: commits[1], To: commits[0], Paths: []string{"a b.txt"}}
+	h.Action = team.ActShowFile
+	if got := run(command(h).line); got != "two" {
+		t.Errorf("%s: got %q, want the file", command(h), got)
+	}
+	h.Action = team.ActRevertWork
+	run(command(h).line)
+	if got := run("cat " + sanitize.Quote(dir) + "/*"); got != "one" {
+		t.Errorf("%s: the file is %q, want it as it was", command(h), got)
+	}
+	h.Action = team.ActKeepCommit
+	run(strings.Replace(command(h).line, "NAME", "kept", 1))
+	if got := run(git + " rev-parse kept"); got != commits[1] {
+		t.Errorf("%s: the branch is at %s, want %s", command(h), got, commits[1])
+	}
 }
 
 func TestHintsAreQuoted(t *testing.T) {

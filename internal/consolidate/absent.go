@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -94,9 +93,8 @@ func (w *work) whole(c team.Consolidation) error {
 		paths = append(paths, a.Path)
 	}
 	return notReady("%s was staged by an earlier consolidation and disappeared when its checks ran, so it would "+
-		"not be "+
-		"committed. To see it: %s. Restore it, or name the files to commit without it",
-		names(paths), w.repo.showing(missing[0].Tree, missing[0].Path)).With(w.hint(team.ActCommitOnly))
+		"not be committed. Restore it, or name the files to commit without it", names(paths)).
+		With(w.hint(team.ActCommitOnly), w.showing(missing[0].Tree, missing[0].Path))
 }
 
 // clearMissing deletes the note once the team is consolidated without the files.
@@ -107,7 +105,9 @@ func (w *work) clearMissing() error {
 	return nil
 }
 
-// showing returns the command that prints a file of the tree.
-func (r *repository) showing(tree, path string) string {
-	return fmt.Sprintf("git -C %s show %s", sanitize.Quote(r.top), sanitize.Quote(fmt.Sprintf("%.12s:%s", tree, path)))
+// showing returns the hint to look at a file of the tree.
+func (w *work) showing(tree, path string) team.Hint {
+	h := w.hint(team.ActShowFile)
+	h.Dir, h.From, h.Paths = w.repo.top, tree, []string{path}
+	return h
 }

@@ -75,8 +75,10 @@ func (w *work) ended() error {
 // detached warns about a commit that is on no branch.
 func (w *work) detached(ctx context.Context, c team.Consolidation) {
 	if _, err := w.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
-		w.Log(fmt.Sprintf("no branch is checked out in %s, so the commit is on none; to keep it: git branch NAME %.12s",
-			w.repo.top, c.Commit))
+		keep := w.hint(team.ActKeepCommit)
+		keep.Dir, keep.From = w.repo.top, c.Commit
+		w.Advise(team.Note{Text: fmt.Sprintf("no branch is checked out in %s, so the commit %.12s is on none", w.repo.top,
+			c.Commit), Hints: []team.Hint{keep}})
 	}
 }
 

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,10 +120,10 @@ func TestDetachedHeadIsTold(t *testing.T) {
 	l.write("new.txt", "the team's\n")
 	said := ""
 	o := l.options()
-	o.Log = func(text string) { said += text }
+	o.Advise = func(n team.Note) { said += told(team.Hinted(errors.New(n.Text), n.Hints...)) }
 	r, err := Run(l.ctx, o)
 	if err != nil || !strings.Contains(said, "no branch is checked out") ||
-		!strings.Contains(said, "git branch NAME "+r.Commit[:12]) {
+		!strings.Contains(said, `"keep_commit","team":"demo","dir":"`+l.project+`","from":"`+r.Commit+`"`) {
 		t.Errorf("the log is %q, %v", said, err)
 	}
 }

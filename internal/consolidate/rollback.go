@@ -13,7 +13,6 @@ import (
 	"cadre/internal/git"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
-	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -244,13 +243,11 @@ func (w *work) asIn(ctx context.Context, one, other string, changes []git.Change
 	return same, nil
 }
 
-// inHEAD returns an error that says how to undo committed work. HEAD is the user's, and only a
-// consolidation moves it.
+// inHEAD refuses to undo committed work. HEAD is the user's, and only a consolidation moves it.
 func (w *work) inHEAD(t team.Task, head string) error {
-	top := sanitize.Quote(w.repo.top)
-	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("the work of task %s is in HEAD (%.12s) already, which "+
-		"cadre does not change; to undo it in the work tree: git -C %s diff --binary %.12s %.12s | git -C %s apply",
-		t.Called(), head, top, t.Work.Commit, t.Work.Base, top)}
+	return team.Refuse(team.Conflict, "the work of task %s is in HEAD (%.12s) already, which cadre does not change",
+		t.Called(), head).With(team.Hint{Action: team.ActRevertWork, Team: w.Replica.Team().Name, Task: t.ID,
+		TaskName: t.Name, Dir: w.repo.top, From: t.Work.Commit, To: t.Work.Base})
 }
 
 // undoOnBranch adds a commit to the member's branch that undoes the task, and updates its worktree,

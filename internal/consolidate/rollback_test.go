@@ -3,7 +3,6 @@ package consolidate
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -222,19 +221,19 @@ func TestNoRollBack(t *testing.T) {
 	}
 	l.git("add", "a.txt")
 	l.git("commit", "-qm", "the person's")
-	l.notRolledBack("2", team.Conflict, "is in HEAD", "git -C "+l.project+" diff --binary")
-	recipe := exec.CommandContext(l.ctx, "sh", "-c", func() string {
-		_, err := l.rollBack("2")
-		_, command, _ := strings.Cut(err.Error(), "to undo it in the work tree: ")
-		return command
-	}())
+	l.notRolledBack("2", team.Conflict, "is in HEAD")
+	_, err := l.rollBack("2")
+	hints := team.HintsOf(err)
+	if len(hints) != 1 || hints[0].Action != team.ActRevertWork || hints[0].Dir != l.project {
+		t.Fatalf("got the hints %+v, want one to revert the work in %s", hints, l.project)
+	}
 	l.git("add", "-A")
 	l.git("commit", "-qm", "the rest")
-	if out, err := recipe.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
+	patch := filepath.Join(t.TempDir(), "patch")
+	l.git("diff", "--binary", "--output="+patch, hints[0].From, hints[0].To)
+	l.git("apply", patch)
 	if status := l.git("status", "--porcelain"); status != " M a.txt\n D deep/new.txt\n?? gone.txt" {
-		t.Errorf("what it says to type makes\n%s", status)
+		t.Errorf("the hint leads to\n%s", status)
 	}
 }
 
@@ -333,7 +332,7 @@ func TestNoRollBackOfWhatIsInHEAD(t *testing.T) {
 	t.Parallel()
 	l := branched(t)
 	l.git("merge", "-q", "--no-edit", "cadre/demo@eve")
-	l.notRolledBack("3", team.Conflict, "is in HEAD", "| git -C "+l.project+" apply")
+	l.notRolledBack("3", team.Conflict, "is in HEAD", `"action":"revert_work"`, `"dir":"`+l.project+`"`)
 }
 
 // TestRollBackOfWhatWasSaved checks that the saved work of an uncompleted task is taken out, file

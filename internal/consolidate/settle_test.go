@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -464,8 +465,8 @@ func TestKilledAfterChecksRemoved(t *testing.T) {
 	}
 }
 
-// What a check removed, and nobody can put back, is named with the command that shows it, and no
-// later attempt commits without it.
+// TestBlockedPutBack checks a file that a check removed and that cannot be restored. A hint shows
+// the file, and no later attempt commits without it.
 func TestBlockedPutBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -478,21 +479,21 @@ func TestBlockedPutBack(t *testing.T) {
 	l.write("s/two.txt", "bob's\n")
 	var said []string
 	o := l.options()
-	o.Log = func(text string) { said = append(said, text) }
+	o.Advise = func(n team.Note) { said = append(said, told(team.Hinted(errors.New(n.Text), n.Hints...))) }
 	if _, err := Run(l.ctx, o); err == nil {
 		t.Fatal("it was consolidated")
 	}
 	tree := l.replica.Team().Consolidation.Tree
-	show := "show " + tree[:12] + ":"
+	show := fmt.Sprintf(`"show_file","team":"demo","dir":%q,"from":%q,"paths":["n/one.txt"]`, l.project, tree)
 	if all := strings.Join(said, "\n"); !strings.Contains(all, "not restored") || !strings.Contains(all, "s/two.txt") ||
-		!strings.Contains(all, show+"n/one.txt") {
+		!strings.Contains(all, show) {
 		t.Errorf("it said %q", all)
 	}
 	l.refused("n/one.txt, s/two.txt", show) // while the other files are there
 	l.remove("n")
 	l.remove("s")
 	before := l.commits()
-	l.refused("s/two.txt", show, "commit_only")
+	l.refused("s/two.txt", "show_file", "commit_only")
 	l.write("n/one.txt", l.git("show", tree+":n/one.txt")+"\n")
 	l.refused("s/two.txt was staged")
 	if l.commits() != before {
@@ -506,7 +507,8 @@ func TestBlockedPutBack(t *testing.T) {
 	}
 }
 
-// An attempt that names other files, and is abandoned too, forgets nothing of what is missing.
+// TestMissingIsRemembered checks that the record of missing files survives an abandoned attempt
+// that names other files.
 func TestMissingIsRemembered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -533,11 +535,11 @@ func TestMissingIsRemembered(t *testing.T) {
 	if err := os.WriteFile(note, []byte(`{"attempt":1,"tree":"abc","files":["s/two.txt"]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.refused("s/two.txt was staged", "show abc:s/two.txt") // as the first version wrote it
+	l.refused("s/two.txt was staged", `"from":"abc","paths":["s/two.txt"]`) // as the first version wrote it
 }
 
-// A file of a member's at the report's path is in the way of nobody's but cadre's own, and the lead
-// is told so.
+// TestBranchBringsReport checks that a member's file at the path of the report prevents only
+// cadre's own report, and that the lead gets a message about it.
 func TestBranchBringsReport(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -67,6 +67,10 @@ const (
 	ActShowReview  Action = "show_review"  // review the work of a team that has ended
 	ActRecordFacts Action = "record_facts" // record the files that all members rely on as they are now
 	ActTrust       Action = "trust"        // trust the hooks of the project in Dir, so that they run
+
+	ActRevertWork Action = "revert_work" // change the files in the work tree Dir back from the commit From to To
+	ActShowFile   Action = "show_file"   // show the files Paths of the commit or tree From, in the repository Dir
+	ActKeepCommit Action = "keep_commit" // put the commit From on a branch of the repository Dir
 )
 
 // Actions returns every action that a hint can name.
@@ -78,24 +82,27 @@ func Actions() []Action {
 		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
 		ActReassign, ActRetryTask, ActSetCommand, ActDeleteTask, ActRollBackTask,
 		ActCompleteTask, ActAssignTask, ActShowTeam, ActShowAlive, ActShowTasks, ActShowTask, ActShowLog, ActFollowLog,
-		ActShowReview, ActRecordFacts, ActTrust}
+		ActShowReview, ActRecordFacts, ActTrust, ActRevertWork, ActShowFile, ActKeepCommit}
 }
 
 // Hint says which action would help, and on what. It is data: a front end renders it, and may omit
 // an action that it does not offer.
 type Hint struct {
-	Action   Action   `json:"action"`             // one of the actions above
-	Team     string   `json:"team,omitempty"`     // name of the team
-	Member   string   `json:"member,omitempty"`   // name of the member
-	Task     string   `json:"task,omitempty"`     // id of the task
-	TaskName string   `json:"taskName,omitempty"` // name of the task; "" for a task without one
-	Request  string   `json:"request,omitempty"`  // id of the request or plan
-	Name     string   `json:"name,omitempty"`     // for spawn: a free name, or "" for any
-	Agent    string   `json:"agent,omitempty"`    // for spawn: agent of the new member, or "" for any
-	Budget   string   `json:"budget,omitempty"`   // for raise_budget: tokens, cost or time
-	Dir      string   `json:"dir,omitempty"`      // for move and trust: the directory
-	Tasks    []string `json:"tasks,omitempty"`    // for go_without: ids of the tasks
-	Paths    []string `json:"paths,omitempty"`    // for include_files, commit_only and rollback_task: the files
+	Action   Action `json:"action"`             // one of the actions above
+	Team     string `json:"team,omitempty"`     // name of the team
+	Member   string `json:"member,omitempty"`   // name of the member
+	Task     string `json:"task,omitempty"`     // id of the task
+	TaskName string `json:"taskName,omitempty"` // name of the task; "" for a task without one
+	Request  string `json:"request,omitempty"`  // id of the request or plan
+	Name     string `json:"name,omitempty"`     // for spawn: a free name, or "" for any
+	Agent    string `json:"agent,omitempty"`    // for spawn: agent of the new member, or "" for any
+	Budget   string `json:"budget,omitempty"`   // for raise_budget: tokens, cost or time
+	// for move and trust: the directory; for revert_work, show_file and keep_commit: the repository
+	Dir   string   `json:"dir,omitempty"`
+	From  string   `json:"from,omitempty"`  // for revert_work, show_file and keep_commit: id of the commit or tree
+	To    string   `json:"to,omitempty"`    // for revert_work: id of the commit that has the files as they were
+	Tasks []string `json:"tasks,omitempty"` // for go_without: ids of the tasks
+	Paths []string `json:"paths,omitempty"` // for include_files, commit_only, rollback_task and show_file
 }
 
 // called returns the name of the hint's task, or its id.
@@ -138,6 +145,8 @@ var purposes = [...]struct {
 	{ActShowReview, "see what it did"},
 	{ActRecordFacts, "record the facts as they are now"},
 	{ActTrust, "look at the hooks, and let them run"},
+	{ActRevertWork, "undo it in the work tree"},
+	{ActKeepCommit, "keep the commit"},
 }
 
 // Purpose says in a few words what the action is for, to stand behind "to": "take the lead".
@@ -177,6 +186,8 @@ func (h Hint) Purpose() string {
 		return "leave task " + h.called() + " out"
 	case ActRollBackTask:
 		return "undo only these files of task " + h.called()
+	case ActShowFile:
+		return "see " + strings.Join(h.Paths, ", ")
 	case ActAssignTask:
 		return "say who does task " + h.called()
 	case ActShowTask:

@@ -57,7 +57,10 @@ const (
 	ActFollowLog        Action = "follow_log" // watch the team run
 	ActShowReview       Action = "show_review"
 	ActRecordFacts      Action = "record_facts"
-	ActTrust            Action = "trust" // trust the hooks of the project in Dir, so that they run
+	ActTrust            Action = "trust"       // trust the hooks of the project in Dir, so that they run
+	ActRevertWork       Action = "revert_work" // change the files in the work tree Dir back from the commit From to To
+	ActShowFile         Action = "show_file"   // show the files Paths of the commit or tree From, in the repository Dir
+	ActKeepCommit       Action = "keep_commit" // put the commit From on a branch of the repository Dir
 )
 
 // Hint suggests an action and its object. A program carries it out with the methods of a [Team], or
@@ -73,9 +76,11 @@ type Hint struct {
 	Name     string     // spawn: a free name, or "" for any
 	Agent    string     // spawn
 	Budget   BudgetKind // raise_budget
-	Dir      string     // move
+	Dir      string     // move, trust, revert_work, show_file, keep_commit
+	From     string     // revert_work, show_file, keep_commit: id of the commit or tree
+	To       string     // revert_work: id of the commit
 	Tasks    []string   // go_without
-	Paths    []string   // include_files, commit_only
+	Paths    []string   // include_files, commit_only, rollback_task, show_file
 }
 
 // Purpose says in a few words what the action is for. It can follow "to": "take the lead".
@@ -83,14 +88,13 @@ func (h Hint) Purpose() string { return h.core().Purpose() }
 
 func hint(h team.Hint) Hint {
 	return Hint{Action(h.Action), h.Team, h.Member, h.Task, h.TaskName, h.Request, h.Name, h.Agent,
-		BudgetKind(h.Budget), h.Dir,
-		h.Tasks, h.Paths}
+		BudgetKind(h.Budget), h.Dir, h.From, h.To, h.Tasks, h.Paths}
 }
 
 func (h Hint) core() team.Hint {
 	return team.Hint{Action: team.Action(h.Action), Team: h.Team, Member: h.Member, Task: h.Task,
-		TaskName: h.TaskName, Request: h.Request,
-		Name: h.Name, Agent: h.Agent, Budget: string(h.Budget), Dir: h.Dir, Tasks: h.Tasks, Paths: h.Paths}
+		TaskName: h.TaskName, Request: h.Request, Name: h.Name, Agent: h.Agent, Budget: string(h.Budget),
+		Dir: h.Dir, From: h.From, To: h.To, Tasks: h.Tasks, Paths: h.Paths}
 }
 
 // hintsOf returns the hints of an error of the packages below.

@@ -91,7 +91,7 @@ func toolFor(h team.Hint) (u usage, users bool) {
 		return of("TaskList"), false
 	case team.ActShowTask:
 		return of("TaskGet").with("taskId", h.Task), false
-	case team.ActShowLog, team.ActFollowLog, team.ActShowReview:
+	case team.ActShowLog, team.ActFollowLog, team.ActShowReview, team.ActShowFile:
 		return usage{}, false
 	}
 	return usage{}, true
