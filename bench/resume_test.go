@@ -30,8 +30,8 @@ const (
 )
 
 // dormant creates a team of 100 shell members on a host, with 10,000 tasks and 1,000,000 records.
-// Half of the tasks are done, and each member holds one. The open tasks are for a role that nobody
-// has, so no session works.
+// Half of the tasks are done, and each member holds one. The open tasks are for a role that no
+// member has, so no session works.
 func dormant(h layout.Home) error {
 	var commands []team.Command
 	add := func(actor string, lease int64, body team.Body) {

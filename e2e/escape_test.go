@@ -423,7 +423,7 @@ func TestASessionIsItself(t *testing.T) {
 }
 
 // TestHooksActAsTheUser checks that a trusted hook and a check may do what a session may not,
-// whoever hosts the team. This includes a hook that sets CADRE_TEAM, as a session has it.
+// whichever process hosts the team. This includes a hook that sets CADRE_TEAM, as a session has it.
 func TestHooksActAsTheUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

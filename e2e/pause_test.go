@@ -94,7 +94,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestPauseAgain: a pause of a team that nobody runs changes nothing, a pause that takes longer than
+// TestPauseAgain: a pause of a team without a host changes nothing, a pause that takes longer than
 // its deadline says so, and an ended team is refused.
 func TestPauseAgain(t *testing.T) {
 	t.Parallel()

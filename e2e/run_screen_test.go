@@ -154,8 +154,9 @@ func TestRunScreenStatus(t *testing.T) {
 	w.refused(w.cadre("run", "nothing.yaml", "--plain"), 2, "nothing.yaml")
 }
 
-// TestRunScreenBackground: whoever quits may let the team continue in the background. The sessions work
-// on without a break, the lines go to the log, and the run ends as it would have at the terminal.
+// TestRunScreenBackground: a user who quits may let the team continue in the background. The
+// sessions work on without a break, the lines go to the log, and the run ends as it would have at
+// the terminal.
 func TestRunScreenBackground(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -408,8 +409,8 @@ func TestRunDetach(t *testing.T) {
 	w.until("the team is complete", func(s *team.State) bool { return s.Team().Status == team.TeamComplete })
 }
 
-// TestRunScreenTypes: a team that ends takes the screen from nobody who types. The screen still follows
-// the team, and closes when the line is empty.
+// TestRunScreenTypes: the screen stays open for a user who types when the team ends. It still
+// follows the team, and closes when the line is empty.
 func TestRunScreenTypes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

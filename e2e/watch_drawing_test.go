@@ -23,7 +23,7 @@ func (p *terminal) settles(what string) {
 	p.wait(what+": another screen after Ctrl-L, and not\n"+drawn, func() bool { return p.visible() == drawn })
 }
 
-// passed is a duration on the screen, which grows while nobody touches anything.
+// passed is a duration on the screen, which grows without any input.
 var passed = regexp.MustCompile(` +\d+[smh]\b`)
 
 // visible returns what the terminal shows now, without the clock and durations.

@@ -95,7 +95,7 @@ func TestWho(t *testing.T) {
 			case c.IsUser() && (actor != team.User || err != nil):
 				t.Errorf("%q acts: %v", actor, err)
 			case !c.IsUser() && test.member == "" && (actor != "" || team.CodeOf(err) != team.Denied):
-				t.Errorf("%q acts, and nobody is known to: %v", actor, err)
+				t.Errorf("got the actor %q, want none: %v", actor, err)
 			case test.member != "" && (actor != test.member || err != nil):
 				t.Errorf("%q acts: %v", actor, err)
 			}
@@ -287,7 +287,7 @@ func TestSpawns(t *testing.T) {
 }
 
 // TestWhoInThisHome: a home without hosts has no sessions, whatever runs above this process. A home
-// whose list cannot be read admits nobody.
+// whose list cannot be read admits no process.
 func TestWhoInThisHome(t *testing.T) {
 	for _, name := range []string{"CADRE_TEAM", "CADRE_MEMBER_NAME", "CADRE_SESSION_HOME", "CADRE_HOOK_EVENT"} {
 		t.Setenv(name, "")

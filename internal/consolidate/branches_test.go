@@ -186,7 +186,7 @@ func TestInTheWay(t *testing.T) {
 	}
 }
 
-// TestChangedWhileItWasThere checks that a branch's file that somebody changed or committed in the
+// TestChangedWhileItWasThere checks that a branch's file that a person changed or committed in the
 // work tree stays when the branch's changes are taken out.
 func TestChangedWhileItWasThere(t *testing.T) {
 	t.Parallel()

@@ -382,7 +382,7 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestBranchChangedAfterAKill checks that a branch's file that somebody changed after a kill stays.
+// TestBranchChangedAfterAKill checks that a branch's file that a person changed after a kill stays.
 func TestBranchChangedAfterAKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -411,7 +411,7 @@ func TestBranchChangedAfterAKill(t *testing.T) {
 	}
 }
 
-// TestChangedAfterAKill checks changes that somebody made after a kill: staged work that was
+// TestChangedAfterAKill checks changes that a person made after a kill: staged work that was
 // changed, and a HEAD that moved.
 func TestChangedAfterAKill(t *testing.T) {
 	if testing.Short() {

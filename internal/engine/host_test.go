@@ -20,8 +20,8 @@ import (
 
 var ann = &team.SpawnMember{Name: "ann", Agent: team.Shell}
 
-// TestAHost: a host does everything that belongs to a host, whoever assembles it. It ends what dead
-// hosts left, shows the team while it runs, and makes checkpoints.
+// TestAHost: a host of a program does what a host of the command line does. It ends the sessions of
+// dead hosts, shows the team while it runs, and makes checkpoints.
 func TestAHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

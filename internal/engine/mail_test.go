@@ -11,8 +11,9 @@ import (
 	"cadre/internal/team"
 )
 
-// A message that was held while nobody led comes after newer ones. A reader that follows the mail
-// gets it too, each message once, and all of them are marked as read.
+// TestFollowedMailThatWasHeld checks that a reader that follows the mail gets each message once,
+// and marks it as read. A message that was held while the team had no lead arrives after newer
+// ones.
 func TestFollowedMailThatWasHeld(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -34,7 +34,7 @@ func TestPast(t *testing.T) {
 	}
 
 	if at := of.Looked(); at != 0 {
-		t.Errorf("nobody looked, but %d is known", at)
+		t.Errorf("got %d, want 0 before the first look", at)
 	}
 	if err := of.Saw(seen); err != nil || of.Looked() != seen {
 		t.Errorf("%d, %v", of.Looked(), err)

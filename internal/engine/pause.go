@@ -114,7 +114,7 @@ func processes(of []pausing) string {
 	return "process " + strings.Join(pids, ", ")
 }
 
-// awaitPause returns true once somebody asks the host with the folder to pause, and false when ctx
+// awaitPause returns true once a caller asks the host of the folder to pause, and false when ctx
 // ends.
 func awaitPause(ctx context.Context, dir string) bool {
 	folders := fswatch.New()

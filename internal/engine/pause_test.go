@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestPauseOfAHostInAProgram: a host in a program of somebody else pauses, and the program continues.
-// A host that is told by its owner how to pause leaves that to its owner.
+// TestPauseOfAHostInAProgram: a host in a Go program pauses, and the program continues. If the
+// program passes its own function for a pause, the host calls only that.
 func TestPauseOfAHostInAProgram(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

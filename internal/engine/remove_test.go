@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestRemoveAfterAnother: a team was removed by somebody else, and another one took its name. A
-// second removal leaves the other team alone, hosted or not, and does not wait for its host.
+// TestRemoveAfterAnother: another process removed a team, and a new team took its name. A second
+// removal leaves the other team alone, hosted or not, and does not wait for its host.
 func TestRemoveAfterAnother(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -25,8 +25,8 @@ func (l *lab) resume(of *engine.Team, how upkeep.Takeover) (engine.Continuation,
 	return of.Continue(within(l.t), found, how)
 }
 
-// TestHostThatIsAboutToEnd: a host that runs and takes nobody any more is replaced when it has
-// ended, whether a member needs a session or a budget was raised.
+// TestHostThatIsAboutToEnd: a host that is about to end starts no more sessions. A new host
+// replaces it after its end, whether a member needs a session or a budget was raised.
 func TestHostThatIsAboutToEnd(t *testing.T) {
 	t.Parallel()
 	for name, need := range map[string]func(*engine.Team) error{
@@ -143,9 +143,9 @@ func TestContinueARun(t *testing.T) {
 	}
 }
 
-// TestContinueAConsolidation: a team whose consolidation was interrupted is left to that: nobody
-// leads it, and nothing runs. The same holds for a complete team without the record of that, which
-// its consolidation writes.
+// TestContinueAConsolidation: after an interrupted consolidation, only the consolidation continues:
+// the team gets no lead, and no session starts. The same holds for a complete team if the record of
+// its completion is missing, which the consolidation writes.
 func TestContinueAConsolidation(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -184,8 +184,8 @@ func TestContinueAConsolidation(t *testing.T) {
 	}
 }
 
-// TestAwaitEnd: nobody else ends a member without a running host, so the waiting caller does. It
-// does not wait for a member whose request was withdrawn.
+// TestAwaitEnd: without a running host, the waiting caller ends the member itself. It does not wait
+// for a member whose request was withdrawn.
 func TestAwaitEnd(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -206,7 +206,7 @@ func TestAwaitEnd(t *testing.T) {
 	if m, err := end("ann", time.Hour); err != nil || m.Status.Running() { // it was never hosted
 		t.Errorf("ann: %s, %v", m.Status, err)
 	}
-	if m, err := end("eve", 300*time.Millisecond); err != nil || m.Status.Running() { // nobody answers
+	if m, err := end("eve", 300*time.Millisecond); err != nil || m.Status.Running() { // no session answers
 		t.Errorf("eve: %s, %v", m.Status, err)
 	}
 	if _, err := end("kim", time.Hour); !errors.Is(err, engine.ErrWithdrawn) {

@@ -201,7 +201,7 @@ func TestLead(t *testing.T) {
 				p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here},
 					10*time.Minute)
 			}},
-		{name: "a clock that is wrong makes nobody old", leads: "s1", after: 40 * time.Minute,
+		{name: "a wrong clock makes no heartbeat old", leads: "s1", after: 40 * time.Minute,
 			want: inspect.Lead{Session: "s1", LastSeen: created + 3_600_000}, skew: "the last heartbeat of the " +
 				"lead lies 20 min in the future",
 			does: func(p *place) { p.beat(heartbeat.Beat{Member: "lead", Session: "s1", Machine: here}, time.Hour) }},
@@ -491,7 +491,7 @@ func TestFacts(t *testing.T) {
 }
 
 // TestFactsThatCannotBeRead: a file that is not regular any more is a stale fact with a reason: a
-// folder, a pipe that nobody writes to, a link to a device that never ends. Nothing waits for it.
+// folder, a pipe without a writer, a link to a device that never ends. Nothing waits for it.
 func TestFactsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	facts := []team.Fact{{Name: "folder", Path: "folder", SHA256: "1"}, {Name: "pipe", Path: "pipe", SHA256: "2"},

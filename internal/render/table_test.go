@@ -34,8 +34,8 @@ func tasks() *render.Table {
 	return t
 }
 
-// TestTableFits: on a terminal no line is longer than the screen is wide, no word is cut, and what
-// somebody types is there as a whole.
+// TestTableFits: on a terminal no line is longer than the screen is wide, no word is cut, and a
+// command to type is whole.
 func TestTableFits(t *testing.T) {
 	for _, width := range []int{60, 80, 200} {
 		out := onTerminal(t, width, false, tasks().Write)

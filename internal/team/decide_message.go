@@ -84,7 +84,7 @@ func (d *decision) answers(b *SendMessage) error {
 	}
 	question := d.messages[b.Answers]
 	if _, waits := slices.BinarySearch(d.lead().Inbox, b.Answers); !waits || question == nil || question.From != b.To {
-		return refuse(Conflict, "message #%d of %s waits for no answer: somebody read or answered it already", b.Answers,
+		return refuse(Conflict, "message #%d of %s needs no answer: it was read or answered already", b.Answers,
 			b.To)
 	}
 	d.emit(&MessagesDelivered{Member: d.team.Lead, Seqs: []int64{b.Answers}})

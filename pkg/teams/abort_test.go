@@ -13,8 +13,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestAbortWaits checks that no process of the team runs when an abort returns, whoever hosted it.
-// A second abort is allowed.
+// TestAbortWaits checks that no process of the team runs when an abort returns, whichever process
+// hosted it. A second abort is allowed.
 func TestAbortWaits(t *testing.T) {
 	t.Parallel()
 	o, _ := repository(t)

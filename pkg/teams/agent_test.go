@@ -61,7 +61,7 @@ func TestSessionEndsByItself(t *testing.T) {
 		ok(t, err)
 		equal(t, "task", task.Status, teams.TaskStatusPending)
 		want(t, slot.Busy(limited(t), "alive"), teams.ErrFinished)
-		slot.Used("", teams.Usage{InputTokens: 1}) // nobody receives it, and nobody waits
+		slot.Used("", teams.Usage{InputTokens: 1}) // it has no receiver, and the call does not block
 	}
 }
 
@@ -181,7 +181,7 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 		defer close(release)
 		worker := teams.Worker{Task: func(_ context.Context, slot *teams.Slot, job teams.Job) (string, error) {
 			<-release
-			_, err := slot.Tasks().Complete(ctx, job.Claim, "nobody waited for it")
+			_, err := slot.Tasks().Complete(ctx, job.Claim, "too late")
 			if !errors.Is(err, teams.ErrConflict) && !errors.Is(err, teams.ErrFinished) {
 				t.Errorf("an abandoned session gets %v", err)
 			}
@@ -234,7 +234,7 @@ func TestTeammateIdleHook(t *testing.T) {
 		if asked.Add(1) == 1 {
 			return teams.Reject(fmt.Sprintf("%s, there are %d tasks left", e.Member, e.Remaining))
 		}
-		return errors.New("a broken hook stops nobody")
+		return errors.New("a broken hook stops no work")
 	}}}})
 	team := create(t, m, "core", "ann")
 	add(t, team.Tasks(), "look")

@@ -92,8 +92,8 @@ func onDisk(t *testing.T) teams.Options {
 }
 
 // TestASessionsManager checks that the library acts as the member in a member's session, and only
-// in that member's team. No entry lets it act as somebody else. The lead's session is no exception:
-// it is refused the user's entries too.
+// in that member's team. No entry lets it act as another member. The lead's session is refused the
+// user's entries too.
 func TestASessionsManager(t *testing.T) {
 	o := onDisk(t)
 	for _, name := range []string{"core", "other"} {

@@ -165,7 +165,7 @@ func asJSON(v any) string {
 }
 
 // TestObserverEvents checks that consumers get every event since their subscription, whatever they
-// call meanwhile. A consumer that does not read delays nobody.
+// call meanwhile. A consumer that does not read delays no other.
 func TestObserverEvents(t *testing.T) {
 	o, err := teams.NewObserver(teams.ObserverOptions{})
 	if err != nil {

@@ -82,7 +82,7 @@ func TestRunAgain(t *testing.T) {
 		ok(t, err)
 		ok(t, os.WriteFile(filepath.Join(o.Dir, "mended"), nil, 0o600))
 		_, err = team.Run(limited(t), teams.RunOptions{})
-		want(t, err, teams.ErrNotReady) // the task failed, and nobody has retried it
+		want(t, err, teams.ErrNotReady) // the task failed, and was not retried
 		ok(t, team.Retry(limited(t)))
 		r, err = team.Run(limited(t), teams.RunOptions{})
 		ok(t, err)
@@ -115,7 +115,7 @@ func TestRetryReplacesWhoEnded(t *testing.T) {
 	equal(t, "role and mode", again.Role+" "+string(again.PermissionMode), "looker plan")
 }
 
-// TestRetryAtTheLimit checks that nobody replaces a member that ended if the team is at its limit
+// TestRetryAtTheLimit checks that a member that ended is not replaced if the team is at its limit
 // of members.
 func TestRetryAtTheLimit(t *testing.T) {
 	m := manage(t, teams.Options{})
@@ -317,6 +317,6 @@ func TestUserWhereAnAgentLeads(t *testing.T) {
 	ok(t, err)
 	_, err = team.AwaitEnd(limited(t), "ann")
 	ok(t, err)
-	want(t, as(t, team, "lead").GiveReport(limited(t), "nobody asked"), teams.ErrConflict)
+	want(t, as(t, team, "lead").GiveReport(limited(t), "unasked"), teams.ErrConflict)
 	want(t, team.HandOver(limited(t), "ann", ""), teams.ErrFinished)
 }

@@ -126,6 +126,6 @@ func TestPushAndPull(t *testing.T) {
 	equal(t, "the remote's branch", git("-C", filepath.Join(root, "remote.git"), "rev-parse", "main"), record.Commit)
 	if _, err := manager("three").PullTeam(t.Context(), "other", teams.PullOptions{Dir: desktop}); !errors.Is(err,
 		teams.ErrNotFound) {
-		t.Errorf("a team that nobody pushed: %v", err)
+		t.Errorf("a team that was not pushed: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func TestWhereACommandRuns(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if !slices.Equal(gated, []string{"", sub}) || asked[len(asked)-1] != sub {
-				t.Errorf("the gate was told %q, and whoever was asked %q", gated, asked)
+				t.Errorf("the gate got %q, and the user was asked %q", gated, asked)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // TestAbortTakesOut: changes that a killed consolidation made in the work tree are removed by an
-// abort, even if the aborting process was killed after it recorded the abort. Changes made after an
-// earlier consolidation had ended are somebody's work, and stay.
+// abort, even if the aborting process was killed after it recorded the abort. Changes made after
+// the end of an earlier consolidation are a person's work, and stay.
 func TestAbortTakesOut(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -94,7 +94,7 @@ func TestAbortTakesOut(t *testing.T) {
 				t.Errorf("what eve did is to stay in the work tree: %t; %v", c.stays, err)
 			}
 
-			// What is there from then on is somebody's work, even if it is identical.
+			// From then on, even an identical file is a person's work.
 			if err := os.WriteFile(hers, []byte("hers\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestAbortTakesOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := os.Stat(hers); err != nil {
-				t.Errorf("a later abort took somebody's file: %v", err)
+				t.Errorf("a later abort removed a person's file: %v", err)
 			}
 		})
 	}

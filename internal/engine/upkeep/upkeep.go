@@ -137,7 +137,7 @@ func Reassign(ctx context.Context, t Team, r Reassignment) (team.Task, error) {
 		return task, team.Refuse(team.NotFound, "no task %q in team %s", r.Task, t.Replica.Team().Name).
 			With(team.Hint{Action: team.ActShowTasks, Team: t.Replica.Team().Name})
 	}
-	if r.To != "" { // the core accepts an owner that joins later; nobody reassigns to one
+	if r.To != "" { // the core accepts an owner that joins later, but a task is reassigned only to a present member
 		var err error
 		t.View(func(s *team.State) { _, err = s.Named(r.To) })
 		if err != nil {

@@ -70,7 +70,7 @@ func TestMail(t *testing.T) {
 		}
 	}
 	if out, _ := json.Marshal(Letter{Message: team.Message{Seq: 1}}); strings.Contains(string(out), "At") {
-		t.Errorf("a letter that nobody read is %s", out)
+		t.Errorf("an unread message is %s", out)
 	}
 }
 

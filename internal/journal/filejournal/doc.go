@@ -13,7 +13,7 @@
 //	journal/snapshot.lock                empty; its flock is held to replace state.json, and to change keyframes
 //	journal/<segment>.torn-<offset>      an unfinished line of a writer that died; it was never acknowledged
 //	journal/<segment>.damaged-<n>        the original of a file that Mend set aside
-//	journal/keyframes/<seq>.json         an earlier snapshot, kept for whoever wants an earlier state
+//	journal/keyframes/<seq>.json         an earlier snapshot, kept to show earlier states
 //	state.json                           the snapshot
 //
 // # Format

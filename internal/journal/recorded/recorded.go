@@ -9,8 +9,8 @@
 //
 //   - The state after a record is the one that applying all records up to it gives.
 //   - A jump reads at most the records since the nearest earlier keyframe, in memory or kept by the
-//     journal. Their number is bounded in any program, unless the history was copied and nobody has
-//     read that part of it yet; see BenchmarkJump.
+//     journal. Their number is bounded, unless the history was copied and that part of it was not
+//     read yet; see BenchmarkJump.
 //   - The keyframes of one team take a bounded amount of memory, whatever the length of its history.
 //   - Damage is never skipped. It is a [LostError], which names the states that can be shown.
 package recorded

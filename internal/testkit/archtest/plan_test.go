@@ -30,8 +30,8 @@ var rooms = []room{
 	{"journal/journaltest", []string{"journal"},
 		"the suite runs against the contract, so that every implementation passes the same"},
 	{"journal/recorded", []string{"journal", "team"},
-		"the state of a team is read from any journal in the same way, by a replica and by whoever has to know whose " +
-			"team it is"},
+		"the state of a team is read from any journal in the same way, by a replica and by callers that only need to " +
+			"know whose team it is"},
 	{"journal/memjournal", []string{"journal"},
 		"an implementation depends only on its contract"},
 	{"sys/atomicfile", []string{"sys/regularfile"},
@@ -501,7 +501,7 @@ var dependencies = []dependency{
 			"characters; the tables of the terminal libraries count with it too, and it does nothing when a program " +
 			"starts"},
 	{"mvdan.cc/sh/v3", false,
-		"which files a shell command names can only be told by whoever reads shell as a shell does: quotes, braces, " +
+		"which files a shell command names is known only after parsing it as a shell does: quotes, braces, " +
 			"here-documents, substitutions"},
 	{"github.com/spf13/cobra", false,
 		"a command line with help that teaches and completion for four shells"},

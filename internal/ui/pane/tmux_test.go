@@ -202,7 +202,7 @@ func TestUntilClosed(t *testing.T) {
 	r.set()
 	end, ended := r.keep(w.backend(), true)
 	defer end()
-	time.Sleep(200 * time.Millisecond) // nobody has a session yet
+	time.Sleep(200 * time.Millisecond) // no member has a session yet
 	r.set("ann working", "bob idle")
 	w.want("ann working", "bob idle")
 	w.tmux("kill-pane", "-t", w.of("ann"))
@@ -237,7 +237,7 @@ func TestViewer(t *testing.T) {
 	t.Error("the pane does not show the viewer")
 }
 
-// hanging is a terminal program that answers when nobody waits any more.
+// hanging is a terminal program that answers only after the caller has stopped waiting.
 type hanging struct{ Backend }
 
 func (hanging) Panes(ctx context.Context) (map[string]string, error) {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// person is somebody at terminals of one home.
+// person is a user at terminals of one home.
 type person struct {
 	t    *testing.T
 	home string
@@ -171,7 +171,7 @@ func TestTmux(t *testing.T) {
 	defer v.Close()
 	v.Show(View{Team: "demo"})
 	v.Press(p.now)
-	p.sees("with nobody at tmux")
+	p.sees("with no client of tmux")
 	// The window of another tmux is the person's terminal.
 	tmux("screen", "new-session", "-d", "env", "-u", "TMUX", "tmux", "-S", filepath.Join(dir, "mine"), "attach")
 	defer tmux("screen", "kill-server")

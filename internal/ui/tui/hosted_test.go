@@ -116,7 +116,7 @@ func TestHostedEnds(t *testing.T) {
 	p.Update(endedMsg{})
 	late = p.pressed.Add(attentive + time.Second)
 	if _, cmd := p.Update(clockMsg(late)); !quits(cmd) {
-		t.Error("a question that nobody answers keeps the screen open for ever")
+		t.Error("an unanswered question keeps the screen open for ever")
 	}
 }
 

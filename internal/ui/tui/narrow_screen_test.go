@@ -39,8 +39,8 @@ func TestTwinsAtAnySize(t *testing.T) {
 	}
 }
 
-// TestExternalMembers: the timeline of a team in which nobody runs a session has the times that it
-// covers, and the head says who works.
+// TestExternalMembers: the timeline of a team without sessions has the times that it covers, and
+// the head says which members work.
 func TestExternalMembers(t *testing.T) {
 	s := &story{t: t, state: &team.State{}, at: start}
 	s.do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w/parser", Lead: "lead", LeadAgent: team.External})

@@ -112,7 +112,7 @@ func TestTimeTravel(t *testing.T) {
 	x.travel.wanted = 5
 	x.send(x.moment("demo", 9))
 	if x.away() {
-		t.Error("a moment came that nobody wants any more")
+		t.Error("got a moment after the user had left the past")
 	}
 	x.send(momentMsg{ref: "demo", seq: 5, err: "the state after record 5 is lost"})
 	if x.away() || x.notice.look != alarm || x.travel.wanted != 0 {

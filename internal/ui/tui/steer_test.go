@@ -165,7 +165,7 @@ func TestAnswers(t *testing.T) {
 	x.wants("demo *team.SendMessage &{To:bob Intent: Priority: Body:Which? Metadata:map[] Answers:0}")
 	x.keys("up")
 
-	x.mine = "" // somebody else answers now
+	x.mine = "" // another process answers now
 	asked := len(x.asked)
 	s.do(team.User, &team.AnswerPermission{Request: "permission-2@ann", Allow: true})
 	x.send(teamsMsg{teams: []teamRow{rowOf(s.listed())}, items: itemsOf(s.listed())})

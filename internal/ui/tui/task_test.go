@@ -101,7 +101,7 @@ func TestTaskThatFailed(t *testing.T) {
 	x.wants("demo *team.ReleaseTask &{Task:1 Member: Fence:0 Reason:}")
 	x.keys("enter")
 	if x.place != atTask {
-		t.Error("a task of nobody opened a session")
+		t.Error("a task without an owner opened a session")
 	}
 }
 

@@ -215,8 +215,8 @@ func (m *Model) selectedMember() (memberRow, bool) {
 	return m.team.members[m.memberIndex()], true
 }
 
-// atWork returns how many teammates are in a turn. Of an external one it is known only that it holds a
-// task. In a dormant team nobody is at work, whatever the record says last.
+// atWork returns how many teammates are in a turn. An external one counts while it holds a task. In
+// a dormant team no member is at work, whatever the last record says.
 func (v *teamView) atWork() (n int) {
 	if v.dormant {
 		return 0
