@@ -2,7 +2,9 @@ package consolidate
 
 import (
 	"context"
+	"slices"
 
+	"cadre/internal/git/worktree"
 	"cadre/internal/host"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -37,14 +39,50 @@ func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 			return p, err
 		}
 	}
+	p.Files, err = r.files(ctx, o, t)
+	return p, err
+}
+
+// files returns the files that a consolidation of the team would commit, and those that it would
+// ask about. If they cannot be determined there are none.
+func (r *repository) files(ctx context.Context, o Options, t team.Team) ([]string, error) {
 	if t.Base.Unknown != "" || t.Base.Top != r.top {
-		return p, nil
+		return nil, nil
 	}
 	w := &work{Options: o.within(), repo: r}
 	s, err := w.selected(ctx, team.Consolidation{})
-	p.Files = append(s.ours, s.both...)
 	if team.CodeOf(err) != "" { // a git operation is in progress
 		err = nil
 	}
-	return p, err
+	return append(s.ours, s.both...), err
+}
+
+// Complete reports whether the team is complete without a consolidation, so that its work in the
+// shared directory may not be committed.
+func Complete(t team.Team) bool {
+	return t.Status == team.TeamComplete && !t.CleanedUp && t.Consolidation.Step != team.Done && t.Observed == "" &&
+		t.Base.Top != ""
+}
+
+// Uncommitted returns the files of a team that is [Complete] which are not committed, by their paths
+// from the top. It leaves out cadre's report on the team. It returns none for other teams, and if
+// the files cannot be determined. It uses the options Replica, Dir, Except and Foreign.
+func Uncommitted(ctx context.Context, o Options) ([]string, error) {
+	t := o.Replica.Team()
+	if !Complete(t) {
+		return nil, nil
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return nil, err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	r, err := open(ctx, procs, t.Dir)
+	if err != nil || r.top == "" {
+		return nil, err
+	}
+	r.Runner = r.With("GIT_OPTIONAL_LOCKS=0") // git status writes the index otherwise
+	files, err := r.files(ctx, o, t)
+	report := worktree.From(t.Base.Top, t.Report)
+	return slices.DeleteFunc(files, func(path string) bool { return path == report }), err
 }

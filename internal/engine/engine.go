@@ -15,7 +15,7 @@ import (
 	"cadre/internal/git/project"
 	"cadre/internal/hook"
 	"cadre/internal/host"
-	"cadre/internal/inspect/catalog"
+	"cadre/internal/inspect"
 	"cadre/internal/journal"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
@@ -288,7 +288,7 @@ func (t *Team) Consolidation() consolidate.Options {
 		o.Except = []string{t.engine.Home.Root, t.engine.Home.Claude}
 		of := t.Team()
 		o.Foreign = sync.OnceValue(func() []string {
-			return catalog.Foreign(context.Background(), t.engine.Home, of)
+			return inspect.Foreign(context.Background(), t.engine.Home, of)
 		})
 	}
 	return o

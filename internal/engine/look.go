@@ -283,7 +283,7 @@ func busy(ctx context.Context, name string) (context.Context, context.CancelFunc
 
 // Standing returns what a person sees of the team at a glance.
 func (t *Team) Standing(ctx context.Context) (n catalog.Standing, err error) {
-	outside, err := inspect.Look(ctx, t.Replica, t.Dir, time.Now())
+	outside, err := t.Looker().Look(ctx, time.Now())
 	if err != nil {
 		return n, err
 	}
@@ -293,4 +293,10 @@ func (t *Team) Standing(ctx context.Context) (n catalog.Standing, err error) {
 
 // Looker returns what looks repeatedly at the processes of the team, for one goroutine that follows
 // the team.
-func (t *Team) Looker() *inspect.Looker { return &inspect.Looker{Replica: t.Replica, Dir: t.Dir} }
+func (t *Team) Looker() *inspect.Looker {
+	l := &inspect.Looker{Replica: t.Replica, Dir: t.Dir}
+	if t.OnDisk() {
+		l.Home = t.engine.Home
+	}
+	return l
+}

@@ -38,7 +38,7 @@ func (t *Team) Terminal(member string) (socket string, err error) {
 // Examine finds out which members are alive, and which files and folders of the team are not in
 // their place. It changes nothing.
 func (t *Team) Examine(ctx context.Context) (*inspect.Examination, error) {
-	return inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
+	return t.Looker().Examine(ctx, time.Now())
 }
 
 // Review describes a team that has ended.

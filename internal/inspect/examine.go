@@ -131,6 +131,12 @@ const near = 512
 
 // Examine examines the team whose folder is dir.
 func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*Examination, error) {
+	return (&Looker{Replica: rep, Dir: dir}).Examine(ctx, now)
+}
+
+// Examine examines the team.
+func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, error) {
+	rep, dir := l.Replica, l.Dir
 	e := &Examination{Tasks: map[string]int{}, Place: []Missing{}, Mail: []team.Message{}}
 	held := map[string]string{}
 	var members, roster []team.Member
@@ -159,6 +165,7 @@ func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Tim
 	if err != nil {
 		return nil, err
 	}
+	seen.outside.Uncommitted = l.uncommitted(ctx, e.Team, now)
 	if t := e.Team; t.Observed == "" && Refusal(t) == nil {
 		missing, err := Place(ctx, t, members, dir)
 		if err != nil {

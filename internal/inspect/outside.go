@@ -28,8 +28,8 @@ import (
 const MaxAge = 2 * time.Second
 
 // Look finds out what is true of a team outside its journal: which of its processes are alive on
-// this machine, and whether its directory and its facts are unchanged. Everything that shows what
-// waits for a person uses it. It changes nothing. dir is the team's folder.
+// this machine, and whether its directory and its facts are unchanged. It changes nothing. dir is
+// the team's folder. What shows all that waits for a person uses a [Looker], which asks git, too.
 func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*team.Outside, error) {
 	var t team.Team
 	var members []team.Member
@@ -38,13 +38,16 @@ func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) 
 	return &seen.outside, err
 }
 
-// Looker looks at one team repeatedly, for a process that follows it. It belongs to one goroutine.
+// Looker looks at one team once, or repeatedly for a process that follows it. It finds what [Look]
+// finds, and which files of a complete team are not committed. It belongs to one goroutine.
 type Looker struct {
 	Replica *replica.Replica
-	Dir     string // the team's folder
+	Home    layout.Home // of the team; the zero Home for a team in memory, whose files are not looked at
+	Dir     string      // the team's folder
 
 	last  *team.Outside
 	facts map[string]reading
+	files committing
 }
 
 // Look returns findings that are at most [MaxAge] old.
@@ -62,7 +65,8 @@ func (l *Looker) Look(ctx context.Context, now time.Time) (*team.Outside, error)
 	l.Replica.View(func(s *team.State) { t, members = s.Team(), s.Members() })
 	seen, err := look(ctx, t, members, l.Dir, now, l.facts)
 	if err == nil {
-		l.last = &seen.outside
+		seen.outside.Uncommitted = l.uncommitted(ctx, t, now)
+		l.last, err = &seen.outside, ctx.Err()
 	}
 	return &seen.outside, err
 }

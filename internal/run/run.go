@@ -39,7 +39,6 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/git/checkout"
 	"cadre/internal/host"
-	"cadre/internal/inspect"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
@@ -148,7 +147,7 @@ func (o Options) Consolidates(ctx context.Context) bool {
 func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 	ctx, cancel := a.after(ctx)
 	defer cancel()
-	outside, err := inspect.Look(ctx, a.team.Replica, a.team.Dir, time.Now())
+	outside, err := a.team.Looker().Look(ctx, time.Now())
 	if err != nil && ctx.Err() != nil && a.hurried() {
 		return nil
 	} else if err != nil {

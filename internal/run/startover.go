@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"cadre/internal/consolidate"
@@ -52,19 +51,14 @@ func (e *UncommittedError) Unwrap() error { return e.error }
 // uncommitted refuses to start a complete team over while its work in the shared directory is not
 // committed: the new team would find these files as changes of the user.
 func (a *attempt) uncommitted(ctx context.Context, of *engine.Team) error {
-	t := of.Team()
-	if a.StartOver || t.Status != team.TeamComplete || t.CleanedUp || t.Consolidation.Step == team.Done {
+	if a.StartOver {
 		return nil
 	}
-	left, err := consolidate.LookPending(ctx, of.Consolidation())
-	if err != nil || left.Unknown != "" { // the directory does not exist any more, or git fails: nothing can be committed
+	files, err := consolidate.Uncommitted(ctx, of.Consolidation())
+	if err != nil || len(files) == 0 { // the directory does not exist any more, or git fails: nothing can be committed
 		return ctx.Err()
 	}
-	report := worktree.From(t.Base.Top, t.Report)
-	files := slices.DeleteFunc(left.Files, func(path string) bool { return path == report })
-	if len(files) == 0 {
-		return nil
-	}
+	t := of.Team()
 	const most = 5
 	names := strings.Join(files[:min(most, len(files))], ", ")
 	if more := len(files) - most; more > 0 {

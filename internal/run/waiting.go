@@ -26,7 +26,7 @@ func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fr
 		return nil
 	}
 	if w.looker == nil {
-		w.looker = &inspect.Looker{Replica: t.Replica, Dir: t.Dir}
+		w.looker = t.Looker()
 	}
 	found, err := w.looker.Look(ctx, time.Now())
 	if err != nil {

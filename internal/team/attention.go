@@ -86,6 +86,7 @@ func (s *State) Attention(now Time, o *Outside) []Item {
 		a.requests()
 	}
 	a.whole()
+	a.uncommitted()
 	if !s.over() {
 		a.money()
 		a.people()
@@ -456,6 +457,14 @@ func (a *attention) rest() {
 			"of %s: %s.",
 			word(len(a.o.Stale), "A fact", "Facts"), word(len(a.o.Stale), "it", "them"),
 			clipTo(strings.Join(a.o.Stale, ", "), 200))
+	}
+}
+
+// uncommitted adds the files that a complete team left in the shared directory.
+func (a *attention) uncommitted() {
+	if a.o != nil && len(a.o.Uncommitted) > 0 && a.t.Status == TeamComplete && a.t.Consolidation.Step != Done {
+		a.add(Item{Kind: ItemConsolidate, Hint: a.consolidate()}, "The work is done and waits to be checked and "+
+			"committed: %s.", clipTo(andMore(a.o.Uncommitted), 300))
 	}
 }
 

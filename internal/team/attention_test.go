@@ -338,6 +338,13 @@ func TestAttention(t *testing.T) {
 			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: saw(dead(), "eve", Sight{Life: LifeOnline})},
 		{name: "all done, and a process runs the team", history: history{eve, &CreateTask{Subject: "one"}, "eve",
 			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}}, outside: alive()},
+		{name: "complete, and its files are not committed", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}, User, &SetStatus{Status: TeamComplete}},
+			outside: &Outside{Uncommitted: []string{"a", "b", "c", "d", "e", "f"}},
+			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and committed: a, " +
+				"b, c, d, e and 1 more.\n"},
+		{name: "complete, and everything is committed", history: history{eve, &CreateTask{Subject: "one"}, "eve",
+			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}, User, &SetStatus{Status: TeamComplete}}, outside: dead()},
 		{name: "one is done, and one is not", history: history{eve, &CreateTask{Subject: "one"},
 			&CreateTask{Subject: "two", Owner: "eve"}, "eve", &ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}},
 			outside: dead()},

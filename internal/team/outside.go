@@ -13,6 +13,7 @@ type Outside struct {
 	Sealed        bool             // the record of its consolidation is written
 	Directory     string           // why the team's directory is unusable; "" where it is usable
 	Stale         []string         // names of the facts whose files changed
+	Uncommitted   []string         // files of a complete team that are not committed, by their paths from the top
 	Untrusted     []string         // events whose hooks of the project do not run, because the user does not trust them
 	Sights        map[string]Sight // of the members, by name
 }

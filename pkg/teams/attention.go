@@ -34,7 +34,7 @@ const ForUser = team.ForUser
 // tasks out of retries, a lost lead, a spent budget, and the like. It checks at the time of the
 // call which processes are alive.
 func (v *View) Attention(ctx context.Context) ([]Attention, error) {
-	return v.attention(ctx, &inspect.Looker{Replica: v.of.Replica, Dir: v.of.Dir})
+	return v.attention(ctx, v.of.Looker())
 }
 
 func (v *View) attention(ctx context.Context, looker *inspect.Looker) (all []Attention, err error) {
@@ -64,7 +64,7 @@ func attentionOf(name string, items []team.Item) (all []Attention) {
 // notices changes that are not recorded, such as the end of a process, within two seconds. It
 // returns ErrFinished if the team has ended and nothing waits.
 func (v *View) AwaitAttention(ctx context.Context) ([]Attention, error) {
-	looker := &inspect.Looker{Replica: v.of.Replica, Dir: v.of.Dir}
+	looker := v.of.Looker()
 	for {
 		seq := v.of.Seq() // taken first, so that no later change is missed
 		all, err := v.attention(ctx, looker)

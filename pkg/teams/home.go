@@ -8,7 +8,6 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
-	"cadre/internal/inspect"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/team"
@@ -71,7 +70,7 @@ func (m *Manager) see(ctx context.Context, name string, see func(*engine.Team) e
 }
 
 func (m *Manager) overview(ctx context.Context, of *engine.Team, one *Overview) error {
-	outside, err := inspect.Look(ctx, of.Replica, of.Dir, time.Now())
+	outside, err := of.Looker().Look(ctx, time.Now())
 	if err != nil {
 		return err
 	}

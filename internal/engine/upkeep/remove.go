@@ -10,6 +10,7 @@ import (
 	"cadre/internal/git/checkout"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/host"
+	"cadre/internal/inspect"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/layout"
 	"cadre/internal/sys/proc"
@@ -140,7 +141,7 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 // Then the first team was removed before, and the processes and worktrees there belong to the other
 // one.
 func Replaced(ctx context.Context, home layout.Home, dir, id string, log func(string)) bool {
-	now, err := catalog.GlanceIn(ctx, home, dir, log)
+	now, err := inspect.GlanceIn(ctx, home, dir, log)
 	return err == nil && now.ID != id
 }
 

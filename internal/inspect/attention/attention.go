@@ -198,7 +198,7 @@ func (f *Follower) open(ctx context.Context, name string) (*followed, error) {
 	if f.teams == nil {
 		f.teams = map[string]*followed{}
 	}
-	one = &followed{replica: rep, looker: inspect.Looker{Replica: rep, Dir: dir}, info: info}
+	one = &followed{replica: rep, looker: inspect.Looker{Replica: rep, Home: f.Home, Dir: dir}, info: info}
 	f.teams[name] = one
 	return one, nil
 }

@@ -196,12 +196,12 @@ func List(ctx context.Context, home layout.Home, archive bool, log func(string))
 
 func entry(ctx context.Context, home layout.Home, name, dir string, log func(string)) Entry {
 	e := Entry{Name: name}
-	rep, err := openIn(ctx, home, dir, log)
+	rep, err := inspect.Open(ctx, home, dir, log)
 	if err != nil {
 		e.Err = err
 		return e
 	}
-	outside, err := inspect.Look(ctx, rep, dir, time.Now())
+	outside, err := (&inspect.Looker{Replica: rep, Home: home, Dir: dir}).Look(ctx, time.Now())
 	if err == nil {
 		rep.View(func(s *team.State) { e.Overview = Summarize(home, s, outside) })
 	}
@@ -215,35 +215,8 @@ func Open(ctx context.Context, home layout.Home, name string, log func(string)) 
 	if err != nil {
 		return nil, "", err
 	}
-	rep, err := openIn(ctx, home, dir, log)
+	rep, err := inspect.Open(ctx, home, dir, log)
 	return rep, dir, err
-}
-
-func openIn(ctx context.Context, home layout.Home, dir string, log func(string)) (*replica.Replica, error) {
-	j, err := home.OpenFolder(dir, log)
-	if err != nil {
-		return nil, err
-	}
-	return replica.Open(ctx, j, replica.Options{Log: log})
-}
-
-// Glance returns a team's present state.
-func Glance(ctx context.Context, home layout.Home, name string, log func(string)) (team.Team, error) {
-	dir, err := home.Folder(name)
-	if err != nil {
-		return team.Team{}, err
-	}
-	return GlanceIn(ctx, home, dir, log)
-}
-
-// GlanceIn is Glance for the team in that folder.
-func GlanceIn(ctx context.Context, home layout.Home, dir string, log func(string)) (team.Team, error) {
-	rep, err := openIn(ctx, home, dir, log)
-	if err != nil {
-		return team.Team{}, err
-	}
-	defer rep.Close()
-	return rep.Team(), nil
 }
 
 // Beside returns the other teams of the home whose work in the same work tree could be taken for
@@ -255,7 +228,7 @@ func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string)
 		return nil, err
 	}
 	for _, name := range names {
-		other, err := Glance(ctx, home, name, log)
+		other, err := inspect.Glance(ctx, home, name, log)
 		if err != nil {
 			unknown(name, err)
 			continue
@@ -265,27 +238,6 @@ func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string)
 		}
 	}
 	return all, nil
-}
-
-// Foreign returns the paths of files that belong to the other teams of the home: their reports and
-// team files. Teams that cannot be read are left out.
-func Foreign(ctx context.Context, home layout.Home, t team.Team) (all []string) {
-	names, err := home.Names()
-	if err != nil {
-		return nil
-	}
-	for _, name := range names {
-		other, err := Glance(ctx, home, name, func(string) {})
-		if err != nil || other.ID == t.ID {
-			continue
-		}
-		for _, file := range []string{other.Report, other.Origin} {
-			if file != "" && file != t.Origin && file != t.Report {
-				all = append(all, file)
-			}
-		}
-	}
-	return all
 }
 
 // Checkpoint is the last checkpoint of a team in a repository.
@@ -306,7 +258,7 @@ func InRepository(ctx context.Context, home layout.Home, dir string, log func(st
 	for _, one := range found {
 		here := false
 		if dir := home.Has(one.Team); dir != "" { // the name may be ambiguous
-			t, err := GlanceIn(ctx, home, dir, log)
+			t, err := inspect.GlanceIn(ctx, home, dir, log)
 			here = err == nil && t.ID == one.Team
 		}
 		all = append(all, Checkpoint{one, one.Where(), here})

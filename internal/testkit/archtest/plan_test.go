@@ -163,7 +163,7 @@ var rooms = []room{
 	{"consolidate/branches", []string{"consolidate", "git", "git/checkout", "git/checkpoint", "git/worktree",
 		"sys/lazyregexp", "sys/proc", "team"},
 		"it derives a team's branches from the team and its checkpoints; the caller decides to remove them"},
-	{"inspect", []string{"consolidate", "git/checkout", "git/worktree", "hook", "host", "layout", "liveness/detector",
+	{"inspect", []string{"consolidate", "git/checkout", "git/project", "git/worktree", "hook", "host", "layout", "liveness/detector",
 		"liveness/heartbeat", "liveness/leader", "replica", "sys/filelock", "sys/proc", "sys/regularfile",
 		"team"},
 		"it reads everything that is left of a team, and changes nothing"},
@@ -410,7 +410,7 @@ var assembled = []assembly{
 	{"leader.Take", []string{"internal/run"}, "a run leads a team that the engine opened for it"},
 	{"leader.Claim", []string{"internal/transfer", "internal/engine/upkeep"},
 		"a move keeps other processes from leading the team meanwhile"},
-	{"replica.Open", []string{"internal/engine/upkeep", "internal/inspect/attention", "internal/inspect/catalog",
+	{"replica.Open", []string{"internal/engine/upkeep", "internal/inspect", "internal/inspect/attention",
 		"internal/observe/store", "internal/transfer"},
 		"who only looks needs no hooks and no projections; nor does who journals what it saw of a team that is not " +
 			"ours, or who reads what may be damaged"},
