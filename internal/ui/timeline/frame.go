@@ -273,15 +273,21 @@ func (r Row) Text(plain bool) string {
 }
 
 // Axis returns a line with the times of the columns, in the format of label, with space between
-// them. A label must have one column per byte.
+// them. It leaves out a label that is the one before it. A label must have one column per byte.
 func (f *Frame) Axis(label func(team.Time) string) string {
 	line := []byte(strings.Repeat(" ", len(f.Quiet)))
+	last := ""
 	for i := 0; i < len(line); {
 		text := label(f.Edges[i])
-		if text == "" || i+len(text) > len(line) {
-			break
+		switch {
+		case text == "" || i+len(text) > len(line):
+			return strings.TrimRight(string(line), " ")
+		case text == last: // columns of a minute, or of a compressed time
+			i++
+		default:
+			i += copy(line[i:], text) + 3
+			last = text
 		}
-		i += copy(line[i:], text) + 3
 	}
 	return strings.TrimRight(string(line), " ")
 }

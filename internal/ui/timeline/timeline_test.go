@@ -430,3 +430,15 @@ func BenchmarkFrame(b *testing.B) {
 	b.ReportMetric(ratios[len(ratios)/2], "x-short")
 	b.ReportMetric(ofLong[len(ofLong)/2]/1000, "µs/frame")
 }
+
+// TestAxisRepeatsNoLabel: columns that the label calls alike share one label.
+func TestAxisRepeatsNoLabel(t *testing.T) {
+	f := Frame{Quiet: make([]bool, 60), Edges: make([]team.Time, 61)}
+	for i := range f.Edges {
+		f.Edges[i] = team.Time(i * 3_000) // three minutes in all
+	}
+	got := f.Axis(func(at team.Time) string { return fmt.Sprintf("23:%02d", at/60_000) })
+	if want := "23:00               23:01               23:02"; got != want {
+		t.Errorf("the axis is %q, and not %q", got, want)
+	}
+}
