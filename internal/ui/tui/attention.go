@@ -45,7 +45,7 @@ func (m *Model) sortItems() {
 // ofTeam returns what was done in a team. In a list with items of several teams it names the team.
 func (m *Model) ofTeam(ref, said string) string {
 	if m.place == atAttention && slices.ContainsFunc(m.items, func(i itemRow) bool { return i.ref != ref }) {
-		return oneLine(ref) + ": " + said
+		return m.teamName(ref) + ": " + said
 	}
 	return said
 }
@@ -92,11 +92,11 @@ func (m *Model) attentionBody(width, height int) []string {
 		if one.WaitsFor != team.ForUser {
 			look, text = faint, text+" ("+one.WaitsFor+" handles it)"
 		}
-		t.rows = append(t.rows, []cell{{one.ref, faint}, {m.waiting(one), waits}, {text, look}})
+		t.rows = append(t.rows, []cell{{m.teamName(one.ref), faint}, {m.waiting(one), waits}, {text, look}})
 	}
 	room := min(len(t.rows), max(3, height/3))
 	out := t.lines(width, room)
-	out = append(out, hiddenRows(t.first, len(t.rows)-t.end))
+	out = append(out, hiddenRows(t.first, len(t.rows)-t.end)) // a blank line if all are shown
 	m.spots(&t, 0, 0, width, onItem, func(row int) string { return m.items[row].id() })
 	text, room := m.itemText(width), height-len(out)
 	const least = 3 // rows that can spare one to say that more follows

@@ -50,7 +50,7 @@ var (
 func keymap() []key {
 	keysOnce.Do(func() {
 		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), taskKeys(), attentionKeys(), inputKeys(),
-			menuKeys(), stagingKeys(), paletteKeys(), mouseKeys(), commonKeys(), pastKeys(), narrowKeys())
+			menuKeys(), narrowKeys(), delegateKeys(), stagingKeys(), paletteKeys(), mouseKeys(), commonKeys(), pastKeys())
 	})
 	return allKeys
 }
@@ -92,12 +92,10 @@ func teamKeys() []key {
 		{[]string{"shift+down", "J"}, inTeam, "", "select the teammate below", noMembers, func(m *Model) tea.Cmd {
 			return m.moveMember(1)
 		}},
-		{[]string{"ctrl+t", "t"}, inTeam, "tasks", "show the list of tasks", nil, func(m *Model) tea.Cmd {
+		{[]string{"ctrl+t", "t"}, inTeam, "", "show the list of tasks", nil, func(m *Model) tea.Cmd {
 			m.tab = tabTasks
 			return nil
 		}},
-		{[]string{"shift+tab", "D"}, inTeam, "delegate", "switch delegate mode, in which the lead only coordinates",
-			closedTeam, (*Model).delegate},
 	}
 	for i, name := range tabs {
 		keys = append(keys, key{[]string{fmt.Sprint(i + 1)}, inTeam, "", "show the " + name, nil,
@@ -107,6 +105,11 @@ func teamKeys() []key {
 			}})
 	}
 	return keys
+}
+
+func delegateKeys() []key {
+	return []key{{[]string{"shift+tab", "D"}, inTeam, "delegate", "switch delegate mode, in which the lead only coordinates",
+		closedTeam, (*Model).delegate}}
 }
 
 func commonKeys() []key {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,7 @@ type cell struct {
 type column struct {
 	head  string
 	right bool // align to the right, as numbers are
-	most  int  // maximum width; 0 for any width
+	most  int  // maximum width while the flex column needs the room; 0 for any width
 	flex  bool // it gets the width that the others leave; one column of a table is flex
 	tail  bool // cut a long cell in the middle, because names often differ at the end
 	spare int  // a narrow table drops the columns with the highest number first; 0 for never
@@ -70,6 +71,20 @@ func (t *table) lines(width, height int) []string {
 	return out
 }
 
+// listed is lines with a last line that says how many rows are hidden, if there are any and there is
+// room to say it.
+func (t *table) listed(width, height int) []string {
+	head := 1
+	if t.headless {
+		head = 0
+	}
+	const least = 4 // rows that can spare one
+	if len(t.rows)+head <= height || height-head < least {
+		return t.lines(width, height)
+	}
+	return append(t.lines(width, height-1), hiddenRows(t.first, len(t.rows)-t.end))
+}
+
 // window returns which of n rows are shown in height lines, so that the selected row is among them.
 func window(n, selected, height int) (from, to int) {
 	if n <= height {
@@ -81,24 +96,10 @@ func window(n, selected, height int) (from, to int) {
 
 // widths returns the width of each column; 0 for a column that is left out.
 func (t *table) widths(room int) []int {
-	widths := make([]int, len(t.columns))
-	flex, empty := -1, make([]bool, len(t.columns))
+	needs, flex := t.needs()
+	widths := slices.Clone(needs)
 	for i, c := range t.columns {
-		empty[i] = true
-		for _, row := range t.rows {
-			if w := drawn(row[i].text); w > 0 {
-				empty[i] = false
-				widths[i] = max(widths[i], w)
-			}
-		}
-		if c.flex {
-			flex = i
-		}
-		if empty[i] && !c.flex {
-			widths[i] = 0
-			continue
-		}
-		if widths[i] = max(widths[i], drawn(c.head)); c.most > 0 {
+		if c.most > 0 {
 			widths[i] = min(widths[i], c.most)
 		}
 	}
@@ -115,7 +116,8 @@ func (t *table) widths(room int) []int {
 		if flex < 0 && rest >= -gap || flex >= 0 && rest >= min(max(widths[flex], 1), max(12, room*3/10)) || worst < 0 {
 			if flex >= 0 {
 				widths[flex] = max(1, rest)
-				rest -= widths[flex] + gap
+				t.widen(widths, needs, flex, room)
+				rest -= max(1, rest) + gap
 			}
 			t.shrink(widths, -gap-rest)
 			return widths
@@ -127,6 +129,72 @@ func (t *table) widths(room int) []int {
 			widths[worst] = rest
 			return widths
 		}
+	}
+}
+
+// needs returns the width that each column would take without limits; 0 for an empty one. flex is the
+// index of the flex column; -1 for none.
+func (t *table) needs() (widths []int, flex int) {
+	widths, flex = make([]int, len(t.columns)), -1
+	for i, c := range t.columns {
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], drawn(row[i].text))
+		}
+		if c.flex {
+			flex = i
+		}
+		if c.flex || widths[i] > 0 {
+			widths[i] = max(widths[i], drawn(c.head))
+		}
+	}
+	return widths, flex
+}
+
+// natural returns the width of the table in which no cell is cut.
+func (t *table) natural() int {
+	width := 0
+	needs, _ := t.needs()
+	for _, w := range needs {
+		if w > 0 {
+			width += w + gap
+		}
+	}
+	return width
+}
+
+// roomIn returns how many columns the table shows in that width, and how much more room its flex column
+// has than it needs.
+func (t *table) roomIn(width int) (columns, spare int) {
+	needs, flex := t.needs()
+	for i, w := range t.widths(width - len("  ")) {
+		if w > 0 {
+			columns++
+		}
+		if i == flex {
+			spare = w - needs[i]
+		}
+	}
+	return columns, spare
+}
+
+// widen gives columns whose cells are cut the room that the flex column does not need, or that it has
+// beyond half of the table.
+func (t *table) widen(widths, needs []int, flex, room int) {
+	for spare := widths[flex] - min(needs[flex], room/2); spare > 0; {
+		least := -1 // the column that lacks least
+		for i := range widths {
+			lacks := needs[i] - widths[i]
+			if i != flex && widths[i] > 0 && lacks > 0 && (least < 0 || lacks < needs[least]-widths[least]) {
+				least = i
+			}
+		}
+		if least < 0 {
+			return
+		}
+		more := min(spare, needs[least]-widths[least])
+		widths[least] += more
+		widths[flex] -= more
+		spare -= more
 	}
 }
 

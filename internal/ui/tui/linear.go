@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -71,7 +72,7 @@ func (l *linear) list(msg teamsMsg) {
 			}
 		}
 	}
-	now := map[string]bool{}
+	names, now := namesOf(msg.teams), map[string]bool{}
 	for _, one := range msg.items {
 		if l.team != "" && one.ref != l.team || one.WaitsFor != team.ForUser {
 			continue
@@ -79,7 +80,7 @@ func (l *linear) list(msg teamsMsg) {
 		if now[one.id()] = true; !l.waiting[one.id()] {
 			text := "needs you"
 			if l.team == "" {
-				text += ", " + one.ref
+				text += ", " + cmp.Or(names[one.ref], one.ref)
 			}
 			text += ": " + one.text
 			if command := l.command(one.Hint); command != "" {

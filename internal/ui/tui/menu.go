@@ -74,7 +74,7 @@ func (n *menu) lines(width, height int) []string {
 		below = append([]string{""}, wrapAll("Not now: "+one.why, width, waits)...)
 	}
 	room := max(1, height-len(out)-len(below))
-	out = append(out, t.lines(width, min(len(t.rows), room))...)
+	out = append(out, t.listed(width, min(len(t.rows), room))...)
 	return append(out, below...)
 }
 

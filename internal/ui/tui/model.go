@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -62,7 +63,8 @@ type Model struct {
 
 	listed      bool // the teams were read
 	everyTeam   []teamRow
-	teams       []teamRow // the teams that are shown
+	names       map[string]string // of teams by ref; see namesOf
+	teams       []teamRow         // the teams that are shown
 	narrowTeams narrowing
 	narrowTasks narrowing // of the open team
 	everyItem   []itemRow // in the order in which they were read
@@ -212,6 +214,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.overlay.resized(m.width)
+		if m.overlay != nil && m.overlay.stage != nil {
+			m.stageText()
+		}
 	case clockMsg:
 		m.now = max(m.now, team.Time(msg))
 		m.catchUp()
@@ -269,6 +274,7 @@ func (m *Model) list(msg teamsMsg) {
 		return
 	}
 	m.listed, m.everyTeam, m.everyItem = true, msg.teams, msg.items
+	m.names = namesOf(msg.teams)
 	slices.SortStableFunc(m.everyTeam, func(a, b teamRow) int { return int(a.section - b.section) })
 	m.sortItems()
 	m.applyTeams()
@@ -350,12 +356,20 @@ func (m *Model) leave() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// needs returns how many items wait for the user, in all teams.
-func (m *Model) needs() (n int) {
-	for _, i := range m.items {
-		if i.WaitsFor == team.ForUser {
-			n++
+// teamName returns what a person calls the team: its name, or its name in commands if another team
+// has the same one.
+func (m *Model) teamName(ref string) string { return cmp.Or(m.names[ref], oneLine(ref)) }
+
+// namesOf returns the name of each team whose name is unique, by its name in commands.
+func namesOf(teams []teamRow) map[string]string {
+	count, names := map[string]int{}, map[string]string{}
+	for _, one := range teams {
+		count[one.name]++
+	}
+	for _, one := range teams {
+		if count[one.name] == 1 {
+			names[one.ref] = one.name
 		}
 	}
-	return n
+	return names
 }

@@ -43,7 +43,7 @@ func TestMouse(t *testing.T) {
 		x.clickOn("lukas")
 		x.wants("session demo lukas")
 		x.keys("tab", "esc")
-		x.clickOn(map[int]string{40: " 2", 80: " 2 tasks", 120: "2 Tasks"}[size[0]])
+		x.clickOn(map[int]string{40: " 2  3", 80: " 2 tasks", 120: "2 Tasks"}[size[0]])
 		if x.tab != tabTasks {
 			t.Errorf("at %v a click on a tab showed tab %d", size, x.tab)
 		}

@@ -20,7 +20,7 @@ type narrowing struct {
 // narrowKeys returns the keys that filter lists.
 func narrowKeys() []key {
 	return []key{
-		{[]string{"/", "f"}, inTeams | inTeam, "", "narrow the list: m:ann s:blocked t:core #12 words, - for anything but",
+		{[]string{"/", "f"}, inTeams | inTeam, "filter", "narrow the list: m:ann s:blocked t:core #12 words, - for anything but",
 			noList, (*Model).narrow},
 		{[]string{"tab"}, inPrompt, "", "complete what is typed", noCompletion, (*Model).complete},
 	}

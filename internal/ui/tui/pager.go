@@ -32,12 +32,21 @@ func (p *pager) resized(width int) {
 // lines returns the visible part of the text.
 func (p *pager) lines(width, height int) []string {
 	room := max(1, height-2)
+	const least = 4 // lines that can spare one to say that more follow
+	says := len(p.text) > room && room >= least
+	if says {
+		room--
+	}
 	if p.stage != nil { // the selected path stays in view
 		p.top = min(max(p.top, p.stage.line-room+1), max(0, p.stage.line-1))
 	}
 	p.top = max(0, min(p.top, len(p.text)-room))
 	out := []string{" " + strong.on(p.title), ""}
-	return append(out, p.text[p.top:min(len(p.text), p.top+room)]...)
+	end := min(len(p.text), p.top+room)
+	if out = append(out, p.text[p.top:end]...); says {
+		out = append(out, hiddenRows(p.top, len(p.text)-end))
+	}
+	return out
 }
 
 // help lists all keys of the place with what they do, and why some do not apply now.

@@ -11,7 +11,7 @@ import (
 func (m *Model) palette(text string) {
 	label := " : cadre "
 	if one := m.commanded(); one != m.ref {
-		label = " " + oneLine(one) + label
+		label = " " + m.teamName(one) + label
 	}
 	m.asks(label, strong, text, func(m *Model, text string, _ bool) tea.Cmd {
 		words, err := split(text)

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,7 @@ var markStyles = map[timeline.MarkKind]style{timeline.Failure: alarm, timeline.P
 // reading is shown while the history is read.
 func (m *Model) reading() []string { return []string{"  " + faint.on("reading the history …")} }
 
-// timelineLines shows a lane for each member. While the past is shown, it marks the column of that
-// moment.
+// timelineLines shows a lane for each member, up to the moment that is shown.
 func (m *Model) timelineLines(width, height int) []string {
 	if m.past == nil {
 		return m.reading()
@@ -34,20 +34,26 @@ func (m *Model) timelineLines(width, height int) []string {
 	if v := m.presentView(); v != nil && (v.state == string(team.TeamComplete) || v.state == string(team.TeamAborted)) {
 		to = 0
 	}
+	if m.away() { // what came later is not known in that moment
+		to = m.team.at
+		names = slices.DeleteFunc(names, func(name string) bool { return !m.team.has(name) })
+		label = labelWidth(names, width)
+	}
 	selected := m.chosenMember()
 	var f timeline.Frame
 	var legend []string
+	hidden := ""
 	for rows := height - 3; ; rows -= len(legend) - 1 { // a tall legend leaves room for fewer members
+		if len(names) > rows && rows > 3 { // a row says how many are hidden
+			rows--
+		}
 		from, until := window(len(names), indexOf(names, selected), max(1, rows))
+		hidden = hiddenRows(from, len(names)-until)
 		f = m.past.lanes.Frame(timeline.View{Columns: max(1, width-label-3), To: to, Members: names[from:until]})
 		legend = wrap(f.Legend(false), width-2)
 		if len(f.Rows)+2+len(legend) <= height || rows < height-3 {
 			break
 		}
-	}
-	cursor := -1
-	if m.away() {
-		cursor = f.Column(m.team.at)
 	}
 	digits := len("15:04:05")
 	if f.Edges[len(f.Edges)-1].Sub(f.Edges[0]) > 10*time.Minute {
@@ -64,9 +70,9 @@ func (m *Model) timelineLines(width, height int) []string {
 		}
 		name := render.Cut(oneLine(row.Member), label)
 		out = append(out, prefix+m.memberStyle(row.Member).on(name)+
-			strings.Repeat(" ", label-drawn(name)+1)+lane(row, cursor))
+			strings.Repeat(" ", label-drawn(name)+1)+lane(row))
 	}
-	out = append(out, "")
+	out = append(out, hidden) // a blank line if all are shown
 	for _, part := range legend {
 		out = append(out, "  "+faint.on(strings.TrimLeft(part, " ")))
 	}
@@ -77,23 +83,20 @@ func (m *Model) timelineLines(width, height int) []string {
 }
 
 // lane paints a lane, with one sequence per run of a style.
-func lane(row timeline.Row, cursor int) string {
+func lane(row timeline.Row) string {
 	var b, part strings.Builder
 	var look style
 	flush := func() {
 		b.WriteString(look.on(part.String()))
 		part.Reset()
 	}
-	for i, c := range row.Cells {
+	for _, c := range row.Cells {
 		next := kindStyles[c.Kind]
 		switch {
 		case c.Mark != timeline.NoMark:
 			next = markStyles[c.Mark]
 		case c.Quiet:
 			next = faint
-		}
-		if i == cursor {
-			next = style{reverse: true}
 		}
 		if next != look {
 			flush()
@@ -149,7 +152,16 @@ func (m *Model) graphLines(width, height int) []string {
 			selected = i
 		}
 	}
-	from, to := window(len(g.Lines), selected, max(1, height-len(tail)))
+	room := max(1, height-len(tail))
+	const least = 4 // lines that can spare one to say that more follow
+	says := len(g.Lines) > room && room >= least
+	if says {
+		room--
+	}
+	from, to := window(len(g.Lines), selected, room)
+	if says {
+		tail = append([]string{hiddenRows(from, len(g.Lines)-to)}, tail...)
+	}
 	var out []string
 	for i, l := range g.Lines[from:to] {
 		m.clickable = append(m.clickable, spot{frameTop + 1 + i, 0, width, onTask, l.Task})
@@ -202,6 +214,13 @@ func (m *Model) costLines(width, height int) []string {
 	}
 	edges := costs.Edges(first, last, max(1, width-label-numbers-4))
 	rows = m.past.costs.Rows(costs.View{Edges: edges, Unit: unit})
+	if m.away() { // a member that had used nothing by then has no row
+		for i := len(rows) - 1; i > 0; i-- {
+			if rows[i].Sum == (costs.Amount{}) {
+				rows, names = slices.Delete(rows, i, i+1), slices.Delete(names, i, i+1)
+			}
+		}
+	}
 	out := []string{"  " + faint.on(render.Cut(fmt.Sprintf("%s up to each moment, %s to %s; members share one scale",
 		what, render.Clock(first), render.Clock(last)), width-2))}
 	for i, row := range rows {

@@ -21,7 +21,10 @@ func TestLegendIsWhole(t *testing.T) {
 	words := map[string]string{"█": "works", "?": "waits for a person", "‥": "has no session", "◆": "plan", "·": "idle"}
 	for range 16 {
 		frame := stripped(strings.Join(x.frame()[3:], "\n"))
-		lanes, legend, _ := strings.Cut(frame, "\n\n")
+		lanes, legend, more := strings.Cut(frame, " more")
+		if !more {
+			t.Fatalf("nothing says that members are hidden:\n%s", frame)
+		}
 		if !strings.Contains(lanes, "▸ "+x.chosenMember()+" ") {
 			t.Errorf("%s is not shown:\n%s", x.chosenMember(), frame)
 		}

@@ -383,5 +383,5 @@ func (m *Model) name() string {
 	if v := m.presentView(); v != nil {
 		return v.name
 	}
-	return oneLine(m.ref)
+	return m.teamName(m.ref)
 }

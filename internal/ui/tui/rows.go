@@ -34,6 +34,7 @@ type teamRow struct {
 	project string
 	state   string
 	section section
+	works   bool // it has not ended, and a process of it is alive
 	done    int
 	tasks   int
 	members int      // members that have not ended
@@ -58,12 +59,15 @@ func rowOf(e attention.Found) teamRow {
 			row.needs++
 		}
 	}
+	over := o.Status == team.TeamComplete || o.Status == team.TeamAborted || o.Released != 0 ||
+		o.Observed != "" && !o.Watched
+	row.works = o.ID != "" && !over && !o.Dormant
 	switch {
 	case o.ID == "":
 		row.state, row.section = "damaged", needsYou
 	case row.needs > 0:
 		row.section = needsYou
-	case o.Status == team.TeamComplete || o.Status == team.TeamAborted || o.Released != 0:
+	case over:
 		row.section = finished
 	}
 	return row
@@ -92,8 +96,8 @@ type memberRow struct {
 	role     string
 	model    string
 	mode     string
-	state    string // its status, or what outside observation says
-	since    team.Time
+	state    string    // its status, or what outside observation says
+	since    team.Time // since when it does what it does now: it has that status, and works on its task
 	works    string
 	usage    team.Usage
 	context  int64 // percent
@@ -159,8 +163,10 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 		spending: spending{t.Budget, t.Usage, t.CreatedAt, t.Exhausted}}
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
 	works, taskOf, holds := render.WorksOn(s), lastTasks(s), map[string]bool{}
+	began := map[string]team.Time{} // the last task of each member
 	for t := range s.Underway() {
 		holds[t.Owner] = true
+		began[t.Owner] = max(began[t.Owner], t.StartedAt)
 	}
 	for i, m := range s.Roster() {
 		v.members = append(v.members, memberRow{name: m.Name, lead: m.Name == t.Lead, agent: sanitize.Line(m.Agent),
@@ -169,6 +175,9 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
 			turn: m.Status == team.Active, holds: holds[m.Name], color: colorOf(m.Color, i), task: taskOf[m.Name],
 			spending: spending{m.Budget, m.Charged(), m.BudgetSince(), m.Exhausted}})
+		if m.Status == team.Active {
+			v.members[i].since = max(m.Since, began[m.Name])
+		}
 		if v.ended && m.Status.Running() { // only the lead is left, and it is idle
 			v.members[i].state, v.members[i].works, v.members[i].running = string(t.Status), "", false
 		}

@@ -197,8 +197,14 @@ func (m *Model) taskBody(width, height int) []string {
 		return []string{"  " + faint.on("reading …")}
 	}
 	all := m.taskLines(width)
-	m.shown.top = max(0, min(m.shown.top, len(all)-height))
-	return all[m.shown.top:]
+	const least = 4 // lines that can spare one to say that more follow
+	if len(all) <= height || height < least {
+		m.shown.top = max(0, min(m.shown.top, len(all)-height))
+		return all[m.shown.top:]
+	}
+	m.shown.top = max(0, min(m.shown.top, len(all)-height+1))
+	end := m.shown.top + height - 1
+	return append(slices.Clone(all[m.shown.top:end]), hiddenRows(m.shown.top, len(all)-end))
 }
 
 func (m *Model) taskLines(width int) (out []string) {

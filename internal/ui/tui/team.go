@@ -83,7 +83,7 @@ func (m *Model) withFeed(t table, of tab, width, height int) []string {
 	needs := len(t.rows) + 1
 	const leastFeed = 4
 	if height-needs < leastFeed {
-		return t.lines(width, height)
+		return t.listed(width, height)
 	}
 	out := append(t.lines(width, needs), "", " "+strong.on("Latest"))
 	return append(out, m.feedLines(width, height-len(out))...)
@@ -92,7 +92,7 @@ func (m *Model) withFeed(t table, of tab, width, height int) []string {
 // wideTeam shows members and tasks side by side, and messages below.
 func (m *Model) wideTeam(width, height int) []string {
 	members, tasks := m.memberTable(), m.taskTable()
-	left := width * 11 / 20
+	left := shared(width, &members, &tasks)
 	top := min(max(len(members.rows), len(tasks.rows))+2, max(6, height*3/5))
 	heading := func(t tab, text string) string {
 		if t == m.tab {
@@ -106,8 +106,8 @@ func (m *Model) wideTeam(width, height int) []string {
 	if m.tab != tabTasks {
 		tasks.selected = -1
 	}
-	one := append([]string{heading(tabMembers, "1 Members")}, members.lines(left-2, top-1)...)
-	two := append([]string{heading(tabTasks, "2 Tasks")}, tasks.lines(width-left, top-1)...)
+	one := append([]string{heading(tabMembers, "1 Members")}, members.listed(left-2, top-1)...)
+	two := append([]string{heading(tabTasks, "2 Tasks")}, tasks.listed(width-left, top-1)...)
 	m.spotsOfTab(&members, tabMembers, 1, 0, left)
 	m.spotsOfTab(&tasks, tabTasks, 1, left, width)
 	m.clickable = append(m.clickable, spot{frameTop, 0, left, onTab, tabs[tabMembers]},
@@ -122,6 +122,25 @@ func (m *Model) wideTeam(width, height int) []string {
 	}
 	out := append(beside(one, two, left, top), "", messages)
 	return append(out, m.feedLines(width, height-len(out))...)
+}
+
+// shared returns the width of the left one of two tables that stand side by side. A table gets room that
+// the other one does not need. The width moves in steps, so that the tables stay where they are while a
+// cell changes a little.
+func shared(width int, left, right *table) int {
+	step := width / 20
+	at := width * 11 / 20
+	for at < width*13/20 && left.natural() > at-gap && right.natural() <= width-at-step {
+		at += step
+	}
+	columns, _ := left.roomIn(at - gap)
+	for at > width*8/20 && right.natural() > width-at {
+		if shown, spare := left.roomIn(at - step - gap); shown != columns || spare < 0 {
+			break
+		}
+		at -= step
+	}
+	return at
 }
 
 func (m *Model) memberTable() table {
@@ -179,6 +198,11 @@ func (m *Model) taskTable() table {
 		t.rows = append(t.rows, []cell{{}, {}, {}, {}, {fmt.Sprintf("… and %d more: cadre task list", n), faint}})
 	}
 	return t
+}
+
+// has reports whether the team has or had a member of that name.
+func (v *teamView) has(name string) bool {
+	return slices.ContainsFunc(v.members, func(r memberRow) bool { return r.name == name })
 }
 
 // memberStyle returns the style of a member's name.

@@ -74,13 +74,27 @@ func (m *Model) teamsBody(width, height int) []string {
 			out = append(out, "")
 		}
 	}
-	from, to := window(len(out), selected, height)
+	room := height
+	const least = 6 // lines that can spare one to say that more follow
+	if len(out) > height && height >= least {
+		room--
+	}
+	from, to := window(len(out), selected, room)
+	above, below := 0, 0
 	for j, one := range m.teams {
-		if at[j] >= from && at[j] < to {
+		switch {
+		case at[j] < from:
+			above++
+		case at[j] >= to:
+			below++
+		default:
 			m.clickable = append(m.clickable, spot{frameTop + at[j] - from, 0, width, onTeam, one.ref})
 		}
 	}
-	return out[from:to]
+	if shown := out[from:to]; room == height {
+		return shown
+	}
+	return append(slices.Clone(out[from:to]), hiddenRows(above, below))
 }
 
 // sharedFolder returns the common parent folder of the projects whose teams share a name, with a
@@ -110,6 +124,8 @@ func (m *Model) emptySection(s section) string {
 		return "No team of this section matches the filter."
 	case s == needsYou:
 		return "Nothing waits for you."
+	case s == working && slices.ContainsFunc(m.teams, func(r teamRow) bool { return r.works }):
+		return "The teams at work are above: they need you."
 	case s == working:
 		return "No team is running. Start one in another terminal: cadre run FILE, or cadre create NAME"
 	}

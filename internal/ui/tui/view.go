@@ -94,7 +94,7 @@ func (m *Model) title() string {
 	case m.place == atAttention:
 		add("what waits for you", strong)
 	case m.team == nil:
-		add(oneLine(m.ref), strong)
+		add(m.teamName(m.ref), strong)
 	case m.place == atMember:
 		add(m.team.name, plain)
 		m.memberTitle(add)
@@ -113,18 +113,49 @@ func (m *Model) title() string {
 		}
 	}
 	var right []cell
-	clock, needs := render.Clock(m.now), "! needs you %d"
+	clock := render.Clock(m.now)
 	if m.width < 60 {
-		clock, needs = clock[:5], "! %d"
+		clock = clock[:5]
 	}
 	if m.away() && m.team != nil { // what waits now says nothing of that moment
 		clock = render.Clock(m.team.at)[:len(clock)]
 		right = append(right, cell{"as of ", waits})
-	} else if n := m.needs(); n > 0 && m.place != atTeams {
-		right = append(right, cell{fmt.Sprintf(needs, n), style{color: waits.color, bold: true}}, cell{"  ", plain})
+	} else if text := m.needsText(); text != "" {
+		right = append(right, cell{text, style{color: waits.color, bold: true}}, cell{"  ", plain})
 	}
 	right = append(right, cell{clock + " ", faint})
 	return line(m.width, left, right)
+}
+
+// needsText says how many items of the open team wait for the user, and how many of other teams do.
+// The list of items counts all teams; "" for none.
+func (m *Model) needsText() string {
+	here, others := 0, 0
+	for _, i := range m.everyItem {
+		switch {
+		case i.WaitsFor != team.ForUser:
+		case i.ref == m.ref || m.place == atAttention:
+			here++
+		default:
+			others++
+		}
+	}
+	words, more, both := "! needs you %d", "! %d elsewhere", "! needs you %d, %d elsewhere"
+	if m.width < 100 {
+		both = "! needs you %d +%d"
+	}
+	if m.width < 60 {
+		words, more, both = "! %d", "! +%d", "! %d +%d"
+	}
+	switch {
+	case m.place == atTeams || here+others == 0:
+		return ""
+	case others == 0:
+		return fmt.Sprintf(words, here)
+	case here == 0:
+		return fmt.Sprintf(more, others)
+	}
+	return fmt.Sprintf(both, here, others)
 }
 
 // prompt returns what stands above the keys: a question, or a notice.
