@@ -265,11 +265,18 @@ type (
 	TextPart struct{ Text string }
 	// ToolStarted reports that the agent starts to use a tool.
 	ToolStarted struct{ ID, Tool, Input string }
+	// ToolOutput is a part of the output of a tool, as it comes. ToolFinished has the whole output, so
+	// only viewers need the parts. Agents that show no parts send none.
+	ToolOutput struct {
+		ID, Text string // Text may begin and end within a character
+		Missed   int64  // bytes of the output before Text that are in no part
+	}
 	// ToolFinished reports the end of a tool's use.
 	ToolFinished struct {
 		ID     string
 		Failed bool
 		Output string // as far as the agent's stream has it
+		Lines  int    // lines of the whole output, if Output has parts of it only; otherwise 0
 	}
 	// Used adds to the usage, by the agent's own figures.
 	Used struct {
@@ -357,6 +364,7 @@ func (TurnStarted) update()     {}
 func (Text) update()            {}
 func (TextPart) update()        {}
 func (ToolStarted) update()     {}
+func (ToolOutput) update()      {}
 func (ToolFinished) update()    {}
 func (Used) update()            {}
 func (Compacted) update()       {}

@@ -28,8 +28,10 @@ type recorded struct {
 	failed  func(error)
 	once    sync.Once
 	updates chan agent.Update
-	// questions counts the questions and plans of the session. It belongs to forward.
-	questions int
+	// The goroutine of forward owns these.
+	questions int // number of questions and plans in the session
+	running   outputs
+	shown     bool // viewers may see running outputs
 }
 
 // Record returns the session with a log of what it shows. A log that cannot be written never
@@ -54,9 +56,22 @@ func (r *recorded) Give(ctx context.Context, p agent.Prompt) error {
 
 func (r *recorded) add(e Entry) {
 	e.At = r.now()
-	if err := r.log.Add(e); err != nil && !errors.Is(err, os.ErrClosed) { // questions may be answered later
+	r.report(r.log.Add(e))
+}
+
+// report reports the first error of the log.
+func (r *recorded) report(err error) {
+	if err != nil && !errors.Is(err, os.ErrClosed) { // questions may be answered later
 		r.once.Do(func() { r.failed(err) })
 	}
+}
+
+// showRunning shows the running outputs to viewers.
+func (r *recorded) showRunning() {
+	if len(r.running) > 0 || r.shown {
+		r.report(r.log.show(r.running))
+	}
+	r.shown = len(r.running) > 0
 }
 
 // forward passes the updates on, and logs each one before its host gets it.
@@ -64,7 +79,7 @@ func (r *recorded) forward() {
 	defer close(r.updates)
 	defer r.log.Close()
 	var parts strings.Builder
-	var due <-chan time.Time
+	var due, outputDue <-chan time.Time
 	flush := func() {
 		if parts.Len() > 0 {
 			r.add(Entry{Kind: Part, Text: parts.String()})
@@ -77,9 +92,14 @@ func (r *recorded) forward() {
 		select {
 		case <-due:
 			flush()
+		case <-outputDue:
+			outputDue = nil
+			r.showRunning()
 		case u, ok := <-source:
 			if !ok {
 				flush()
+				r.running, outputDue = nil, nil
+				r.showRunning()
 				return
 			}
 			switch u := u.(type) {
@@ -92,6 +112,16 @@ func (r *recorded) forward() {
 					flush()
 				}
 				continue
+			case agent.ToolOutput: // only viewers need it
+				r.running.add(u.ID, u.Text, u.Missed, r.now())
+				if outputDue == nil {
+					outputDue = time.After(outputPace)
+				}
+				continue
+			case agent.ToolFinished: // before its result is in the log, so that no viewer sees its output after that
+				if r.running.remove(u.ID) {
+					r.showRunning()
+				}
 			case agent.Text: // the whole block makes its last parts unnecessary
 				parts.Reset()
 			}
@@ -146,7 +176,7 @@ func entryOf(u agent.Update) Entry {
 	case agent.ToolStarted:
 		return Entry{Kind: Tool, ID: u.ID, Tool: u.Tool, Text: u.Input}
 	case agent.ToolFinished:
-		return Entry{Kind: Result, ID: u.ID, Failed: u.Failed, Text: u.Output}
+		return Entry{Kind: Result, ID: u.ID, Failed: u.Failed, Text: u.Output, Count: int64(u.Lines)}
 	case agent.PermissionAsked:
 		return Entry{Kind: Question, Tool: u.Tool, Text: u.Input}
 	case agent.PlanProposed:

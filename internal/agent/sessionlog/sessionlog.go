@@ -13,11 +13,12 @@
 //	 (removed)               complete                being written
 //
 // Each line is one [Entry]. The last two segments are kept. A line that a killed process left
-// incomplete is skipped.
+// incomplete is skipped. MEMBER.running has the last part of the output of each tool that is running.
 //
 // # Guarantees
 //
-//   - A log takes at most two segments of [SegmentSize] each, and one entry more.
+//   - A log takes at most two segments of [SegmentSize] each, and one entry more. The running
+//     outputs are beside it, and bounded: no output of a tool pushes other entries out of the log.
 //   - Any number of viewers in any process read at their own pace. A viewer that hangs does not
 //     delay the others or the session.
 //   - A viewer gets every entry that is still kept, in order. In place of entries that are not kept
@@ -58,13 +59,16 @@ type Kind string
 
 // These are the kinds of entries, with the fields that they use.
 const (
-	Started   Kind = "started"    // the session runs; Text has the agent's own id of it
-	Prompt    Kind = "prompt"     // the session was given Text
-	Turn      Kind = "turn"       // the agent starts a turn; Text sums up the prompt
-	Part      Kind = "part"       // the block of text that the agent writes continues with Text
-	Text      Kind = "text"       // a whole block of text; it replaces the parts before it
-	Tool      Kind = "tool"       // the agent uses Tool with the input Text; ID names the use
-	Result    Kind = "result"     // the use ID ended: its output Text, and whether it Failed
+	Started Kind = "started" // the session runs; Text has the agent's own id of it
+	Prompt  Kind = "prompt"  // the session was given Text
+	Turn    Kind = "turn"    // the agent starts a turn; Text sums up the prompt
+	Part    Kind = "part"    // the block of text that the agent writes continues with Text
+	Text    Kind = "text"    // a whole block of text; it replaces the parts before it
+	Tool    Kind = "tool"    // the agent uses Tool with the input Text; ID names the use
+	// the use ID, which is still running, put out Text, after Count bytes that are not kept; only viewers get
+	// this kind, with the number of the entry before it
+	Output    Kind = "output"
+	Result    Kind = "result"     // the use ID ended: the end Text of its output, after Count lines, and whether it Failed
 	Question  Kind = "question"   // the agent asks whether it may use Tool with the input Text; ID names the question
 	Plan      Kind = "plan"       // the agent submits the plan Text; ID names it
 	Answer    Kind = "answer"     // the question or plan ID was answered: Failed if it was refused, Text says why
@@ -85,16 +89,18 @@ type Entry struct {
 	ID   string    `json:"id,omitempty"`   // id of the tool use, question or plan
 	Tool string    `json:"tool,omitempty"` // name of the tool
 	Text string    `json:"text,omitempty"` // what was written, asked, answered or put out
-	Cut  bool      `json:"cut,omitempty"`  // only the beginning of the text is kept, or the end of a failed result
+	Cut  bool      `json:"cut,omitempty"`  // only the beginning of the text is kept, or the end of a result
 	// the tool use, turn or session failed, or the question was refused
 	Failed      bool        `json:"failed,omitempty"`
 	Interrupted bool        `json:"interrupted,omitempty"` // the turn was interrupted
 	Usage       *team.Usage `json:"usage,omitempty"`       // tokens and cost that were added
 	Context     int         `json:"context,omitempty"`     // percent of the context that is full
-	Count       int64       `json:"count,omitempty"`       // number of entries that are no longer kept
+	// how much before the entry or its text is not kept: entries, bytes of an output, or lines of a result
+	Count int64 `json:"count,omitempty"`
 }
 
-// limit cuts the entry's text to the most that its kind keeps.
+// limit cuts the entry's text to the most that its kind keeps. The Count of a result is the number of
+// lines of the whole output before, if that is known, and of the lines that are cut off after.
 func (e *Entry) limit() {
 	most := mostText
 	switch e.Kind {
@@ -105,10 +111,16 @@ func (e *Entry) limit() {
 	}
 	switch {
 	case len(e.Text) <= most:
-	case e.Kind == Result && e.Failed: // the reason is at the end
+	case e.Kind == Result: // what matters of an output is at its end
+		whole := max(e.Count, linesOf(e.Text))
 		e.Text, e.Cut = strings.ToValidUTF8(e.Text[len(e.Text)-most:], ""), true
+		e.Count = max(0, whole-linesOf(e.Text))
+		return
 	default:
 		e.Text, e.Cut = excerpt.Bytes(e.Text, most, ""), true
+	}
+	if e.Kind == Result {
+		e.Count = max(0, e.Count-linesOf(e.Text))
 	}
 }
 
@@ -162,6 +174,9 @@ func (f Folder) Open(member string) (*Log, error) {
 	l := &Log{folder: f, member: member, next: 1}
 	there, err := f.segments(member)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.show(nil); err != nil { // no tool of the session before is running
 		return nil, err
 	}
 	if len(there) == 0 {

@@ -348,7 +348,6 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// TestUnwritable checks that a log that cannot be written disturbs no session, and is reported once.
 // TestEarlierLog checks that a log of an earlier version is read with its times.
 func TestEarlierLog(t *testing.T) {
 	folder := Folder(t.TempDir())
@@ -364,6 +363,7 @@ func TestEarlierLog(t *testing.T) {
 	}
 }
 
+// TestUnwritable checks that a log that cannot be written disturbs no session, and is reported once.
 func TestUnwritable(t *testing.T) {
 	l, err := Of(t.TempDir()).Open("ann")
 	if err != nil {
@@ -389,16 +389,117 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAFailure: of a long result the log keeps the beginning, and of a failed one the end.
-func TestTheEndOfAFailure(t *testing.T) {
+// TestTheEndOfAResult checks that the log keeps the end of a long result.
+func TestTheEndOfAResult(t *testing.T) {
 	t.Parallel()
 	text := "begins" + strings.Repeat("ä", mostResult) + "it broke"
 	for _, failed := range []bool{false, true} {
 		e := Entry{Kind: Result, Text: text, Failed: failed}
 		e.limit()
-		if !e.Cut || len(e.Text) > mostResult || strings.HasPrefix(e.Text, "begins") == failed ||
-			strings.HasSuffix(e.Text, "it broke") != failed {
+		if !e.Cut || len(e.Text) > mostResult || strings.HasPrefix(e.Text, "begins") ||
+			!strings.HasSuffix(e.Text, "it broke") || e.Count != 0 {
 			t.Errorf("failed: %t, and the text begins with %q and ends with %q", failed, e.Text[:8], e.Text[len(e.Text)-8:])
 		}
+	}
+}
+
+// TestRunning shows the output of a running tool to viewers that come early and late, and keeps it out of
+// the log.
+func TestRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := Of(t.TempDir())
+		l, err := f.Open("ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &talker{updates: make(chan agent.Update)}
+		r := Record(s, l, func() team.Time { return 1 }, func(err error) { t.Error(err) })
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for u := range r.Updates() {
+				if _, is := u.(agent.ToolOutput); is {
+					t.Error("a part of an output was passed on")
+				}
+			}
+		}()
+		say := func(all ...agent.Update) {
+			for _, u := range all {
+				s.updates <- u
+			}
+			time.Sleep(outputPace)
+			synctest.Wait()
+		}
+		early := f.View("ann")
+		defer early.Close()
+		say(agent.ToolStarted{ID: "t1", Tool: "sh", Input: "make"}, agent.ToolOutput{ID: "t1", Text: "one\ntw\xc3"})
+		check(t, lines(all(t, early)), `
+1 tool t1 sh make
+1 output t1 one
+tw
+`)
+		say(agent.ToolOutput{ID: "t1", Text: "\xa4\n"}, agent.ToolOutput{ID: "t2", Text: "other"})
+		late := f.View("ann")
+		defer late.Close()
+		check(t, lines(all(t, late)), `
+1 tool t1 sh make
+1 output t1 one
+twä
+
+1 output t2 other
+`)
+		check(t, lines(all(t, early)), `
+1 output t1 ä
+
+1 output t2 other
+`)
+		big := strings.Repeat("ä", mostRunning)
+		say(agent.ToolOutput{ID: "t1", Text: big + "x", Missed: 1000})
+		got := all(t, early)
+		if len(got) != 1 || got[0].Count+int64(len(got[0].Text)) != int64(1000+len(big)+1) ||
+			len(got[0].Text) > mostRunning || !strings.HasPrefix(got[0].Text, "ä") || !strings.HasSuffix(got[0].Text, "äx") {
+			t.Errorf("%d bytes after %d that are missing", len(got[0].Text), got[0].Count)
+		}
+		if got := all(t, early); len(got) > 0 {
+			t.Errorf("nothing new came, and the viewer has %+v", got)
+		}
+		say(agent.ToolFinished{ID: "t1", Output: "made\n", Lines: 300}, agent.ToolFinished{ID: "t2", Output: "other"})
+		for name, v := range map[string]*Viewer{"early": early, "late": late} {
+			got := all(t, v)
+			if check(t, lines(got), "2 result t1 made\n 299\n3 result t2 other\n"); got[0].Count != 299 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+		close(s.updates)
+		<-done
+	})
+}
+
+// TestRunningOfAKilledHost keeps the last output for viewers, and removes it when the next session starts.
+func TestRunningOfAKilledHost(t *testing.T) {
+	f := Of(t.TempDir())
+	l := open(t, f, "ann")
+	add(t, l, Entry{Kind: Tool, ID: "t1", Tool: "sh"})
+	var o outputs
+	o.add("t1", "it begins\n", 0, 1)
+	if err := l.show(o); err != nil {
+		t.Fatal(err)
+	}
+	v := f.View("ann")
+	defer v.Close()
+	check(t, lines(all(t, v)), `
+1 tool t1 sh
+1 output t1 it begins
+
+`)
+	add(t, open(t, f, "ann"), Entry{Kind: Started})
+	again := f.View("ann")
+	defer again.Close()
+	check(t, lines(all(t, again)), `
+1 tool t1 sh
+2 started
+`)
+	if files, err := os.ReadDir(string(f)); err != nil || len(files) != 1 {
+		t.Errorf("the folder has %v, %v", files, err)
 	}
 }

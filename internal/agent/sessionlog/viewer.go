@@ -25,6 +25,9 @@ type Viewer struct {
 	file   *os.File // at; nil if there was no segment yet
 	rest   []byte   // of file, before the end of a line
 	next   int64    // number of the entry that comes next
+
+	looked os.FileInfo      // the file of running outputs that was read last; nil if there was none
+	seen   map[string]int64 // how many bytes of each running output were returned, by the id of its use
 }
 
 // View returns a viewer of the member's log. The log need not exist yet.
@@ -39,8 +42,11 @@ func (v *Viewer) Read() ([]Entry, error) {
 			return entries, err
 		}
 		more, err := v.turnOver()
-		if err != nil || !more {
+		if err != nil {
 			return nil, err
+		}
+		if !more {
+			return v.running(), nil
 		}
 	}
 }

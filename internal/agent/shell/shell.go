@@ -161,8 +161,13 @@ func (s *session) Stop(ctx context.Context) error {
 	return nil
 }
 
-// say sends an update, unless the session has ended.
+// say sends an update. If the session has ended, it does not wait for a reader.
 func (s *session) say(ctx context.Context, u agent.Update) {
+	select {
+	case s.updates <- u:
+		return
+	default:
+	}
 	select {
 	case s.updates <- u:
 	case <-ctx.Done():
@@ -366,8 +371,10 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 	s.interrupt = interrupt
 	s.mu.Unlock()
 
-	capture := proc.Capture{Head: s.agent.Output, Tail: s.agent.Output}
-	s.say(ctx, agent.ToolStarted{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Tool: "sh", Input: task.Run})
+	use := task.ID + "/" + strconv.FormatInt(task.Fence, 10)
+	s.say(ctx, agent.ToolStarted{ID: use, Tool: "sh", Input: task.Run})
+	ended := agent.ToolFinished{ID: use, Failed: true}
+	defer func() { s.say(ctx, ended) }()
 	dir := s.spec.Dir
 	if s.spec.Where != nil {
 		var done func()
@@ -375,20 +382,29 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 			if ctx.Err() != nil {
 				return "", "", ctx.Err()
 			}
+			ended.Output = err.Error()
 			return "", err.Error(), nil
 		}
 		defer done()
 	}
 	if task.Dir != "" {
 		if dir, err = below(dir, task.Dir); err != nil {
+			ended.Output = err.Error()
 			return "", err.Error(), nil
 		}
 	}
+	printed := newOutput(s.agent.Output)
+	showing, hide := context.WithCancel(ctx)
+	defer hide()
+	var shows sync.WaitGroup
+	shows.Go(func() { s.show(showing, use, printed) })
 	exit, err := s.execute(running, proc.Cmd{
 		Args: []string{"/bin/sh", "-c", task.Run}, Dir: dir, Env: s.environment(task, results, feedback),
-		Stdout: &capture, Stderr: &capture, Member: s.spec.Member, Task: task.ID,
+		Stdout: printed, Stderr: printed, Member: s.spec.Member, Task: task.ID,
 	})
-	output = capture.String()
+	hide()
+	shows.Wait()
+	output = printed.String()
 	switch {
 	case running.Err() != nil && ctx.Err() == nil:
 		failure, err = context.Cause(running).Error(), nil
@@ -397,15 +413,19 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 	case err == nil && exit.Code != 0:
 		failure = exit.String()
 	}
-	shown := output
+	ended.Failed = failure != "" || err != nil || ctx.Err() != nil
+	ended.Output, ended.Lines = output, printed.Lines()
+	said := ""
 	switch { // a command that was ended did not do its work
 	case ctx.Err() != nil:
-		shown = strings.TrimSpace(output + "\nThe command was ended.")
+		said = "The command was ended."
 	case running.Err() != nil:
-		shown = strings.TrimSpace(output + "\nThe command was ended: " + failure)
+		said = "The command was ended: " + failure
 	}
-	s.say(ctx, agent.ToolFinished{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10),
-		Failed: failure != "" || ctx.Err() != nil, Output: shown})
+	if said != "" {
+		ended.Output = strings.TrimSpace(output + "\n" + said)
+		ended.Lines++
+	}
 	return output, failure, err
 }
 

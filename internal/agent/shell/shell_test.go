@@ -280,6 +280,52 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
+// TestOutputAsItComes shows what a command prints while it runs.
+func TestOutputAsItComes(t *testing.T) {
+	t.Parallel()
+	gate := filepath.Join(t.TempDir(), "gate")
+	b := newBench(t, team.CreateTask{Run: "echo one; until [ -e " + gate + " ]; do sleep 0.05; done; echo two; exit 3"})
+	b.start(shell.Agent{})
+	use := until[agent.ToolStarted](b)
+	if got := until[agent.ToolOutput](b); got != (agent.ToolOutput{ID: use.ID, Text: "one\n"}) {
+		t.Errorf("while it runs: %+v", got)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := until[agent.ToolFinished](b); got != (agent.ToolFinished{ID: use.ID, Failed: true, Output: "one\ntwo\n",
+		Lines: 2}) {
+		t.Errorf("at its end: %+v", got)
+	}
+}
+
+// TestMuchOutput runs a command that prints 100 MB. Viewers get little of it, and the number of its lines.
+func TestMuchOutput(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, team.CreateTask{Run: "yes 123456789 | head -n 10000000; echo the end"})
+	b.start(shell.Agent{})
+	until[agent.ToolStarted](b)
+	began := time.Now()
+	shown, parts := 0, 0
+	for {
+		switch u := (<-b.updates).(type) {
+		case agent.ToolOutput:
+			shown, parts = shown+len(u.Text), parts+1
+			continue
+		case agent.ToolFinished:
+			if u.Failed || u.Lines != 10_000_001 || len(u.Output) > 70<<10 || !strings.HasSuffix(u.Output, "the end\n") {
+				t.Errorf("%d lines, %d bytes, failed: %t", u.Lines, len(u.Output), u.Failed)
+			}
+		default:
+			continue
+		}
+		break
+	}
+	if most := 2 + int(time.Since(began)/(100*time.Millisecond)); parts > most || shown > parts*8<<10 {
+		t.Errorf("%d bytes were shown in %d parts, and %d parts are the most", shown, parts, most)
+	}
+}
+
 // TestInterrupt checks that an interrupted command is a failed attempt, and that the session
 // continues.
 func TestInterrupt(t *testing.T) {

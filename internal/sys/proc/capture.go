@@ -23,12 +23,14 @@ type Capture struct {
 	head  []byte
 	tail  []byte // only the last Tail bytes count; up to twice as many are held, so that writes seldom move them
 	total int64
+	lines int // line breaks so far
 }
 
 func (c *Capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total += int64(len(p))
+	c.lines += bytes.Count(p, []byte{'\n'})
 	keepHead, keepTail := orDefault(c.Head), orDefault(c.Tail)
 	n := min(len(p), keepHead-len(c.head))
 	c.head = append(c.head, p[:n]...)
@@ -48,6 +50,13 @@ func (c *Capture) Total() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.total
+}
+
+// Lines returns the number of line breaks that were written.
+func (c *Capture) Lines() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lines
 }
 
 // String returns the kept bytes as valid UTF-8. A line of its own says how many bytes were omitted.

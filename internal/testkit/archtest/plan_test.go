@@ -138,7 +138,7 @@ var rooms = []room{
 		"prompts are a function of the state, and do not depend on their delivery"},
 	{"agent/readonly", []string{"sys/lazyregexp", "sys/paths", "sys/regularfile"},
 		"it decides from the text and the disk whether a command only reads; the core decides what follows"},
-	{"agent/sessionlog", []string{"agent", "render/excerpt", "sys/fswatch", "sys/regularfile", "team"},
+	{"agent/sessionlog", []string{"agent", "render/excerpt", "sys/atomicfile", "sys/fswatch", "sys/regularfile", "team"},
 		"it keeps the output of a session for viewers, which decide how to show it"},
 	{"agent/roles", []string{"sys/regularfile", "team"},
 		"a definition is a file that a person wrote, and the caller decides its use"},

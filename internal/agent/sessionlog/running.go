@@ -1,0 +1,158 @@
+package sessionlog
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// The output of a running tool is not in the log: a chatty command would push everything else out of
+// it. MEMBER.running has the last part of each, and is replaced as more comes. A viewer that looks
+// rarely misses what came between; the entry of the result has the end.
+const (
+	mostRunning = 8 << 10                // bytes of each output
+	mostOutputs = 4                      // outputs at a time; the output of further tools is not shown
+	outputPace  = 150 * time.Millisecond // between two replacements of the file
+)
+
+// output is the last part of the output of one running tool.
+type output struct {
+	ID    string    `json:"id"`
+	At    team.Time `json:"at"`    // when the last part came
+	Total int64     `json:"total"` // bytes so far
+	Tail  []byte    `json:"tail"`  // the last ones, which may be no valid UTF-8
+}
+
+// outputs has the outputs of the tools that are running, the oldest first.
+type outputs []output
+
+// add adds text to the output of a use. missed bytes came before the text and are not known.
+func (o *outputs) add(id, text string, missed int64, at team.Time) {
+	i := slices.IndexFunc(*o, func(one output) bool { return one.ID == id })
+	if i < 0 {
+		if len(*o) == mostOutputs {
+			return
+		}
+		i = len(*o)
+		*o = append(*o, output{ID: id})
+	}
+	one := &(*o)[i]
+	one.At, one.Total = at, one.Total+missed+int64(len(text))
+	if missed > 0 {
+		one.Tail = one.Tail[:0]
+	}
+	one.Tail = append(one.Tail, text[max(0, len(text)-mostRunning):]...)
+	if over := len(one.Tail) - mostRunning; over > 0 {
+		one.Tail = append(one.Tail[:0], one.Tail[over:]...)
+	}
+}
+
+// remove removes the output of a use that ended. It reports whether there was one.
+func (o *outputs) remove(id string) bool {
+	n := len(*o)
+	*o = slices.DeleteFunc(*o, func(one output) bool { return one.ID == id })
+	return len(*o) < n
+}
+
+// runningPath returns the path of the file with the member's running outputs.
+func (f Folder) runningPath(member string) string {
+	return filepath.Join(string(f), member+".running")
+}
+
+// show replaces the running outputs that viewers see.
+func (l *Log) show(all outputs) error {
+	path := l.folder.runningPath(l.member)
+	if len(all) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Replace(path, data, atomicfile.Passing{})
+}
+
+// running returns an entry for each running output that has more than the viewer returned. The
+// viewer calls it at the end of the log. The file has no output of a use whose result is in the log.
+func (v *Viewer) running() (entries []Entry) {
+	path := v.folder.runningPath(v.member)
+	info, err := os.Lstat(path)
+	if err != nil || v.looked != nil && os.SameFile(info, v.looked) && info.ModTime().Equal(v.looked.ModTime()) {
+		return nil
+	}
+	v.looked = info
+	var all outputs
+	// an incomplete or damaged file shows nothing: the next one replaces it
+	data, err := regularfile.Read(path, 4*mostOutputs*mostRunning)
+	if err != nil || json.Unmarshal(data, &all) != nil {
+		return nil
+	}
+	seen := map[string]int64{}
+	for _, one := range all {
+		from := v.seen[one.ID]
+		if from > one.Total { // another use with the same id
+			from = 0
+		}
+		begins := one.Total - int64(len(one.Tail))
+		text := one.Tail[max(0, from-begins):]
+		whole := withoutHalfRune(text)
+		seen[one.ID] = one.Total - int64(len(text)-len(whole))
+		if len(whole) == 0 {
+			continue
+		}
+		missed := max(0, begins-from)
+		if missed > 0 {
+			text := withoutRestOfRune(whole)
+			missed, whole = missed+int64(len(whole)-len(text)), text
+		}
+		entries = append(entries, Entry{Seq: max(v.next-1, 1), At: one.At, Kind: Output, ID: one.ID,
+			Text: strings.ToValidUTF8(string(whole), "\uFFFD"), Count: missed})
+	}
+	v.seen = seen
+	return entries
+}
+
+// withoutHalfRune returns b without an incomplete character at its end.
+func withoutHalfRune(b []byte) []byte {
+	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				return b[:i]
+			}
+			break
+		}
+	}
+	return b
+}
+
+// withoutRestOfRune returns b without the rest of a character at its start.
+func withoutRestOfRune(b []byte) []byte {
+	for i := 0; i < min(len(b), utf8.UTFMax); i++ {
+		if utf8.RuneStart(b[i]) {
+			return b[i:]
+		}
+	}
+	return b
+}
+
+// linesOf returns how many lines the text has. Empty ones at its end do not count.
+func linesOf(text string) int64 {
+	text = strings.TrimRight(text, " \t\r\n")
+	if text == "" {
+		return 0
+	}
+	return int64(strings.Count(text, "\n")) + 1
+}
