@@ -80,3 +80,40 @@ func TestAttachWithoutHost(t *testing.T) {
 		t.Errorf("attach ended with %d:\n%s", code, p.screen())
 	}
 }
+
+// TestAttachShowsOutput checks that the output of a running command is shown as it comes: to a person who
+// watches, to one who comes late, and after the host was killed in the middle, which ends no command's entry.
+func TestAttachShowsOutput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "bob", "--wait")
+	p := w.terminal(cadre, "attach", "demo", "bob")
+	p.shows("a line that you type goes to bob")
+	w.must("task", "add", "demo", "long", "--run",
+		"for i in 1 2 3; do echo \"count $i\"; sleep 0.5; done; printf '\\033[2Jno clear\\n'; sleep 300")
+	p.shows("│ count 1")
+	if strings.Contains(p.screen(), "count 3") {
+		t.Errorf("all of it was shown at once:\n%s", p.screen())
+	}
+	p.shows("│ count 3")
+	p.shows("no clear")
+	if !strings.Contains(p.screen(), "count 1") {
+		t.Errorf("the command cleared the terminal:\n%s", p.screen())
+	}
+	late := w.terminal(cadre, "attach", "demo", "bob")
+	late.shows("│ count 3")
+	b, there, err := w.beats().Of("bob")
+	if err != nil || !there {
+		t.Fatalf("bob sends no heartbeat: %v", err)
+	}
+	if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.shows("No process runs this session any more")
+	kept := w.must("attach", "demo", "bob", "--no-follow")
+	if !strings.Contains(kept, "│ count 3") || strings.Contains(kept, "✓ done") || strings.Contains(kept, "✗") {
+		t.Errorf("after the host was killed, this is shown:\n%s", kept)
+	}
+	w.must("abort", "demo", "--yes")
+}

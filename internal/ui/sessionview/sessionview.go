@@ -10,6 +10,8 @@ package sessionview
 
 import (
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,45 +30,68 @@ type Line struct {
 // These bound the lines of a text that is not the agent's own: a prompt, or the output of a tool.
 // The lines that are left out are counted.
 const (
-	mostOfAPrompt = 12
-	mostOfAResult = 6
+	mostOfAPrompt  = 12
+	mostOfAResult  = 6
+	mostOfARunning = 12
 )
 
 // Lines turns the entries of one log into lines, in order. The zero value starts a log.
 type Lines struct {
-	parts string // of an unfinished text
-	since team.Time
+	text    unfinished             // of the agent
+	outputs map[string]*unfinished // of the tools that are running, by the id of the use
+	latest  string                 // the use whose output came last
+	coming  bool                   // unfinished texts are returned line by line, as they come
 }
 
 // Add returns the lines that the entry completes. It holds an unfinished text back until the text
-// is finished, or another entry follows.
+// is finished, or another entry follows. It holds the output of a tool back until the tool has ended.
 func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
 	switch e.Kind {
 	case sessionlog.Part:
-		if l.parts == "" {
-			l.since = e.At
+		l.text.add(e.At, e.Text)
+		if l.coming {
+			return l.text.complete()
 		}
-		l.parts += e.Text
 		return nil
+	case sessionlog.Output:
+		if l.coming {
+			lines = l.text.rest()
+		}
+		return append(lines, l.output(e)...)
 	case sessionlog.Text:
-		l.parts = ""
-	default:
+		if rest, is := l.text.after(e.Text); is {
+			l.text.text = rest
+			if e.Cut {
+				l.text.text += " …"
+			}
+			return l.text.rest()
+		}
+		l.text = unfinished{}
+	case sessionlog.Result:
+		lines = l.text.rest()
+		if result, is := l.result(e); is {
+			return append(lines, result...)
+		}
+	case sessionlog.Started, sessionlog.Ended: // no tool of the session is running
 		lines = l.Rest()
+		l.outputs = nil
+	default:
+		lines = l.text.rest()
 	}
 	return append(lines, of(e)...)
 }
 
-// All returns the lines of the entries, and at the end those of an unfinished text. It stops at an
-// error.
+// All returns the lines of the entries as they come, and at the end those of unfinished texts. It stops
+// at an error.
 func All(entries iter.Seq2[sessionlog.Entry, error]) iter.Seq2[[]Line, error] {
 	return func(yield func([]Line, error) bool) {
-		var lines Lines
+		lines := Lines{coming: true}
 		for e, err := range entries {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !yield(lines.Add(e), nil) {
+			if some := lines.Add(e); len(some) > 0 && !yield(some, nil) {
 				return
 			}
 		}
@@ -74,15 +99,23 @@ func All(entries iter.Seq2[sessionlog.Entry, error]) iter.Seq2[[]Line, error] {
 	}
 }
 
-// Rest returns the lines of an unfinished text, and does not return them again.
+// Rest returns the lines of unfinished texts, and does not return them again.
 func (l *Lines) Rest() []Line {
-	text := l.parts
-	l.parts = ""
-	return paragraph(l.since, quoted, text, 0)
+	lines := l.text.rest()
+	for _, id := range slices.Sorted(maps.Keys(l.outputs)) {
+		lines = append(lines, l.outputs[id].flush()...)
+	}
+	return lines
 }
 
-// Writing returns the unfinished text of the agent.
-func (l *Lines) Writing() string { return l.parts }
+// Writing returns the unfinished text of the agent, or else the end of the output that came last of
+// the tools that are running.
+func (l *Lines) Writing() string {
+	if use := l.outputs[l.latest]; l.text.text == "" && use != nil {
+		return lastLines(use.text, mostOfARunning)
+	}
+	return l.text.text
+}
 
 // of returns the lines of an entry that is complete by itself.
 func of(e sessionlog.Entry) []Line {
@@ -119,10 +152,7 @@ func of(e sessionlog.Entry) []Line {
 		if strings.TrimSpace(e.Text) == "" {
 			return one(symbol + map[bool]string{true: "failed", false: "done"}[e.Failed])
 		}
-		if e.Failed {
-			return ending(e.At, symbol, e.Text, e.Cut)
-		}
-		return paragraph(e.At, symbol, e.Text+cut, mostOfAResult)
+		return ending(e, symbol)
 	case sessionlog.Question:
 		return one("? it asks to use " + use(e))
 	case sessionlog.Plan:
@@ -169,19 +199,22 @@ func use(e sessionlog.Entry) string {
 // quoted stands before each line of an agent's text, and before the later lines of other texts.
 const quoted = "│ "
 
-// ending returns the last lines of a failed result, which say why it failed.
-func ending(at team.Time, symbol, text string, cut bool) (lines []Line) {
-	all := strings.Split(strings.TrimRight(sanitize.Lines(text), " \t\n"), "\n")
-	left := len(all) - mostOfAResult
+// ending returns the last lines of a result. They say best how a command ended.
+func ending(e sessionlog.Entry, symbol string) (lines []Line) {
+	all := strings.Split(strings.TrimRight(sanitize.Lines(e.Text), " \t\n"), "\n")
+	before := e.Count
+	if left := len(all) - mostOfAResult; left > 1 || left > 0 && before > 0 {
+		before, all = before+int64(left), all[left:]
+	}
 	switch {
-	case left > 1:
-		lines, all = []Line{{at, symbol + "… " + strconv.Itoa(left) + " lines before"}}, all[left:]
-	case cut:
-		lines = []Line{{at, symbol + "…"}}
+	case before > 0:
+		lines = []Line{{e.At, symbol + "… " + team.Count(int(before), "line") + " before"}}
+	case e.Cut:
+		lines = []Line{{e.At, symbol + "…"}}
 	}
 	for _, line := range all {
 		if len(lines) == 0 {
-			lines = append(lines, Line{at, symbol + sanitize.Line(line)})
+			lines = append(lines, Line{e.At, symbol + sanitize.Line(line)})
 			continue
 		}
 		lines = append(lines, Line{0, quoted + sanitize.Line(line)})

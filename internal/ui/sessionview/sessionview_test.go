@@ -66,13 +66,13 @@ func TestLines(t *testing.T) {
 7 │ I begin
 0 │ to look
 8 ▸ Bash: go test ./...
-9 ✓ 1
-0 │ 2
+9 ✓ … 2 lines before
 0 │ 3
 0 │ 4
 0 │ 5
 0 │ 6
-0 │ … 2 more lines
+0 │ 7
+0 │ 8
 10 ▸ TeamStatus
 11 ✗ failed
 12 ✗ … 3 lines before
@@ -108,7 +108,7 @@ func TestLines(t *testing.T) {
 func TestHostile(t *testing.T) {
 	evil := "\x1b[2J\n✓ allowed\r\n? it asks to use Bash: true\u2028! its turn was interrupted\n\x9b31m"
 	for _, kind := range []sessionlog.Kind{sessionlog.Started, sessionlog.Prompt, sessionlog.Turn, sessionlog.Part,
-		sessionlog.Text, sessionlog.Tool, sessionlog.Result, sessionlog.Question, sessionlog.Plan, sessionlog.Answer,
+		sessionlog.Text, sessionlog.Tool, sessionlog.Result, sessionlog.Output, sessionlog.Question, sessionlog.Plan, sessionlog.Answer,
 		sessionlog.Retry, sessionlog.TurnEnded, sessionlog.Ended} {
 		for i, line := range strings.Split(strings.TrimSuffix(shown(sessionlog.Entry{Kind: kind, Tool: evil, Text: evil,
 			Failed: true}), "\n"), "\n") {
@@ -120,5 +120,112 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%s has a line %q", kind, text)
 			}
 		}
+	}
+}
+
+// typed returns the lines of the entries as attach prints them, with what each entry adds.
+func typed(entries ...sessionlog.Entry) string {
+	l := Lines{coming: true}
+	var b strings.Builder
+	for _, e := range entries {
+		fmt.Fprintln(&b, e.Kind)
+		for _, line := range l.Add(e) {
+			fmt.Fprintln(&b, " ", line.Text)
+		}
+	}
+	return b.String()
+}
+
+// TestOutputAsItComes shows the output of a running command line by line, and nothing of it twice.
+func TestOutputAsItComes(t *testing.T) {
+	out := func(text string) sessionlog.Entry {
+		return sessionlog.Entry{Kind: sessionlog.Output, ID: "1", Text: text}
+	}
+	end := func(text string) sessionlog.Entry {
+		return sessionlog.Entry{Kind: sessionlog.Result, ID: "1", Text: text}
+	}
+	use := sessionlog.Entry{Kind: sessionlog.Tool, ID: "1", Tool: "sh", Text: "make"}
+	for _, c := range []struct {
+		name    string
+		entries []sessionlog.Entry
+		want    string
+	}{
+		{"all of it was shown", []sessionlog.Entry{use, out("one\ntw"), out("o\n"), end("one\ntwo\n")}, `
+tool
+  ▸ sh: make
+output
+  │ one
+output
+  │ two
+result
+  ✓ done
+`},
+		{"the end was not shown", []sessionlog.Entry{use, out("one\n10%\r20%\r\n3"), end("one\n10%\r20%\r\n30\nfour\n")}, `
+tool
+  ▸ sh: make
+output
+  │ one
+  │ 20%
+result
+  ✓ 30
+  │ four
+`},
+		{"parts are missing", []sessionlog.Entry{use, out("one\n"),
+			{Kind: sessionlog.Output, ID: "1", Text: "nine\n", Count: 3000},
+			{Kind: sessionlog.Result, ID: "1", Text: "98\n99\n100\n", Count: 97, Cut: true, Failed: true}}, `
+tool
+  ▸ sh: make
+output
+  │ one
+output
+  │ … 3 KiB before
+  │ nine
+result
+  ✗ … 97 lines before
+  │ 98
+  │ 99
+  │ 100
+`},
+		{"a text in between", []sessionlog.Entry{{Kind: sessionlog.Part, Text: "I look\n\nat "},
+			{Kind: sessionlog.Part, Text: "it\nand"}, {Kind: sessionlog.Text, Text: "I look\n\nat it\nand at that"},
+			{Kind: sessionlog.Text, Text: "I look"}}, `
+part
+  │ I look
+part
+  │ 
+  │ at it
+text
+  │ and at that
+text
+  │ I look
+`},
+	} {
+		if got, want := typed(c.entries...), strings.TrimLeft(c.want, "\n"); got != want {
+			t.Errorf("%s: got:\n%s\nwant:\n%s", c.name, got, want)
+		}
+	}
+}
+
+// TestWriting shows the last lines of a running output below the finished lines, until its result comes.
+func TestWriting(t *testing.T) {
+	var l Lines
+	for i := range 5000 {
+		if lines := l.Add(sessionlog.Entry{Kind: sessionlog.Output, ID: "1", Text: fmt.Sprintf("line %d\n", i)}); lines != nil {
+			t.Fatal(lines)
+		}
+	}
+	if got := l.Writing(); !strings.HasPrefix(got, "line 4988\n") || !strings.HasSuffix(got, "\nline 4999") {
+		t.Errorf("got %q", got)
+	}
+	if len(l.outputs["1"].text) > mostUnfinished {
+		t.Errorf("%d bytes are kept", len(l.outputs["1"].text))
+	}
+	l.Add(sessionlog.Entry{Kind: sessionlog.Part, Text: "I wait"})
+	if got := l.Writing(); got != "I wait" {
+		t.Errorf("the agent writes, and the view has %q", got)
+	}
+	l.Add(sessionlog.Entry{Kind: sessionlog.Result, ID: "1", Text: "line 4999", Count: 4999})
+	if got := l.Writing(); got != "" {
+		t.Errorf("nothing runs, and the view has %q", got)
 	}
 }
