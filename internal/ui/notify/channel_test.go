@@ -57,13 +57,18 @@ func TestCommand(t *testing.T) {
 		!strings.Contains(err.Error(), "no display") || !strings.Contains(err.Error(), "3") {
 		t.Errorf("a command that fails: %v", err)
 	}
-	hangs(t, settings.Notify{Command: "sleep 60 & sleep 60"}, "the command did not end within 1 second, and was killed")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := Remote(settings.Notify{Command: "sleep 60"})[0].Send(ctx, hostile); err == nil ||
 		strings.Contains(err.Error(), "within") {
 		t.Errorf("a command that the person ended: %v", err)
 	}
+}
+
+// TestCommandHangs ends a command with what it started.
+func TestCommandHangs(t *testing.T) {
+	t.Parallel()
+	hangs(t, settings.Notify{Command: "sleep 60 & sleep 60"}, "the command did not end within 1 second, and was killed")
 }
 
 // hangs checks what the only channel of the settings says when it takes more than a second.
@@ -78,15 +83,23 @@ func hangs(t *testing.T, n settings.Notify, want string) {
 
 // TestNetworkHangs sends to servers that take the connection and answer nothing.
 func TestNetworkHangs(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
+	t.Cleanup(func() { silent.Close() })
 	url := "http://" + silent.Addr().String()
 	want := silent.Addr().String() + " did not answer within 1 second"
-	hangs(t, settings.Notify{Webhook: &settings.Webhook{URL: url + "/?key=hidden"}}, want)
-	hangs(t, settings.Notify{Ntfy: &settings.Ntfy{URL: url + "/topic"}}, want)
+	for name, channel := range map[string]settings.Notify{
+		"webhook": {Webhook: &settings.Webhook{URL: url + "/?key=hidden"}},
+		"ntfy":    {Ntfy: &settings.Ntfy{URL: url + "/topic"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hangs(t, channel, want)
+		})
+	}
 }
 
 // TestTmuxHangs asks a tmux that does not answer whether a notification passes.
