@@ -57,6 +57,7 @@ file has a mistake.`,
 					return usage{errors.New("there is nothing to notify by; set notify in " + settings.File(a.home.Root))}
 				}
 				stays()
+				a.shared.Log = a.note
 				return a.notifyUntil(c.Context(), terminal, a.note)
 			}
 			return a.showChannels(c.Context(), s.Notify, terminal, test)
@@ -144,6 +145,7 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 // notifies notifies the person while a long command works, as the settings say. The caller calls
 // end when the command is done; what is due then is still sent.
 func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
+	a.shared.Log = note
 	if !a.who.IsUser() {
 		return func() {}
 	}
@@ -211,7 +213,9 @@ func (a *app) settingsChange(ctx context.Context, written time.Time, changed con
 
 // notifyBy notifies the person through the channels until ctx ends.
 func (a *app) notifyBy(ctx context.Context, channels []notify.Channel, written time.Time, note func(string)) error {
-	follow := a.engine().Attention("")
+	e := a.engine()
+	e.Shared = &a.shared
+	follow := e.Attention("")
 	follow.Pace, follow.Log = notifyPace, note
 	return notify.Run(ctx, notify.Options{Folder: filepath.Join(a.home.Root, "notified"), Written: written,
 		Channels: channels, Follow: follow,

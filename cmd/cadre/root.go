@@ -37,7 +37,8 @@ type app struct {
 	// worker is set where another process stands in front of this one, at the terminal on which the
 	// screen may open
 	worker *proc.Worker
-	asking atomic.Bool // the person at the terminal has not answered a question of confirm yet
+	asking atomic.Bool   // the person at the terminal has not answered a question of confirm yet
+	shared engine.Shared // the teams that the screen and the notifications read
 }
 
 func newApp() *app { return &app{out: standardOutput(), err: standardError()} }

@@ -92,6 +92,7 @@ func unconfirmed(output string, status int) string {
 // quietEngine returns an engine that prints no notes beside the screen.
 func (a *app) quietEngine() *engine.Engine {
 	e := a.engine()
+	e.Shared = &a.shared
 	e.Log, e.Advise, e.Warn = func(string) {}, func(team.Note) {}, func(error) {}
 	return e
 }

@@ -17,6 +17,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/inspect"
 	"cadre/internal/journal"
+	"cadre/internal/journal/recorded"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
@@ -43,6 +44,9 @@ type Engine struct {
 	Hooks func(settings replica.Hooks) replica.Hooks
 	// NoSettingsHooks turns the hooks of settings files off.
 	NoSettingsHooks bool
+	// Shared keeps the replicas of teams that are opened for reading; nil to open one for each
+	// reader.
+	Shared *Shared
 	// Log gets notes that are not errors, from any goroutine; nil to drop them.
 	Log func(string)
 	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
@@ -53,6 +57,9 @@ type Engine struct {
 	// Warn gets errors that do not end a call; nil to send them to Log.
 	Warn func(error)
 }
+
+// Shared keeps one replica of each team for the readers of a process.
+type Shared = replica.Shared
 
 // In returns the engine for a caller who works in the directory; see [layout.Home].
 func (e *Engine) In(dir string) *Engine {
@@ -74,6 +81,7 @@ type Team struct {
 	kept     *kept // nil for a team on the disk
 	procs    atomic.Pointer[proc.Register]
 	runnable bool // the last Runnable accepted the team
+	past     *recorded.Past
 	marks    marks
 }
 
@@ -103,11 +111,29 @@ func (e *Engine) warn(err error) {
 // Look opens the team for reading. It runs no hooks and leaves the projections as they are. It
 // accepts teams that are only observed.
 func (e *Engine) Look(ctx context.Context, name string) (*Team, error) {
+	if e.Shared != nil && e.Memory == nil {
+		return e.lookShared(ctx, name)
+	}
 	t, j, err := e.place(name)
 	if err != nil {
 		return nil, err
 	}
 	return t.with(ctx, j, replica.Options{Log: e.Note})
+}
+
+// lookShared is Look on the replica that the readers of the team share.
+func (e *Engine) lookShared(ctx context.Context, name string) (*Team, error) {
+	dir, err := e.Home.Folder(name)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := e.Shared.Open(ctx, dir, e.Note, func(report func(string)) (journal.Journal, error) {
+		return e.Home.OpenFolder(dir, report)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Team{Replica: rep, Name: name, Dir: dir, engine: e, past: rep.NewPast()}, nil
 }
 
 // lookIn is Look for the team in that folder of the home.
@@ -221,6 +247,7 @@ func (t *Team) with(ctx context.Context, j journal.Journal, o replica.Options) (
 		t.leave()
 		return nil, err
 	}
+	t.past = t.Replica.NewPast()
 	return t, nil
 }
 

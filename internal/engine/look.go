@@ -64,7 +64,7 @@ func (e *Engine) OnlyInGit(ctx context.Context, dir, name string, here []string)
 // Attention follows what waits for a person in all teams of the home, or in the named one. The
 // caller must close it.
 func (e *Engine) Attention(only string) *attention.Follower {
-	return &attention.Follower{Home: e.Home, Log: e.Note, Only: only}
+	return &attention.Follower{Home: e.Home, Shared: e.Shared, Log: e.Note, Only: only}
 }
 
 // Unfinished returns the teams of the home that have not ended, sorted by name. The name is the id

@@ -28,6 +28,10 @@ type marks struct {
 	all history.Marks
 }
 
+// Past returns the states of the team after earlier records. They are in memory until the team is
+// closed, although others may share its replica.
+func (t *Team) Past() *recorded.Past { return t.past }
+
 // Marks returns the records that a person may want to see the team at: failures, waits for a person
 // and commits. It reads what was recorded since the last call. Damaged records have no marks.
 func (t *Team) Marks(ctx context.Context) ([]history.Mark, error) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"cadre/internal/engine"
 	"cadre/internal/inspect/history"
 	"cadre/internal/team"
 )
@@ -50,5 +51,37 @@ func TestPast(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(file + "*"); len(left) != 1 {
 		t.Errorf("files are left: %v", left)
+	}
+}
+
+// TestLookShared: two looks at a team are on one replica, and each has states of the past of its own,
+// which take memory only as long as that look.
+func TestLookShared(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create()
+	l.Shared = new(engine.Shared)
+	first, err := l.Look(within(t), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	second, err := l.Look(within(t), first.Team().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if first.Replica != second.Replica {
+		t.Error("each look has a replica of its own")
+	}
+	if first.Past() == second.Past() {
+		t.Error("two looks share the states of the past")
+	}
+	if f := l.Attention(""); f.Shared != l.Shared {
+		t.Error("what follows the teams does not share their replicas")
+	}
+	of := l.open()
+	if of.Replica == first.Replica {
+		t.Error("an actor works on the replica of readers, which runs no hooks")
 	}
 }

@@ -79,7 +79,7 @@ type Replica struct {
 	saving       sync.Mutex // held while a snapshot is made
 	snapshotSize int
 
-	past *recorded.Past
+	leave func() error // for a replica that is shared: takes a reader away; see [Shared]
 }
 
 // Receipt says what became of a command.
@@ -102,7 +102,6 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error
 	}
 	rep := &Replica{opts: opts}
 	rep.journal.Store(&j)
-	rep.past = recorded.NewPast(reread{rep})
 	var err error
 	if rep.state, rep.snapshotSize, err = rep.load(ctx, j); err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -212,8 +211,9 @@ func (rep *Replica) Wait(ctx context.Context, after int64) error {
 	return nil
 }
 
-// Past returns the states of the team after earlier records.
-func (rep *Replica) Past() *recorded.Past { return rep.past }
+// NewPast returns the states of the team after earlier records. The caller owns the memory that they
+// take.
+func (rep *Replica) NewPast() *recorded.Past { return recorded.NewPast(reread{rep}) }
 
 // Await is Wait, and meanwhile records what becomes overdue by the clock: a team of external members
 // has no host that would do it.
@@ -408,8 +408,16 @@ func (rep *Replica) Project(ctx context.Context) {
 	}
 }
 
-// Close updates the projections and closes the journal.
+// Close updates the projections and closes the journal. A shared replica does so for its last
+// reader.
 func (rep *Replica) Close() error {
+	if rep.leave != nil {
+		return rep.leave()
+	}
+	return rep.close()
+}
+
+func (rep *Replica) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	rep.Project(ctx)

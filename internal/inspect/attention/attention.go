@@ -47,9 +47,10 @@ func ForUser(items []Item) bool {
 
 // Follower follows the teams of a home. It belongs to one goroutine, and the caller must close it.
 type Follower struct {
-	Home layout.Home
-	Only string // the team to follow; "" for all
-	Log  func(string)
+	Home   layout.Home
+	Only   string          // the team to follow; "" for all
+	Shared *replica.Shared // keeps the replicas; nil for replicas of the follower alone
+	Log    func(string)
 	// Pace is the longest time between two looks of [Follower.Watch]; 0 for [inspect.MaxAge].
 	Pace time.Duration
 
@@ -183,15 +184,17 @@ func (f *Follower) open(ctx context.Context, name string) (*followed, error) {
 		}
 		f.drop(name, one)
 	}
-	j, dir, err := f.Home.Open(name, f.Log)
+	dir, err := f.Home.Folder(name)
 	if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, errors.Join(err, j.Close())
+		return nil, err
 	}
-	rep, err := replica.Open(ctx, j, replica.Options{Log: f.Log})
+	rep, err := f.Shared.Open(ctx, dir, f.Log, func(report func(string)) (journal.Journal, error) {
+		return f.Home.OpenFolder(dir, report)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -410,7 +410,7 @@ var assembled = []assembly{
 	{"leader.Take", []string{"internal/run"}, "a run leads a team that the engine opened for it"},
 	{"leader.Claim", []string{"internal/transfer", "internal/engine/upkeep"},
 		"a move keeps other processes from leading the team meanwhile"},
-	{"replica.Open", []string{"internal/engine/upkeep", "internal/inspect", "internal/inspect/attention",
+	{"replica.Open", []string{"internal/engine/upkeep", "internal/inspect",
 		"internal/observe/store", "internal/transfer"},
 		"who only looks needs no hooks and no projections; nor does who journals what it saw of a team that is not " +
 			"ours, or who reads what may be damaged"},

@@ -19,7 +19,8 @@ import (
 // everything ends with the context. TestMain checks that no goroutine is left.
 func TestSource(t *testing.T) {
 	root := t.TempDir()
-	e := &engine.Engine{Home: layout.Home{Root: filepath.Join(root, "cadre"), Claude: filepath.Join(root, "claude")}, Log: func(string) {}}
+	e := &engine.Engine{Home: layout.Home{Root: filepath.Join(root, "cadre"), Claude: filepath.Join(root, "claude")},
+		Shared: new(engine.Shared), Log: func(string) {}}
 	dir := filepath.Join(root, "project")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

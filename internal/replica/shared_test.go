@@ -1,0 +1,156 @@
+package replica_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"cadre/internal/journal"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// reader opens the team as a reader of the pool, and counts the journals that are opened.
+func (p place) reader(shared *replica.Shared, opened *int) *replica.Replica {
+	p.t.Helper()
+	dir := filepath.Join(p.home.Root, "teams", "demo")
+	rep, err := shared.Open(within(p.t), dir, func(string) {}, func(report func(string)) (journal.Journal, error) {
+		*opened++
+		return p.home.OpenFolder(dir, report)
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return rep
+}
+
+// TestShared: readers of a team have one replica, which is up to date for each of them when it opens.
+// The last reader closes it.
+func TestShared(t *testing.T) {
+	p := newPlace(t)
+	var shared replica.Shared
+	opened := 0
+	first := p.reader(&shared, &opened)
+	do(t, p.open(replica.Options{}), team.User, &team.CreateTask{Subject: "one"})
+	second := p.reader(&shared, &opened)
+	if first != second || opened != 1 {
+		t.Fatalf("two readers have %p and %p, from %d journals", first, second, opened)
+	}
+	if task(second, "1").Subject != "one" {
+		t.Error("a reader does not see what was recorded before it opened the team")
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Refresh(within(t)); err != nil {
+		t.Errorf("a reader cannot read after another one left: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Refresh(within(t)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("without readers the journal is not closed: %v", err)
+	}
+	third := p.reader(&shared, &opened)
+	if third == first || opened != 2 {
+		t.Error("a closed replica was opened again")
+	}
+	third.Close()
+}
+
+// TestSharedAtOnce: readers that come and go at the same time do not disturb each other.
+func TestSharedAtOnce(t *testing.T) {
+	p := newPlace(t)
+	dir := filepath.Join(p.home.Root, "teams", "demo")
+	var shared replica.Shared
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for range 30 {
+				rep, err := shared.Open(t.Context(), dir, func(string) {}, func(report func(string)) (journal.Journal, error) {
+					return p.home.OpenFolder(dir, report)
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(rep.Refresh(t.Context()), rep.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+}
+
+// unreadable is a journal that cannot be read after broken is set.
+type unreadable struct {
+	journal.Journal
+	broken *atomic.Bool
+}
+
+var errUnreadable = errors.New("the disk does not answer")
+
+func (u unreadable) Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+	if u.broken.Load() {
+		return func(yield func(journal.Record, error) bool) { yield(journal.Record{}, errUnreadable) }
+	}
+	return u.Journal.Read(ctx, after)
+}
+
+// TestSharedAfterTrouble: a new reader does not get a replica that cannot be refreshed, nor that of a
+// former team whose folder another team has. Their readers can still close them. What fails for the
+// first reader is reported to it.
+func TestSharedAfterTrouble(t *testing.T) {
+	p := newPlace(t)
+	dir := filepath.Join(p.home.Root, "teams", "demo")
+	var shared replica.Shared
+	var broken atomic.Bool
+	failing := errors.New("the journal does not open")
+	for range 2 {
+		_, err := shared.Open(within(t), dir, nil, func(func(string)) (journal.Journal, error) { return nil, failing })
+		if !errors.Is(err, failing) {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := shared.Open(within(t), dir+"2", nil, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a team that does not exist: %v", err)
+	}
+
+	stale, err := shared.Open(within(t), dir, nil, func(report func(string)) (journal.Journal, error) {
+		j, err := p.home.OpenFolder(dir, report)
+		return unreadable{j, &broken}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	opened := 0
+	old := p.reader(&shared, &opened)
+	if old == stale || opened != 1 {
+		t.Error("a reader got a replica that cannot be read")
+	}
+	if err := stale.Close(); err != nil {
+		t.Error(err)
+	}
+
+	if err := os.Rename(dir, dir+"-old"); err != nil {
+		t.Fatal(err)
+	}
+	other := newPlace(t)
+	if err := os.Rename(filepath.Join(other.home.Root, "teams", "demo"), dir); err != nil {
+		t.Fatal(err)
+	}
+	fresh := p.reader(&shared, &opened)
+	if fresh == old || fresh.Team().ID == old.Team().ID {
+		t.Error("the reader of a new team got the replica of the former one")
+	}
+	if err := errors.Join(old.Close(), fresh.Close()); err != nil {
+		t.Error(err)
+	}
+}
