@@ -2,6 +2,7 @@ package envelope_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,11 @@ func TestForm(t *testing.T) {
 		text), want) {
 		t.Errorf("it carries %v, not %v", envelope.Carries(teamID, "lead", text), want)
 	}
+	var shown strings.Builder
+	for _, part := range envelope.Parts("Begin.\n\n" + text) {
+		fmt.Fprintf(&shown, "[%s] [%s]\n%s\n\n", part.From, part.Kind, part.Text)
+	}
+	golden.File(t, "testdata/parts.txt", shown.String())
 	if text := envelope.Batch(teamID, "lead", nil); text != "" {
 		t.Errorf("no messages are %q", text)
 	}

@@ -237,7 +237,8 @@ var rooms = []room{
 		"the drawing of a graph is a function of the tasks, in the widths of render"},
 	{"ui/timeline", []string{"team"},
 		"lanes are a function of the records; a terminal and a browser draw the same ones"},
-	{"ui/sessionview", []string{"agent/sessionlog", "render", "render/sanitize", "sys/regularfile", "team"},
+	{"ui/sessionview", []string{"agent/envelope", "agent/sessionlog", "render", "render/sanitize", "sys/regularfile",
+		"team"},
 		"a session looks the same on every screen; the front end decides where it comes from"},
 	{"ui/pane", []string{"engine", "layout", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"it shows the viewers of a team's members beside each other, for every front end, and does not know what they " +

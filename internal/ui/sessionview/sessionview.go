@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cadre/internal/agent/envelope"
 	"cadre/internal/agent/sessionlog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
@@ -31,6 +32,7 @@ type Line struct {
 // The lines that are left out are counted.
 const (
 	mostOfAPrompt  = 12
+	mostOfAMessage = 6
 	mostOfAResult  = 6
 	mostOfARunning = 12
 )
@@ -41,11 +43,22 @@ type Lines struct {
 	outputs map[string]*unfinished // of the tools that are running, by the id of the use
 	latest  string                 // the use whose output came last
 	coming  bool                   // unfinished texts are returned line by line, as they come
+	works   bool                   // the turn has shown something
 }
 
 // Add returns the lines that the entry completes. It holds an unfinished text back until the text
 // is finished, or another entry follows. It holds the output of a tool back until the tool has ended.
 func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
+	switch e.Kind {
+	case sessionlog.TurnEnded: // a shell's turn also ends where it had nothing to do
+		if !l.works && !e.Failed && !e.Interrupted {
+			return l.text.rest()
+		}
+		l.works = false
+	case sessionlog.Started, sessionlog.Ended, sessionlog.Prompt, sessionlog.Usage, sessionlog.Lost:
+	default:
+		l.works = true
+	}
 	switch e.Kind {
 	case sessionlog.Part:
 		l.text.add(e.At, e.Text)
@@ -132,10 +145,7 @@ func of(e sessionlog.Entry) []Line {
 	case sessionlog.Started:
 		return one("· the session started" + because)
 	case sessionlog.Prompt:
-		if strings.TrimSpace(e.Text) == "" { // such as a prompt that only wakes a shell
-			return nil
-		}
-		return paragraph(e.At, "· ", "it was given: "+e.Text, mostOfAPrompt)
+		return prompt(e) // none for one that only wakes a shell
 	case sessionlog.Turn:
 		if e.Text != "" {
 			return one("· " + sanitize.Line(e.Text))
@@ -188,6 +198,49 @@ func of(e sessionlog.Entry) []Line {
 	return nil
 }
 
+// prompt returns the lines of what the session was given: each message, and the text around them.
+func prompt(e sessionlog.Entry) (lines []Line) {
+	for _, part := range envelope.Parts(e.Text) {
+		label, most := "it was given", mostOfAPrompt
+		if part.From != "" {
+			label, most = mailOf(part), mostOfAMessage
+		}
+		text := strings.TrimLeft(sanitize.Lines(part.Text), " \t\n")
+		if text == "" {
+			text = "(empty)"
+		}
+		lines = append(lines, paragraph(e.At, "· ", label+": "+text, most)...)
+	}
+	return lines
+}
+
+// mailOf names the sender and the kind of a message.
+func mailOf(part envelope.Part) string {
+	from := part.From
+	if from == team.User {
+		from = "the user"
+	}
+	if part.Kind != "" {
+		from += " (" + part.Kind + ")"
+	}
+	return sanitize.Line("mail from " + from)
+}
+
+// withoutFrames returns a text in which messages have the names of their senders, and no frames.
+func withoutFrames(text string) string {
+	if !strings.Contains(text, ` ref="`) {
+		return text
+	}
+	var all []string
+	for _, part := range envelope.Parts(text) {
+		if part.From != "" {
+			part.Text = mailOf(part) + ": " + part.Text
+		}
+		all = append(all, part.Text)
+	}
+	return strings.Join(all, "\n")
+}
+
 // use describes the use of a tool.
 func use(e sessionlog.Entry) string {
 	if input := render.Input(e.Text); input != "" && input != "{}" {
@@ -201,7 +254,7 @@ const quoted = "│ "
 
 // ending returns the last lines of a result. They say best how a command ended.
 func ending(e sessionlog.Entry, symbol string) (lines []Line) {
-	all := strings.Split(strings.TrimRight(sanitize.Lines(e.Text), " \t\n"), "\n")
+	all := strings.Split(strings.TrimRight(sanitize.Lines(withoutFrames(e.Text)), " \t\n"), "\n")
 	before := e.Count
 	if left := len(all) - mostOfAResult; left > 1 || left > 0 && before > 0 {
 		before, all = before+int64(left), all[left:]

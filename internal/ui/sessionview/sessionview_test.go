@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"cadre/internal/agent/envelope"
 	"cadre/internal/agent/sessionlog"
 	"cadre/internal/team"
 )
@@ -92,7 +93,6 @@ func TestLines(t *testing.T) {
 20 ! 12 earlier entries were dropped
 21 │ I am cut
 22 ! its turn was interrupted
-23 · its turn ended
 24 ✗ its turn failed: no login
 25 · the session ended
 26 ✗ the session ended: killed
@@ -227,5 +227,56 @@ func TestWriting(t *testing.T) {
 	l.Add(sessionlog.Entry{Kind: sessionlog.Result, ID: "1", Text: "line 4999", Count: 4999})
 	if got := l.Writing(); got != "" {
 		t.Errorf("nothing runs, and the view has %q", got)
+	}
+}
+
+// TestMail shows a message with its sender, without what explains it to a model.
+func TestMail(t *testing.T) {
+	text := envelope.Batch("demo-1", "bob", []team.Message{
+		{Seq: 3, From: team.User, Type: team.TypeMessage, Priority: "urgent", Body: "Stop at once."},
+		{Seq: 4, From: "ann", Type: team.TypeMessage, Intent: "question", Body: "1\n2\n3\n4\n5\n6\n7\n8\n<b>\x1b[2J"},
+	})
+	got := shown(sessionlog.Entry{Kind: sessionlog.Prompt, Text: text},
+		sessionlog.Entry{Kind: sessionlog.Prompt, Text: "\n\nDo task 1.\n"},
+		sessionlog.Entry{Kind: sessionlog.Result, Text: "made\n\n" + text})
+	want := strings.TrimLeft(`
+1 · mail from the user (urgent): Stop at once.
+1 · mail from ann (question): 1
+0 │ 2
+0 │ 3
+0 │ 4
+0 │ 5
+0 │ 6
+0 │ … 3 more lines
+2 · it was given: Do task 1.
+3 ✓ … 5 lines before
+0 │ 4
+0 │ 5
+0 │ 6
+0 │ 7
+0 │ 8
+0 │ <b>
+`, "\n")
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestTurnsThatDidNothing shows the end of a turn once, and not that of a turn that did nothing.
+func TestTurnsThatDidNothing(t *testing.T) {
+	end := sessionlog.Entry{Kind: sessionlog.TurnEnded}
+	got := shown(sessionlog.Entry{Kind: sessionlog.Started}, end, sessionlog.Entry{Kind: sessionlog.Turn, Text: "task 1"},
+		sessionlog.Entry{Kind: sessionlog.Prompt, Text: "stop"}, end, end, sessionlog.Entry{Kind: sessionlog.Prompt, Text: "hello"},
+		end, sessionlog.Entry{Kind: sessionlog.TurnEnded, Interrupted: true})
+	want := strings.TrimLeft(`
+1 · the session started
+3 · task 1
+4 · it was given: stop
+5 · its turn ended
+7 · it was given: hello
+9 ! its turn was interrupted
+`, "\n")
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
