@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"cadre/internal/engine/upkeep"
-	"cadre/internal/git/redact"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
+	"cadre/internal/render/redact"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )

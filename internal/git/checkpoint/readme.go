@@ -6,8 +6,8 @@ import (
 	"time"
 	"unicode"
 
-	"cadre/internal/git/redact"
 	"cadre/internal/render/excerpt"
+	"cadre/internal/render/redact"
 	"cadre/internal/team"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cadre/internal/git/redact"
+	"cadre/internal/render/redact"
 	"cadre/internal/sys/lazyregexp"
 )
 

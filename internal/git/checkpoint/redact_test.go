@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/git/redact"
+	"cadre/internal/render/redact"
 	"cadre/internal/team"
 )
 

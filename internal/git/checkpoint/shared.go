@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"cadre/internal/git/redact"
 	"cadre/internal/git/worktree"
+	"cadre/internal/render/redact"
 	"cadre/internal/sys/paths"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"syscall"
 
-	"cadre/internal/git/redact"
 	"cadre/internal/git/worktree"
 	"cadre/internal/render/excerpt"
+	"cadre/internal/render/redact"
 	"cadre/internal/team"
 )
 

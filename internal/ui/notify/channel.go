@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"cadre/internal/git/redact"
 	"cadre/internal/render/excerpt"
+	"cadre/internal/render/redact"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
 	"cadre/internal/ui/settings"
