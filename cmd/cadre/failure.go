@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"cadre/internal/render"
 	"cadre/internal/team"
 )
@@ -52,9 +54,10 @@ func failureOf(err error) failure {
 	return f
 }
 
-// report prints the error that ends the command with the status code, once. It prints JSON if the
-// arguments ask for it, also if they could not be parsed completely.
-func (a *app) report(err error, code int, args []string) {
+// report prints the error that ends the command c with the status code, once. It prints JSON if the
+// arguments ask for it, also if they could not be parsed completely. A text about a wrong command
+// line says itself what to change; a program gets the help of the command as a hint.
+func (a *app) report(c *cobra.Command, err error, code int, args []string) {
 	if _, told := errors.AsType[exit](err); told {
 		return
 	}
@@ -64,6 +67,9 @@ func (a *app) report(err error, code int, args []string) {
 	if a.json || slices.Contains(args, "--json") {
 		f := failureOf(err)
 		f.Status = code
+		if f.Code == codeUsage && len(f.Hints) == 0 {
+			f.Hints = remedies(withWays(err, helpOf(c)))
+		}
 		a.err.Value(failed{f})
 		return
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"cadre/internal/claude/sdkrelay"
 	"cadre/internal/journal"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -45,6 +47,48 @@ func TestFailures(t *testing.T) {
 		fmt.Fprint(&b, failureOf(team.Refuse(code, "no")).Code, " ")
 		if failureOf(team.Refuse(code, "no")).Code != string(code) {
 			t.Errorf("%s has code %s", code, b.String())
+		}
+	}
+}
+
+// TestUsageHasAHint checks that a program gets a command to type for each error in a command line,
+// also where the text for people says only which flags to change.
+func TestUsageHasAHint(t *testing.T) {
+	t.Setenv("CADRE_HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	run := func(args ...string) (failed string, err error) {
+		var out, said bytes.Buffer
+		a := newApp()
+		defer a.close()
+		a.out.Writer, a.err.Writer = sanitize.NewWriter(&out), sanitize.NewWriter(&said)
+		c, err := a.root(args).ExecuteContextC(t.Context())
+		if err != nil {
+			a.report(c, err, status(err), args)
+		}
+		return said.String(), err
+	}
+	if said, err := run("create", "demo"); err != nil {
+		t.Fatal(said)
+	}
+	for line, want := range map[string]string{
+		"inbox demo --follow --wait --json":    "cadre inbox --help",
+		"inbox demo --json --lines 3":          "cadre inbox --help",
+		"log demo --json --since yesterdayish": "cadre log --help",
+		"task list demo --json --status odd":   "cadre task list --help",
+		"task list demo --json --nosuch":       "cadre task list --help",
+		"run --json":                           "cadre run --help",
+	} {
+		said, err := run(strings.Fields(line)...)
+		if err == nil {
+			t.Errorf("%s: got no error", line)
+			continue
+		}
+		var f failed
+		if err := json.Unmarshal([]byte(said), &f); err != nil {
+			t.Fatalf("%s: %v in %q", line, err, said)
+		}
+		if f.Error.Code != codeUsage || len(f.Error.Hints) == 0 || f.Error.Hints[0].Command != want {
+			t.Errorf("%s: got %q, want the hint %s", line, said, want)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func execute(ctx context.Context, more haste, args []string) int {
 	if _, said := errors.AsType[exit](err); c.Name() == wakeName && !said {
 		code = tryAgain
 	}
-	a.report(err, code, args)
+	a.report(c, err, code, args)
 	return code
 }
 

@@ -424,7 +424,8 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 		})
 		if of.ID != "" {
 			return notReady("%s is working on task %s in the same worktree; release that task first", m.Name,
-				of.Called())
+				of.Called()).With(team.Hint{Action: team.ActRetryTask, Team: w.Replica.Team().Name, Task: of.ID,
+				TaskName: of.Name})
 		}
 		at.Dir = place.Dir
 	}

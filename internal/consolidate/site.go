@@ -33,7 +33,7 @@ func (w *work) site(ctx context.Context, c team.Consolidation) (at site, err err
 	switch {
 	case c.Clean && w.repo.top == "":
 		return at, notReady("%s is not in a git repository, so there is no clean checkout of it for the checks; "+
-			"consolidate without --clean", t.Dir)
+			"consolidate without one", t.Dir).With(w.hint(team.ActConsolidate))
 	case c.Clean:
 		return w.checkout(ctx, c)
 	case w.repo.top == "" || c.NoCommit:
@@ -57,7 +57,8 @@ func (w *work) checkout(ctx context.Context, c team.Consolidation) (at site, err
 		commit, err = w.repo.head(ctx)
 	}
 	if err == nil && commit == "" {
-		err = notReady("there is no commit yet to run the checks in; consolidate without --clean")
+		err = notReady("there is no commit yet to run the checks in; consolidate without a clean checkout").
+			With(w.hint(team.ActConsolidate))
 	}
 	if err == nil {
 		err = w.sweep(ctx)

@@ -91,7 +91,8 @@ func stillTold(spending []Spent, told []Alerted, exhausted string) (still []Aler
 func (d *decision) budgeted(name string) (*Member, error) {
 	m, err := d.known(name)
 	if err == nil && m.Name == d.team.Lead {
-		err = refuse(Invalid, "%s leads, and without it the team stops: set the budget of the team", m.Name)
+		err = Refuse(Invalid, "%s leads, and without it the team stops: set the budget of the team", m.Name).
+			With(d.team.hint(ActRaiseBudget))
 	}
 	return m, err
 }

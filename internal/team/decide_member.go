@@ -40,8 +40,13 @@ func (b *SpawnMember) decide(d *decision) error {
 		return err
 	}
 	if taken := d.sameName(b.Name); taken != "" {
-		return refuse(Taken, "team %s has a member named %s already; a free name: %s", d.team.Name, taken,
-			d.freeName(b.Name))
+		free := d.freeName(b.Name)
+		refusal := Refuse(Taken, "team %s has a member named %s already; a free name: %s", d.team.Name, taken, free).
+			With(Hint{Action: ActSpawn, Team: d.team.Name, Name: free, Agent: b.Agent})
+		if m := d.member(taken); m != nil && m.Status.Running() {
+			refusal = refusal.With(Hint{Action: ActAsk, Team: d.team.Name, Member: taken})
+		}
+		return refusal
 	}
 	if err := d.hasRoom(); err != nil {
 		return err
@@ -71,8 +76,9 @@ func (b *SpawnMember) decide(d *decision) error {
 		status = Active
 	}
 	if owner, t := d.awaitedAs(b.Name); owner != "" {
-		return refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; spawn %s, "+
-			"or give the task to another member first", t, owner, b.Name, owner)
+		return Refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; spawn %s, "+
+			"or give the task to another member first", t, owner, b.Name, owner).
+			With(Hint{Action: ActSpawn, Team: d.team.Name, Name: owner, Agent: b.Agent})
 	}
 	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env,
 		Role: b.Role, Prompt: b.Prompt,

@@ -160,8 +160,8 @@ func (d *decision) relink(t *Task, b *UpdateTask) (added, removed edges, err err
 			return refuse(Invalid, "the update both adds and removes that task %s waits for task %s", d.Called(waiter),
 				d.Called(blocker))
 		case w.Status != Pending:
-			return refuse(NotReady, "%s is %s, too late to wait for another task; release it first",
-				w.label(), w.Status)
+			return Refuse(NotReady, "%s is %s, too late to wait for another task; release it first",
+				w.label(), w.Status).With(w.hint(&d.team, ActRetryTask))
 		}
 		if m := d.member(w.Owner); m != nil {
 			if err := d.sees(m, w, []string{blocker}); err != nil {
