@@ -386,7 +386,7 @@ func (c *comparison) revise(m team.Member, f teamfile.Member) {
 			c.members = append(c.members, &team.WithdrawShutdown{Member: one.Name})
 		}
 		if one.Agent != team.Shell && slices.Contains(keys, "permissionMode") {
-			c.members = append(c.members, &team.SetMode{Member: one.Name,
+			c.members = append(c.members, &team.SetMode{Member: one.Name, Spawns: true,
 				Mode: cmp.Or(f.Mode, c.file.Permissions.Mode, c.lead.PermissionMode)})
 		}
 		if len(limits) > 0 && one.Name != c.team.Lead {

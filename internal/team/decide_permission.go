@@ -8,7 +8,11 @@ import (
 )
 
 // SetMode changes the permission mode of a member.
-type SetMode struct{ Member, Mode string }
+type SetMode struct {
+	Member, Mode string
+	// Spawns says that the mode of an external lead is meant for the members that it spawns.
+	Spawns bool
+}
 
 func (b *SetMode) decide(d *decision) error {
 	if err := d.leads("change permissions"); err != nil {
@@ -24,6 +28,10 @@ func (b *SetMode) decide(d *decision) error {
 	if m.Agent == Shell {
 		return refuse(Invalid, "%s is a shell member: it runs the commands of its tasks, and no permission mode "+
 			"limits them", m.Name)
+	}
+	if m.Name == d.team.Lead && m.Agent == External && !b.Spawns {
+		return refuse(Invalid, "%s leads from outside cadre: a person or a program acts there, and no permission mode "+
+			"limits it", m.Name)
 	}
 	if err := d.gives(b.Mode); err != nil {
 		return err
