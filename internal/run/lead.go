@@ -232,6 +232,8 @@ func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err er
 	}
 }
 
+func endedByAnother() error { return reason(team.Finished, "another process ended the team") }
+
 // next does what is due now. It says whether the end has come, and why if it is an early one.
 func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err error) {
 	if !at.led && l.TakesMail {
@@ -241,7 +243,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 	}
 	switch {
 	case at.over:
-		return true, reason(team.Finished, "another process ended the team"), nil
+		return true, endedByAnother(), nil
 	case at.exhausted != "":
 		t := l.Team.Team()
 		return !at.sessions, team.Refuse(team.Exhausted, "%s", at.exhausted).

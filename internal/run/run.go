@@ -245,6 +245,8 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		return nil, consolidating(t)
 	case o.Resume:
 		return a, nil
+	case over && !a.again: // another process has ended the new team already
+		return a, nil
 	case over && len(o.Redo) > 0:
 		a.close()
 		return nil, nothingToRedo(name)
@@ -458,8 +460,17 @@ func (a *attempt) notInstalled() error {
 	return &team.Error{Code: team.Invalid, Text: "the team was not created: " + strings.Join(reasons, "; ")}
 }
 
-// work runs the sessions and leads, until nothing more can happen.
+// work runs the sessions and leads, until nothing more can happen. A team that another process ends
+// in between is no error: the run is short, and says why.
 func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
+	short, err = a.lead(ctx, lead)
+	if of := a.team.Team(); team.CodeOf(err) == team.Finished && ctx.Err() == nil && of.Ended() {
+		return endedByAnother(), nil
+	}
+	return short, err
+}
+
+func (a *attempt) lead(ctx context.Context, lead *Lead) (short, err error) {
 	lead.Session = "run-" + strings.ToLower(replica.NewID())
 	asked := ctx
 	ctx, release, err := lead.Hold(ctx)

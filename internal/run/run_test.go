@@ -402,3 +402,49 @@ tasks: [{id: a, run: 'until test -e go; do sleep 0.05; done'}]
 		t.Errorf("after the lead's mail was taken, these wait: %+v", asked)
 	}
 }
+
+// TestAnotherProcessEndsTheTeam ends a new team at several moments: before the run takes its lead,
+// and after. The run always says that another process ended it, and does not begin a second team.
+func TestAnotherProcessEndsTheTeam(t *testing.T) {
+	abort := func(o office) error {
+		e := &engine.Engine{Home: o.home, Log: func(text string) { t.Log(text) }}
+		return e.Act(within(t), "demo", team.User, &team.SetStatus{Status: team.TeamAborted},
+			func(*engine.Team, *team.Record) error { return nil })
+	}
+	check := func(o office, r run.Result, err error) {
+		t.Helper()
+		if err != nil || team.CodeOf(r.Short) != team.Finished || r.Team.Status != team.TeamAborted {
+			t.Errorf("the run ended with %+v, %v", r, err)
+		}
+		if archived, err := o.home.Archive(); err != nil || len(archived) > 0 {
+			t.Errorf("archived: %q, %v", archived, err)
+		}
+	}
+	const slow = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: one, run: sleep 20}]\n"
+	for range 4 {
+		o := newOffice(t)
+		done := make(chan error, 1)
+		go func() {
+			for t.Context().Err() == nil {
+				if _, err := o.home.Folder("demo"); err == nil {
+					break
+				}
+			}
+			done <- abort(o)
+		}()
+		r, err := run.Run(within(t), o.options(slow))
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		check(o, r, err)
+	}
+	o := newOffice(t)
+	options := o.options(slow)
+	options.Began = func(team.Team, bool) {
+		if err := abort(o); err != nil {
+			t.Error(err)
+		}
+	}
+	r, err := run.Run(within(t), options)
+	check(o, r, err)
+}
