@@ -306,6 +306,7 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 		return
 	}
 	s.reopenReport()
+	t.own(s)
 	t.CreatedAt, t.UpdatedAt = r.At, r.At
 	blockedBy := t.BlockedBy
 	t.BlockedBy, t.Blocks, t.blockage = nil, s.tasks[i].Blocks, blockage{} // others may wait for a skipped task
@@ -315,7 +316,7 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	for _, id := range blockedBy {
 		if b := s.task(id); b != nil && b != added && (len(b.Blocks) == 0 || b.Blocks[len(b.Blocks)-1] != t.ID) {
 			b.Blocks = append(b.Blocks, t.ID)
-			added.BlockedBy = append(added.BlockedBy, id)
+			added.BlockedBy = append(added.BlockedBy, b.ID)
 			added.blockage.count(b.blockage.counted, +1)
 		}
 	}
@@ -343,7 +344,7 @@ func (e *TaskUpdated) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		set := func(to *string, from *string) {
 			if from != nil {
-				*to = *from
+				*to = strings.Clone(*from)
 			}
 		}
 		set(&t.Subject, e.Subject)
@@ -351,14 +352,14 @@ func (e *TaskUpdated) apply(s *State, r *Record) {
 		set(&t.ActiveForm, e.ActiveForm)
 		set(&t.Priority, e.Priority)
 		if e.Run != nil {
-			t.Run, t.Failures, t.Failure = *e.Run, 0, ""
+			t.Run, t.Failures, t.Failure = strings.Clone(*e.Run), 0, ""
 		}
 		if e.Owner != nil {
 			if t.Status == InProgress && t.Owner != *e.Owner {
 				t.Status, t.StartedAt = Pending, 0
 				t.Fence++
 			}
-			t.Owner, t.Assigned = *e.Owner, *e.Owner != ""
+			t.Owner, t.Assigned = s.known(*e.Owner), *e.Owner != ""
 		}
 		t.Metadata = merged(t.Metadata, e.Metadata)
 		for _, id := range e.AddBlockedBy {
@@ -406,8 +407,8 @@ func (s *State) link(blocker, waiter string, add bool) {
 		return
 	}
 	if add { // append at the end: a reader of the old list does not see it
-		w.BlockedBy = append(w.BlockedBy, blocker)
-		b.Blocks = append(b.Blocks, waiter)
+		w.BlockedBy = append(w.BlockedBy, b.ID)
+		b.Blocks = append(b.Blocks, w.ID)
 		w.blockage.count(b.blockage.counted, +1)
 		return
 	}
@@ -451,7 +452,7 @@ func (e *TaskReleased) apply(s *State, r *Record) {
 			t.Saved, t.Work = nil, nil
 		}
 		t.Status, t.StartedAt = Pending, 0
-		t.Owner, t.Assigned = e.Owner, e.Owner != ""
+		t.Owner, t.Assigned = s.known(e.Owner), e.Owner != ""
 		t.Fence++
 		if t.Failure != "" { // it had failed after its last retry
 			t.Failures, t.Failure = 0, ""
@@ -463,6 +464,7 @@ func (e *TaskFailed) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.StartedAt = Pending, 0
 		t.Failure, t.Result = e.Reason, e.Result
+		own(&t.Failure, &t.Result)
 		t.Failures++
 		t.Fence++
 		if !t.Assigned {
@@ -475,6 +477,7 @@ func (e *TaskCompleted) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.Result, t.CompletedBy, t.CompletedAt = Completed, e.Result, s.known(e.By), r.At
 		t.Failure, t.Saved = "", nil
+		own(&t.Result)
 		s.setStrikes(hookKey("TaskCompleted", e.By, t.ID), 0)
 	})
 }

@@ -153,7 +153,9 @@ func (e *WorkRecorded) fields(c *coder) {
 }
 
 func (e *WorkRecorded) apply(s *State, r *Record) {
-	s.change(e.Task, r, func(t *Task) { t.Work = &e.Work })
+	w := e.Work
+	w.own(s)
+	s.change(e.Task, r, func(t *Task) { t.Work = &w })
 }
 
 func (w *Work) fields(c *coder) {

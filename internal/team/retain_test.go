@@ -1,6 +1,8 @@
 package team
 
 import (
+	"encoding/json"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -47,4 +49,68 @@ func TestAStateKeepsNoRecords(t *testing.T) {
 		t.Errorf("after %d records of %d bytes the state takes %d bytes more", records, size, grown)
 	}
 	runtime.KeepAlive(s)
+}
+
+// TestATaskKeepsNoRecords applies events that a task keeps texts of. Each is in a record with a long
+// text of something else, which must not stay in memory with the task.
+func TestATaskKeepsNoRecords(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for name, of := range map[string]func(id string) Event{
+		"created": func(id string) Event {
+			return &TaskCreated{Task{ID: id, Name: "task-" + id, Subject: "S", Description: "D", ActiveForm: "A", Status: Pending,
+				Owner: "ann", Role: "R", Priority: "medium", Run: "make", Dir: "d", Env: []string{"A=b"}, CreatedBy: User,
+				Metadata: map[string]json.RawMessage{"key": json.RawMessage("1")}, FileDigests: []string{"a=b"}}}
+		},
+		"blocked": func(id string) Event {
+			return &TaskCreated{Task{ID: id, Subject: "S", Status: Pending, Owner: "bob", BlockedBy: []string{"1"}}}
+		},
+		"updated": func(id string) Event {
+			return &TaskUpdated{Task: id, Subject: text("new"), Description: text("other"), Owner: text("zoe"),
+				Run: text("test"), AddBlockedBy: []string{"1"}}
+		},
+		"claimed":     func(id string) Event { return &TaskClaimed{Task: id, Member: "zoe", Fence: 1} },
+		"released":    func(id string) Event { return &TaskReleased{Task: id, Owner: "zoe"} },
+		"failed":      func(id string) Event { return &TaskFailed{Task: id, By: "ann", Reason: "no", Result: "1"} },
+		"completed":   func(id string) Event { return &TaskCompleted{Task: id, By: "zoe", Result: "yes"} },
+		"rolled back": func(id string) Event { return &TaskRolledBack{Task: id, Owner: "zoe"} },
+		"worked": func(id string) Event {
+			return &WorkRecorded{Task: id, Work: Work{Member: "ann", Base: "b", Commit: "c", Files: []string{"f"}, Done: true}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := DecodeSnapshot(0, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			add := func(events ...Event) {
+				r := &Record{Seq: s.Seq() + 1, ID: fmt.Sprint(s.Seq()), At: Time(1000 + s.Seq()), Actor: User, Events: events}
+				if r, err = DecodeRecord(r.Seq, string(AppendRecord(nil, r))); err != nil {
+					t.Fatal(err)
+				}
+				s.Apply(r)
+			}
+			add(&TeamCreated{Team: Team{ID: "t1", Name: "core", Dir: "/repo", Status: TeamActive}, Lead: Member{Name: "ann"}})
+			const tasks, size = 500, 8_000
+			added := name == "created" || name == "blocked"
+			for i := 1; i <= tasks && !added; i++ {
+				add(&TaskCreated{Task{ID: fmt.Sprint(i), Subject: "S", Status: Pending}})
+			}
+			heap := func() int {
+				runtime.GC()
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return int(m.HeapAlloc)
+			}
+			before := heap()
+			for i := 1; i <= tasks; i++ {
+				add(of(fmt.Sprint(i)), &MemberStatusChanged{Member: "ann", Status: Active,
+					Summary: strings.Repeat(string(rune('a'+i%26)), size)})
+			}
+			if grown := heap() - before; grown > tasks*size/3 {
+				t.Errorf("%d tasks keep %d bytes each of records of %d bytes", tasks, grown/tasks, size)
+			}
+			runtime.KeepAlive(s)
+		})
+	}
 }

@@ -128,7 +128,7 @@ func (e *TaskRolledBack) apply(s *State, r *Record) {
 	s.reopenReport()
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.StartedAt, t.CompletedAt, t.CompletedBy, t.Result = Pending, 0, 0, "", ""
-		t.Owner, t.Assigned = e.Owner, e.Owner != ""
+		t.Owner, t.Assigned = s.known(e.Owner), e.Owner != ""
 		t.Failure, t.Failures = "", 0
 		t.Saved, t.Work = nil, nil
 		t.Fence++

@@ -461,7 +461,10 @@ func (s *State) known(name string) string {
 	if m := s.member(name); m != nil {
 		return m.Name
 	}
-	return name
+	if name == User {
+		return User
+	}
+	return strings.Clone(name)
 }
 
 func (s *State) lead() *Member { return &s.members[0] }
