@@ -104,7 +104,7 @@ and with ` + "`--follow`" + ` as one record a line:
   "id": "YRQ44FKX7GEFN3QT7HJ7XFKDWV",
   "actor": "ann",
   "at": 1700000000000,
-  "events": [{"kind": "task_claimed", "task": "3", "owner": "ann"}]
+  "events": [{"kind": "task_claimed", "task": "3", "member": "ann", "fence": 2}]
 }
 ` + "```" + `
 

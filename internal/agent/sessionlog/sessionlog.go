@@ -65,8 +65,8 @@ const (
 	Part    Kind = "part"    // the block of text that the agent writes continues with Text
 	Text    Kind = "text"    // a whole block of text; it replaces the parts before it
 	Tool    Kind = "tool"    // the agent uses Tool with the input Text; ID names the use
-	// the use ID, which is still running, put out Text, after Count bytes that are not kept; only viewers get
-	// this kind, with the number of the entry before it
+	// the running use ID printed Text, after Count bytes that are not kept; only viewers get this kind, with
+	// the number of the entry before it
 	Output    Kind = "output"
 	Result    Kind = "result"     // the use ID ended: the end Text of its output, after Count lines, and whether it Failed
 	Question  Kind = "question"   // the agent asks whether it may use Tool with the input Text; ID names the question
