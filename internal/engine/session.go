@@ -24,11 +24,14 @@ const (
 func (t *Team) Session(ctx context.Context, member string, until Until) (iter.Seq2[sessionlog.Entry, error], error) {
 	var m team.Member
 	var err error
-	if t.View(func(s *team.State) { m, err = s.Named(member) }); err != nil {
+	var you bool
+	if t.View(func(s *team.State) {
+		m, err = s.Named(member)
+		you = s.LedByUser() && m.Name == s.Team().Lead
+	}); err != nil {
 		return nil, err
 	}
-	if of := t.Team(); m.Agent == team.External && m.Name == of.Lead &&
-		(of.Origin != "" || of.LeadSession == "" || of.LeadSession == team.User) {
+	if you {
 		return nil, team.Refuse(team.Invalid, "you lead this team: %s has no session to show", m.Name)
 	}
 	if m.Agent == team.External {

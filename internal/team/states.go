@@ -110,3 +110,10 @@ func (s *State) retired(lead Member) Member {
 	}
 	return lead
 }
+
+// LedByUser reports whether the user leads the team as a person: no agent runs a session for the lead.
+func (s *State) LedByUser() bool {
+	t, lead := &s.team, s.member(s.team.Lead)
+	return lead != nil && lead.Agent == External && t.Observed == "" &&
+		(t.Origin != "" || t.LeadSession == "" || t.LeadSession == User)
+}

@@ -76,6 +76,14 @@ type Overview struct {
 	Winding string `json:"winding,omitempty"`
 }
 
+// Unwatched is the state of a team of another program that no process observes any more.
+const Unwatched = "not observed now"
+
+// Watched reports whether a running process observes the team of another program.
+func Watched(home layout.Home, t *team.Team) bool {
+	return t.Observed != "" && store.Observes(home.Observation(t.Name))
+}
+
 // State is the status for people: what is true of the team, not only what was recorded last.
 func (o *Overview) State() string {
 	switch {
@@ -89,6 +97,8 @@ func (o *Overview) State() string {
 		return "ready to be consolidated"
 	case o.Winding != "":
 		return "winding down"
+	case o.Observed != "" && o.Status != team.TeamComplete && !o.Watched:
+		return Unwatched
 	case o.Observed != "" && o.Status != team.TeamComplete:
 		return "observed"
 	}
@@ -131,7 +141,7 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 		}
 	}
 	o.Observed, o.Session = t.Observed, t.Session
-	o.Watched = t.Observed != "" && store.Observes(home.Observation(t.Name))
+	o.Watched = Watched(home, &t)
 	return o
 }
 

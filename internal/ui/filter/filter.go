@@ -78,7 +78,7 @@ var (
 )
 
 // found are the states of teams that lists show beside those that are recorded; see catalog.Overview.State.
-var found = []string{"damaged", "dormant", "interrupted", "observed", "ready to be consolidated", "released", "winding down"}
+var found = []string{"damaged", "dormant", "interrupted", "not observed now", "observed", "ready to be consolidated", "released", "winding down"}
 
 // States are the states of tasks, members and teams, sorted.
 func States() []string {

@@ -36,7 +36,8 @@ func TestAlways(t *testing.T) {
 	if len(x.asked) != asked {
 		t.Errorf("a rule without bounds was added without a yes: %s", x.last())
 	}
-	x.keys("A", "enter")
+	x.says("rule for all members ▸ Bash(rm *)") // it can be corrected
+	x.keys("esc", "A", "enter")
 	x.wants("demo *team.AddRule &{Rule:Bash(rm -rf build && make) Member: Unbounded:false}")
 	x.keys("down", "a")
 	x.says("Only a request for permission is answered by a rule.")

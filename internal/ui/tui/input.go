@@ -29,11 +29,7 @@ func (m *Model) asks(label string, look style, text string, done func(*Model, st
 // inputKeys returns the keys of a line that the screen asks for.
 func inputKeys() []key {
 	return []key{
-		{[]string{"enter"}, inPrompt, "done", "do it", nil, func(m *Model) tea.Cmd {
-			p := m.input
-			m.input = nil
-			return refusable(p, p.done(m, p.field.String(), false))
-		}},
+		{[]string{"enter"}, inPrompt, "done", "do it", nil, (*Model).enters},
 		{[]string{"esc", "ctrl+c"}, inPrompt, "cancel", "do nothing", nil, func(m *Model) tea.Cmd {
 			m.input = nil
 			return nil
@@ -41,26 +37,54 @@ func inputKeys() []key {
 	}
 }
 
+// enters ends the line and does what it is for. A question about it keeps the line, and a refusal brings
+// it back.
+func (m *Model) enters() tea.Cmd {
+	p := m.input
+	m.input = nil
+	cmd := p.done(m, p.field.String(), false)
+	if m.ask != nil {
+		m.ask.line = p
+	}
+	return refusable(p, cmd)
+}
+
 // refusable returns the command with which a line ends. A refusal brings the line back.
 func refusable(p *prompting, cmd tea.Cmd) tea.Cmd {
-	if cmd == nil {
-		return nil
+	if cmd == nil || p == nil {
+		return cmd
 	}
 	return func() tea.Msg {
-		msg := cmd()
-		if acted, is := msg.(actedMsg); is && acted.err != "" && acted.draft == nil {
-			acted.line = p
-			return acted
+		switch msg := cmd().(type) {
+		case actedMsg:
+			if msg.err != "" && msg.draft == nil {
+				msg.line = p
+			}
+			return msg
+		case outputMsg:
+			if msg.code != 0 || msg.asked != "" {
+				msg.line = p
+			}
+			return msg
+		case busyMsg:
+			msg.line = p
+			return msg
+		default:
+			return msg
 		}
-		return msg
 	}
 }
 
-// returns opens a line again that was refused, unless the keys go to something else by now.
+// returns opens a line again that was refused. While the keys go to something else, it waits.
 func (m *Model) returns(p *prompting) {
-	if f := m.typed(); m.ask == nil && m.overlay == nil && m.menu == nil && m.input == nil && (f == nil || f.empty()) {
-		m.input = p
+	if p == nil {
+		return
 	}
+	if f := m.typed(); m.ask == nil && m.overlay == nil && m.menu == nil && m.input == nil && (f == nil || f.empty()) {
+		m.input, m.refused = p, nil
+		return
+	}
+	m.refused = p
 }
 
 // typed returns the field that receives letters; nil if letters are keys now.
@@ -83,7 +107,7 @@ func (m *Model) inputLine() (text string, cursor int) {
 	switch {
 	case m.input != nil:
 		label, look, f = m.input.label, m.input.look, &m.input.field
-	case m.place == atMember && m.member != "" && m.menu == nil:
+	case m.place == atMember && m.member != "" && m.menu == nil && notOurs(m) == "":
 		look, f = style{color: m.opened().color, bold: true}, m.draft()
 	default:
 		return "", -1

@@ -202,10 +202,11 @@ func (m *Model) answer(name string) tea.Cmd {
 	m.ask = nil
 	for _, one := range q.options {
 		if slices.Contains(one.names, name) {
-			return one.do(m)
+			return refusable(q.line, one.do(m))
 		}
 	}
 	m.notice = notice{"Nothing was changed.", faint}
+	m.returns(q.line)
 	return nil
 }
 
@@ -296,6 +297,7 @@ func (m *Model) openSelected() tea.Cmd {
 func (m *Model) backOut() tea.Cmd {
 	if m.overlay != nil {
 		m.overlay = nil
+		m.returns(m.refused)
 		return nil
 	}
 	if m.menu != nil {
@@ -381,12 +383,21 @@ func (m *Model) noShell() string {
 	return ""
 }
 
+// closedTeam says why the open team cannot be changed now.
 func closedTeam(m *Model) string {
-	if m.team == nil {
+	switch {
+	case m.team == nil:
 		return "The team has not been read yet."
-	}
-	if m.away() {
+	case m.away():
 		return "Nothing can be done in the past. 0 returns to the present."
+	}
+	return notOurs(m)
+}
+
+// notOurs says why an observed team cannot be changed.
+func notOurs(m *Model) string {
+	if m.team != nil && m.team.observed {
+		return "This team is only observed: its own agents decide what happens in it."
 	}
 	return ""
 }

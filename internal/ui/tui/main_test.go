@@ -113,6 +113,7 @@ type screen struct {
 	diffs  diffMsg   // the next diff
 	story  *story
 	staged stagingMsg
+	busy   bool // a member works on each task
 	holds  bool // the next command does not end yet
 }
 
@@ -152,7 +153,7 @@ func (x *screen) run(cmd tea.Cmd) {
 		for _, one := range msg {
 			x.run(one)
 		}
-	case actedMsg, outputMsg, stagingMsg, completionMsg:
+	case actedMsg, busyMsg, outputMsg, stagingMsg, completionMsg:
 		x.send(msg)
 	case momentMsg, taskMsg, diffMsg:
 		x.send(msg)
@@ -201,8 +202,11 @@ func (x *screen) OpenSession(_ int, ref, member string) {
 }
 
 // Reassign implements [outside].
-func (x *screen) Reassign(ref, task, to string) tea.Msg {
+func (x *screen) Reassign(ref, task, to string, force bool) tea.Msg {
 	x.asked = append(x.asked, "reassign "+ref+" "+task+" "+to)
+	if x.busy && !force {
+		return busyMsg{ref: ref, task: task, to: to, why: "ann works on task lexer", owner: "ann"}
+	}
 	return actedMsg{said: "reassigned"}
 }
 

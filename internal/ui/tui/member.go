@@ -11,7 +11,7 @@ import (
 
 // openMember opens the session of a member, with a line to write to it.
 func (m *Model) openMember(name string) tea.Cmd {
-	m.chosen.member, m.member, m.session, m.typing = name, name, session{}, true
+	m.chosen.member, m.member, m.session, m.typing = name, name, session{}, notOurs(m) == ""
 	past := m.away()
 	if m.enter(atMember); past {
 		m.notice = notice{"A session is shown as it is now: this is the present again.", waits}
@@ -228,11 +228,13 @@ func (m *Model) diff() tea.Cmd {
 	return m.openDiff(m.opened().task)
 }
 
-func noInterrupt(m *Model) string { return cannotInterrupt(m.opened()) }
+func noInterrupt(m *Model) string { return firstOf(notOurs(m), cannotInterrupt(m.opened())) }
 
 // cannotInterrupt returns why the member's turn cannot be interrupted; "" if it can.
 func cannotInterrupt(one memberRow) string {
 	switch {
+	case one.you:
+		return "You lead this team: " + one.name + " has no session and no turns."
 	case one.agent == team.External:
 		return one.name + " runs its own session: its turns cannot be interrupted from here."
 	case !one.turn:
@@ -293,7 +295,7 @@ func memberKeys() []key {
 			"(! as its first character does the same)", nil, func(m *Model) tea.Cmd { return m.say(true) }},
 		{[]string{"tab"}, inLine, "session", "leave the line, so that letters are keys", nil,
 			func(m *Model) tea.Cmd { m.typing = false; return nil }},
-		{[]string{"tab", "enter", "i"}, inMember, "write", "write to the member", nil,
+		{[]string{"tab", "enter", "i"}, inMember, "write", "write to the member", notOurs,
 			func(m *Model) tea.Cmd { m.typing = true; return nil }},
 		{[]string{"d"}, inMember, "diff", "show what is changed for the member's task, in its worktree as it is now", noTask, (*Model).diff},
 		{[]string{"p"}, inMember, "plan", "show the last plan of the member", noPlan, (*Model).showPlan},

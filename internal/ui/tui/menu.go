@@ -97,6 +97,9 @@ func noActions(m *Model) string {
 	if one, is := m.item(); m.place == atAttention && (!is || m.team == nil || m.team.ref != one.ref) {
 		return "Select an item first."
 	}
+	if m.team != nil && m.team.observed {
+		return ""
+	}
 	return closedTeam(m)
 }
 
@@ -169,6 +172,9 @@ func (m *Model) subject() (one *memberRow, task *taskRow) {
 // line.
 func (m *Model) actions() tea.Cmd {
 	one, task := m.subject()
+	if m.team.observed { // nothing can be done to its members and tasks
+		one, task = nil, nil
+	}
 	var choices []choice
 	title := "team " + m.team.name
 	if task != nil {
@@ -199,6 +205,9 @@ func (m *Model) memberActions(one memberRow) []choice {
 	budget := ""
 	if one.lead {
 		budget = one.name + " leads, and without it the team stops. Set the budget of the team."
+	}
+	if one.you {
+		return []choice{{"budget " + one.name, "What it may spend.", "You lead this team. Set the budget of the team.", nil}}
 	}
 	mode := ended
 	switch one.agent {
@@ -248,6 +257,10 @@ func (m *Model) taskActions(t taskRow) []choice {
 // teamActions returns the commands about the open team.
 func (m *Model) teamActions() []choice {
 	v, ended := m.team, ""
+	if v.observed {
+		return []choice{{"cleanup", "Remove what cadre keeps about the team. The team itself is left as it is.", "",
+			asksFirst("Remove what cadre keeps about the observed team "+v.name+"?", "cleanup", v.id, "--yes")}}
+	}
 	if v.ended {
 		ended = "The team has ended."
 	}
@@ -255,7 +268,12 @@ func (m *Model) teamActions() []choice {
 	if v.delegate {
 		delegate = "Delegate mode is on: the lead only coordinates."
 	}
-	return []choice{
+	var resume []choice
+	if v.dormant && !v.ended {
+		resume = []choice{{"resume", "Continue the team in the background: its sessions start again.", "",
+			asksFirst("Resume the team "+v.name+" in the background? Its sessions start again.", "resume", v.id)}}
+	}
+	return append(resume, []choice{
 		{"budget", "What the team may spend, and what is spent.", ended, func(m *Model) tea.Cmd { return m.budgets("") }},
 		{"permission", team.Count(len(v.rules), "permission rule") + ".", ended, (*Model).ruleList},
 		{"delegate", delegate, ended, (*Model).delegate},
@@ -269,7 +287,7 @@ func (m *Model) teamActions() []choice {
 			asksFirst("Let the team "+v.name+" wind down? No new work starts.", "shutdown", v.id, "--graceful")},
 		{"abort", "End the team and all of its sessions at once. Its history is kept.", ended,
 			asksFirst("End every session of the team "+v.name+" at once? Its history is kept.", "abort", v.id, "--yes")},
-	}
+	}...)
 }
 
 func firstOf(texts ...string) string {

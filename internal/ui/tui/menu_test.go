@@ -132,8 +132,9 @@ func TestActionsThatDoNotApply(t *testing.T) {
 		x.keys("shift+up")
 	}
 	x.keys(".")
-	x.picks("shutdown lead")
-	x.says("lead leads. End the team instead")
+	for _, name := range []string{"interrupt lead", "handover lead", "shutdown lead", "mode lead"} {
+		x.lacks(name)
+	}
 	x.picks("budget lead")
 	x.says("Set the budget of the team.")
 	x.keys("esc", "[")

@@ -30,8 +30,9 @@ type outside interface {
 	// nothing.
 	OpenTeam(order int, ref string)
 	OpenSession(order int, ref, member string)
-	// Reassign gives a task to another member, as the user.
-	Reassign(ref, task, to string) tea.Msg
+	// Reassign gives a task to another member, as the user. Without force it does not take the task from
+	// a member that may work on it, and returns a [busyMsg].
+	Reassign(ref, task, to string, force bool) tea.Msg
 	// Answered returns who answered the request.
 	Answered(ref, request string) tea.Msg
 	// Command runs a command of cadre on the team, and returns an [outputMsg].
@@ -98,6 +99,8 @@ type Model struct {
 	notice  notice
 	ask     *question
 	input   *prompting
+	unrun   string     // the last command of the palette, if it failed with a long output
+	refused *prompting // a line that was refused, and waits until the keys are free
 	overlay *pager
 	menu    *menu
 	menuFor string      // the team whose menu opens when it has been read; "" for none
@@ -132,7 +135,8 @@ type notice struct {
 type question struct {
 	text    string
 	options []option
-	no      string // what any other key means; "" for no
+	line    *prompting // the line that the question is about, which comes back after a no; nil for none
+	no      string     // what any other key means; "" for no
 }
 
 // option is an answer to a question.
@@ -241,6 +245,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.readTask()
 	case actedMsg:
 		m.acted(msg)
+	case busyMsg:
+		m.takes(msg)
 	case noteMsg:
 		m.notice = notice{oneLine(string(msg)), waits}
 	case sessionMsg:

@@ -7,8 +7,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// palette asks for a command of cadre. The line starts with text.
+// palette asks for a command of cadre. The line starts with text, or else with the last command that
+// failed.
 func (m *Model) palette(text string) {
+	if text == "" {
+		text, m.unrun = m.unrun, ""
+	}
 	label := " : cadre "
 	if one := m.commanded(); one != m.ref {
 		label = " " + m.teamName(one) + label
@@ -16,7 +20,8 @@ func (m *Model) palette(text string) {
 	m.asks(label, strong, text, func(m *Model, text string, _ bool) tea.Cmd {
 		words, err := split(text)
 		if err != nil {
-			m.notice = notice{err.Error(), alarm}
+			m.palette(text)
+			m.notice = notice{strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + ".", alarm}
 			return nil
 		}
 		if len(words) > 0 && words[0] == "cadre" {
@@ -80,7 +85,8 @@ type outputMsg struct {
 	args  []string
 	text  string
 	code  int
-	asked string // the confirmation that the command asks for; it has done nothing yet
+	asked string     // the confirmation that the command asks for; it has done nothing yet
+	line  *prompting // the line of a command that failed or asks; nil for none
 }
 
 // commanded returns the team for a command that names none: the selected team, else the open one.
@@ -116,6 +122,7 @@ func (m *Model) printed(msg outputMsg) {
 	m.notice = notice{}
 	if msg.asked != "" {
 		m.ask = yesOrNo(msg.asked+" [y/N]", func(m *Model) tea.Cmd { return m.runCommand(append(msg.args, "--yes")) })
+		m.ask.line = msg.line
 		if strings.TrimSpace(msg.text) == "" {
 			return
 		}
@@ -129,6 +136,7 @@ func (m *Model) printed(msg outputMsg) {
 			lines[0] = command + " printed nothing."
 		}
 		m.notice = notice{lines[0], look}
+		m.returns(msg.line)
 		return
 	}
 	if msg.code != 0 {
@@ -143,6 +151,13 @@ func (m *Model) printed(msg outputMsg) {
 		return text
 	}
 	m.overlay = &pager{title: command, text: lay(m.width), lay: lay}
+	switch {
+	case msg.asked != "" || msg.line == nil:
+	case msg.line.ask != nil: // the next : starts with it, so that the keys are free after the text
+		m.unrun = msg.line.field.String()
+	default:
+		m.returns(msg.line)
+	}
 }
 
 // types reports whether the next key may be meant for something that is on the screen already: a line, a
@@ -155,6 +170,9 @@ func (m *Model) types() bool {
 // catchUp shows what a command printed while the person typed. It is called once a second, so that a second
 // without a key has passed.
 func (m *Model) catchUp() {
+	if m.refused != nil {
+		m.returns(m.refused)
+	}
 	if stirred := m.stirred; len(m.late) > 0 {
 		if m.stirred = false; !stirred && !m.types() && m.overlay == nil {
 			msg := m.late[0]

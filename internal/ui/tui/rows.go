@@ -92,6 +92,7 @@ func itemsOf(e attention.Found) (rows []itemRow) {
 type memberRow struct {
 	name     string
 	lead     bool
+	you      bool // it is the user, who leads without a session
 	agent    string
 	role     string
 	model    string
@@ -133,6 +134,7 @@ type teamView struct {
 	lead                   string
 	delegate, ended        bool
 	dormant                bool // no process of it is alive
+	observed               bool // it is only observed: its own agents decide what happens in it
 	done, all              int
 	usage                  team.Usage
 	members                []memberRow
@@ -161,6 +163,7 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 		requests: map[string]string{},
 		asked:    askedOf(s), dir: t.Dir, id: t.ID, rules: s.Rules(),
 		spending: spending{t.Budget, t.Usage, t.CreatedAt, t.Exhausted}}
+	v.observed = t.Observed != ""
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
 	works, taskOf, holds := render.WorksOn(s), lastTasks(s), map[string]bool{}
 	began := map[string]team.Time{} // the last task of each member
@@ -169,7 +172,8 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 		began[t.Owner] = max(began[t.Owner], t.StartedAt)
 	}
 	for i, m := range s.Roster() {
-		v.members = append(v.members, memberRow{name: m.Name, lead: m.Name == t.Lead, agent: sanitize.Line(m.Agent),
+		v.members = append(v.members, memberRow{name: m.Name, lead: m.Name == t.Lead,
+			you: m.Name == t.Lead && s.LedByUser(), agent: sanitize.Line(m.Agent),
 			role: sanitize.Line(m.Role), model: sanitize.Line(m.Model), mode: m.PermissionMode,
 			state: string(s.Standing(m.Name, outside)), since: m.Since, works: render.Clean(works[m.Name]),
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
@@ -253,10 +257,10 @@ func (v *teamView) listTasks(s *team.State) {
 	v.moreTasks = v.all - len(v.tasks)
 }
 
-// stateOf returns the state of the team in words.
+// stateOf returns the state of the team in words. It does not know whether a process observes it.
 func stateOf(s *team.State, outside *team.Outside) string {
 	t := s.Team()
-	o := catalog.Overview{Status: t.Status, Observed: t.Observed, Released: t.Released.At,
+	o := catalog.Overview{Status: t.Status, Observed: t.Observed, Watched: true, Released: t.Released.At,
 		Dormant: outside != nil && s.Dormant(outside), Interrupted: outside != nil && s.Interrupted(outside)}
 	if t.Status == team.TeamConsolidating && !t.Consolidation.Open() {
 		o.Winding = "winding_down"

@@ -10,6 +10,7 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/inspect/attention"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/sys/pause"
 	"cadre/internal/team"
 )
@@ -135,7 +136,12 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 			msg.steps = append(msg.steps, stepsOf(r)...)
 			after = r.Seq
 		}
-		t.View(func(st *team.State) { msg.view, seq = viewOf(ref, st, outside), st.Seq() })
+		t.View(func(st *team.State) {
+			msg.view, seq = viewOf(ref, st, outside), st.Seq()
+			if of := st.Team(); !msg.view.ended && of.Observed != "" && !catalog.Watched(s.engine.Home, &of) {
+				msg.view.state = catalog.Unwatched
+			}
+		})
 		s.send(msg)
 		if known, err = s.recall(ctx, ref, t, known, fresh); err != nil {
 			return err

@@ -331,7 +331,8 @@ func TestPalette(t *testing.T) {
 	x.keys("y")
 	x.wants(`command demo ["abort" "demo" "--yes"]`)
 	x.keys(":", "it's", "enter")
-	x.says("the quote ' is not closed")
+	x.says("The quote ' is not closed.")
+	x.says(" : cadre it's") // it can be corrected
 }
 
 // TestOverlayIsLaidOutAgain: what a command printed, and the list of keys, fit a terminal that became narrower.

@@ -325,8 +325,8 @@ func ofTask(holds func(*taskDetail) bool, otherwise string) func(*Model) string 
 		switch {
 		case m.shown.detail == nil:
 			return "The task has not been read yet."
-		case m.away():
-			return "Nothing can be done in the past. 0 returns to the present."
+		case closedTeam(m) != "":
+			return closedTeam(m)
 		case !holds(m.shown.detail):
 			return otherwise
 		}
@@ -377,7 +377,7 @@ func (m *Model) asksWho(ref, task, called string) tea.Cmd {
 			m.notice = notice{"Nothing was changed: name a member.", waits}
 			return nil
 		}
-		return func() tea.Msg { return out.Reassign(ref, task, to) }
+		return func() tea.Msg { return out.Reassign(ref, task, to, false) }
 	})
 	m.input.complete = func(text string, cursor int) (int, []string) {
 		var names []string
@@ -391,6 +391,27 @@ func (m *Model) asksWho(ref, task, called string) tea.Cmd {
 		return 0, names
 	}
 	return nil
+}
+
+// busyMsg says that a task was not reassigned, because a member works on it.
+type busyMsg struct {
+	ref, task, to, why, owner string
+	line                      *prompting // the line that named the member
+}
+
+// takes asks whether to take a task from the member that works on it.
+func (m *Model) takes(msg busyMsg) {
+	if m.input != nil || m.ask != nil || m.overlay != nil || m.menu != nil { // the next key is for something else
+		m.notice = notice{msg.why + ". Reassign the task again to take it from " + msg.owner + ".", waits}
+		m.refused = msg.line
+		return
+	}
+	out := m.out
+	m.ask = yesOrNo(fmt.Sprintf("%s. Take the task from %s, and give it to %s? [y/N]", msg.why, msg.owner, oneLine(msg.to)),
+		func(*Model) tea.Cmd {
+			return func() tea.Msg { return out.Reassign(msg.ref, msg.task, msg.to, true) }
+		})
+	m.ask.line = msg.line
 }
 
 // taskKeys returns the keys of the view of a task.

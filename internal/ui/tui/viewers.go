@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -121,13 +122,16 @@ func unfinished(text string) []string {
 }
 
 // Reassign implements [outside].
-func (s *source) Reassign(ref, task, to string) tea.Msg {
+func (s *source) Reassign(ref, task, to string, force bool) tea.Msg {
 	t, err := s.engine.Open(s.ctx, ref)
 	if err != nil {
 		return actedMsg{err: oneLine(s.explain(err))}
 	}
 	defer t.Close()
-	now, err := t.Reassign(s.ctx, team.User, upkeep.Reassignment{Task: task, To: to})
+	now, err := t.Reassign(s.ctx, team.User, upkeep.Reassignment{Task: task, To: to, Force: force})
+	if busy, is := errors.AsType[*upkeep.BusyError](err); is {
+		return busyMsg{ref: ref, task: task, to: to, why: oneLine(busy.Error()), owner: oneLine(busy.Member.Name)}
+	}
 	if err != nil {
 		return actedMsg{err: oneLine(s.explain(err))}
 	}
