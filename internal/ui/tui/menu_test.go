@@ -43,7 +43,7 @@ func TestActions(t *testing.T) {
 	x.picks("mode ann")
 	x.says("It asks before it changes something. This is the mode now.")
 	x.picks("mode ann acceptEdits")
-	x.wants("demo *team.SetMode &{Member:ann Mode:acceptEdits}")
+	x.wants("demo *team.SetMode &{Member:ann Mode:acceptEdits Spawns:false}")
 	x.keys(".")
 	x.picks("mode ann")
 	asked := len(x.asked)
