@@ -107,7 +107,7 @@ func (a *app) permitList() *cobra.Command {
 			t := render.Table{Texts: []string{"INPUT"}, Spare: []string{"ASKED", "TOOL"}}
 			t.Row("REQUEST", "MEMBER", "TOOL", "ASKED", "INPUT")
 			for _, p := range open {
-				t.Row(p.Request, p.Member, p.Tool, render.Ago(now, p.AskedAt), render.Input(p.Input))
+				t.Row(p.Request, p.Member, p.Tool, render.Ago(now, p.AskedAt), render.Input(p.Tool, p.Input))
 			}
 			return t.Write(w)
 		})

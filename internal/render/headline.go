@@ -85,7 +85,7 @@ func permissionLine(e *team.PermissionRequested, r *team.Record, s *team.State) 
 				return ""
 			}
 			what := p.Tool
-			if input := Input(p.Input); input != "" {
+			if input := Input(p.Tool, p.Input); input != "" {
 				what += ": " + input
 			}
 			return fmt.Sprintf("! %s may not use %s: %s", p.Member, what, a.Reason)

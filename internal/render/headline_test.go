@@ -25,6 +25,10 @@ func TestHeadline(t *testing.T) {
 	answered := func(outcome string) []team.Event {
 		return []team.Event{asked, &team.PermissionAnswered{Request: "p1", Outcome: outcome, Reason: "a rule says so"}}
 	}
+	asks := func(tool, input string) []team.Event {
+		return []team.Event{&team.PermissionRequested{Permission: team.Permission{Request: "p2", Member: "ann", Tool: tool,
+			Input: input}}}
+	}
 	message := func(m team.Message) []team.Event { return []team.Event{&team.MessageSent{Message: m}} }
 	for want, events := range map[string][]team.Event{
 		"▸ ann  look around":               {&team.TaskClaimed{Task: "1", Member: "ann"}},
@@ -37,7 +41,13 @@ func TestHeadline(t *testing.T) {
 			Agent: "shell"}}},
 		"✉ ann → lead: hello": message(team.Message{From: "ann", To: "lead",
 			Type: team.TypeMessage, Body: "hello"}),
-		"! ann may not use Bash: ls: a rule says so": answered("denied"),
+		"! ann may not use Bash: ls: a rule says so":    answered("denied"),
+		"! ann asks to use Bash (p2): go test ./...↵ls": asks("Bash", `{"command":"go test ./...\nls","timeout":9}`),
+		"! ann asks to use Edit (p2): a.go: -one↵-two↵+three": asks("Edit",
+			`{"file_path":"a.go","old_string":"one\ntwo\n","new_string":"three","replace_all":false}`),
+		"! ann asks to use Write (p2): b.go: +package b":    asks("Write", `{"file_path":"b.go","content":"package b\n"}`),
+		"! ann asks to use Read (p2): c.go":                 asks("Read", `{"file_path":"c.go","offset":3}`),
+		`! ann asks to use mcp__x__y (p2): {"content":"z"}`: asks("mcp__x__y", `{"content":"z"}`),
 		"! ann has trouble: the model is overloaded": {&team.MemberStatusChanged{Member: "ann", Trouble: "model",
 			Summary: "the model is overloaded"}},
 	} {

@@ -267,7 +267,7 @@ func ofRequest(e team.Event) (line string, is bool) {
 			tail(e.Feedback), true
 	case *team.PermissionRequested:
 		return fmt.Sprintf("%s asks to use %s (%s)", e.Permission.Member, e.Permission.Tool, e.Permission.Request) +
-			tail(Input(e.Permission.Input)), true
+			tail(Input(e.Permission.Tool, e.Permission.Input)), true
 	case *team.PermissionAnswered:
 		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) +
 			tail(e.Reason), true
@@ -503,15 +503,46 @@ func messages(seqs []int64) string {
 // less than a file.
 const mostInput = 300
 
-// Input formats a tool's input for people: the command of a tool that runs commands, else the JSON.
-// A long input is cut and marked.
-func Input(input string) string {
-	var in struct{ Command string }
-	if json.Unmarshal([]byte(input), &in) == nil && in.Command != "" {
-		input = in.Command
+// Input formats a tool's input for people, in one line: the command, or the path and the lines that
+// are removed and added, or the URL. It formats the JSON of other tools. A long input is cut and
+// marked.
+func Input(tool, input string) string {
+	words := team.InputWords(tool, input)
+	if !strings.HasPrefix(words, "{") { // else it has all of it
+		words += edit(input)
 	}
+	input = words
 	if len(input) > mostInput {
 		input = excerpt.Bytes(input, mostInput, fmt.Sprintf(" … (%d more bytes)", len(input)-mostInput))
 	}
 	return Clean(input)
+}
+
+// edit describes the change that the input of a tool for files asks for; "" for none.
+func edit(input string) string {
+	var in struct {
+		Old     string `json:"old_string"`
+		New     string `json:"new_string"`
+		Source  string `json:"new_source"`
+		Content string `json:"content"`
+	}
+	if json.Unmarshal([]byte(input), &in) != nil {
+		return ""
+	}
+	var lines []string
+	add := func(mark, text string) {
+		if text != "" {
+			for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+				lines = append(lines, mark+line)
+			}
+		}
+	}
+	add("-", in.Old)
+	add("+", in.New)
+	add("+", in.Source)
+	add("+", in.Content)
+	if len(lines) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(lines, "↵")
 }

@@ -140,7 +140,7 @@ func (a *attention) requests() {
 		a.add(Item{Kind: ItemPermission, WaitsFor: by, Member: p.Member, Request: p.Request, Since: p.AskedAt,
 			Deadline: p.Deadline,
 			Hint:     Hint{Action: ActAnswerPermission, Request: p.Request}}, "%s asks to use %s: %s", p.Member,
-			brief(p.Tool), clipTo(inputWords(p.Tool, p.Input), 200))
+			brief(p.Tool), clipTo(InputWords(p.Tool, p.Input), 200))
 	}
 	for i := range a.s.members {
 		m := &a.s.members[i]

@@ -574,7 +574,7 @@ func TestWhatARequestIsFor(t *testing.T) {
 		{"mcp__files__drop", `{"path":"/p","all":true}`, `{"path":"/p","all":true}`},
 		{"Bash", "no JSON", "no JSON"},
 	} {
-		if got := inputWords(c.tool, c.input); got != c.want {
+		if got := InputWords(c.tool, c.input); got != c.want {
 			t.Errorf("%s %s is listed as %s, want %s", c.tool, c.input, got, c.want)
 		}
 	}

@@ -181,9 +181,10 @@ func inputOf(input string) (in toolInput, err error) {
 	return in, json.Unmarshal([]byte(input), &in)
 }
 
-// inputWords returns what a person reads first of a tool's input: the command, the file or the URL. It
-// returns the whole input of other tools, and of a request that asks for more than the command.
-func inputWords(tool, input string) string {
+// InputWords returns what a person reads first of a tool's input, in one line: the command, the file or
+// the URL. It returns the whole input of other tools, and of a request that asks for more than the
+// command.
+func InputWords(tool, input string) string {
 	in, err := inputOf(input)
 	words := ""
 	switch {

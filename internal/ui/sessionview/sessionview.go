@@ -243,7 +243,7 @@ func withoutFrames(text string) string {
 
 // use describes the use of a tool.
 func use(e sessionlog.Entry) string {
-	if input := render.Input(e.Text); input != "" && input != "{}" {
+	if input := render.Input(e.Tool, e.Text); input != "" && input != "{}" {
 		return sanitize.Line(e.Tool) + ": " + input
 	}
 	return sanitize.Line(e.Tool)
