@@ -2,6 +2,7 @@ package history
 
 import (
 	"slices"
+	"strings"
 
 	"cadre/internal/team"
 )
@@ -46,6 +47,8 @@ func (m *Marks) Add(r *team.Record) {
 	for _, e := range r.Events {
 		if mark, is := m.of(e, r); is {
 			mark.Seq, mark.At, mark.Event = r.Seq, r.At, e.Kind()
+			// the names are parts of the record's line, which is longer
+			mark.Member, mark.Task = strings.Clone(mark.Member), strings.Clone(mark.Task)
 			m.all = append(m.all, mark)
 		}
 	}

@@ -94,10 +94,10 @@ func (s *Summary) task(e team.Event) bool {
 		s.Created++
 	case *team.TaskCompleted:
 		s.forget(e.Task)
-		s.Completed = append(s.Completed, e.Task)
+		s.Completed = append(s.Completed, strings.Clone(e.Task)) // a part of the record's line, which is longer
 	case *team.TaskFailed:
 		s.forget(e.Task)
-		s.Failed = append(s.Failed, TaskFailure{e.Task, e.By, e.Reason})
+		s.Failed = append(s.Failed, TaskFailure{strings.Clone(e.Task), strings.Clone(e.By), strings.Clone(e.Reason)})
 	case *team.TaskClaimed:
 		s.forget(e.Task)
 	case *team.TaskReleased:
@@ -126,13 +126,13 @@ func (s *Summary) forget(task string) {
 func (s *Summary) member(e team.Event) bool {
 	switch e := e.(type) {
 	case *team.MemberSpawned:
-		s.Joined = append(s.Joined, e.Member.Name)
+		s.Joined = append(s.Joined, strings.Clone(e.Member.Name))
 	case *team.MemberReturned:
 		s.Ended = slices.DeleteFunc(s.Ended, func(end MemberEnd) bool { return end.Member == e.Member.Name })
 	case *team.MemberStopped:
-		s.ended(MemberEnd{e.Member, e.Reason, false})
+		s.ended(MemberEnd{strings.Clone(e.Member), strings.Clone(e.Reason), false})
 	case *team.MemberFailed:
-		s.ended(MemberEnd{e.Member, e.Reason, true})
+		s.ended(MemberEnd{strings.Clone(e.Member), strings.Clone(e.Reason), true})
 	case *team.MemberDetached:
 		s.drop(func(w Waiting) bool { return w.Kind == team.ItemPermission && w.Member == e.Member })
 	case *team.MemberTroubled:
@@ -172,7 +172,7 @@ func (s *Summary) rest(e team.Event, r *team.Record) {
 	case *team.MessagesDelivered:
 		s.read(e.Member, func(seq int64) bool { return slices.Contains(e.Seqs, seq) })
 	case *team.CommitMade:
-		s.Commits = append(s.Commits, e.Commit)
+		s.Commits = append(s.Commits, strings.Clone(e.Commit))
 	case *team.CheckFailed:
 		s.Failures++
 	case *team.TeamStatusChanged:

@@ -48,6 +48,7 @@ const (
 
 // Tasks collects what happened to each task, from a history that grows record by record. The zero value
 // begins a history. Of each task it keeps the last [mostAttempts] attempts and [mostMentions] messages.
+// It keeps no record.
 type Tasks struct {
 	through int64
 	of      map[string]*taskPast
@@ -159,14 +160,14 @@ func (t *Tasks) take(e team.Event, r *team.Record) {
 	case *team.HookRejected:
 		if of := t.of[e.Task]; of != nil && len(of.attempts) > 0 {
 			last := &of.attempts[len(of.attempts)-1]
-			last.Rejections = bounded(append(last.Rejections, Rejection{r.Seq, r.At, e.Hook,
-				excerpt.Line(e.Feedback, mentionSize)}), mostPlans)
+			last.Rejections = bounded(append(last.Rejections, Rejection{r.Seq, r.At, strings.Clone(e.Hook),
+				brief(e.Feedback)}), mostPlans)
 		}
 	case *team.PlanSubmitted:
 		if t.plans == nil {
 			t.plans, t.seqs = map[string][]Plan{}, map[string]int64{}
 		}
-		t.seqs[e.Request] = r.Seq
+		t.seqs[strings.Clone(e.Request)] = r.Seq
 		t.plans[e.Member] = bounded(append(t.plans[e.Member], Plan{Member: e.Member, State: "submitted", Request: e.Request,
 			Plan: e.Plan, AskedAt: r.At}), mostPlans)
 	case *team.PlanAnswered:
@@ -179,11 +180,11 @@ func (t *Tasks) take(e team.Event, r *team.Record) {
 func (t *Tasks) create(k *team.Task, r *team.Record) {
 	t.task(k.ID)
 	if k.Name != "" {
-		t.named[k.Name] = k.ID
+		t.named[strings.Clone(k.Name)] = strings.Clone(k.ID)
 	}
 	if k.Status == team.InProgress { // of a restored team
 		of := t.task(k.ID)
-		of.attempts = append(of.attempts, Attempt{Member: k.Owner, Seq: r.Seq, Began: k.StartedAt})
+		of.attempts = append(of.attempts, Attempt{Member: strings.Clone(k.Owner), Seq: r.Seq, Began: k.StartedAt})
 	}
 }
 
@@ -201,7 +202,7 @@ func (t *Tasks) end(task, how, reason string, r *team.Record) bool {
 func (t *Tasks) revise(task, how, reason string, r *team.Record) {
 	if of := t.of[task]; of != nil && len(of.attempts) > 0 {
 		last := &of.attempts[len(of.attempts)-1]
-		last.EndSeq, last.Ended, last.How, last.Reason = r.Seq, r.At, how, excerpt.Line(reason, mentionSize)
+		last.EndSeq, last.Ended, last.How, last.Reason = r.Seq, r.At, how, brief(reason)
 	}
 }
 
@@ -234,10 +235,14 @@ func (t *Tasks) message(m team.Message, r *team.Record) {
 	}
 	for _, id := range noted {
 		of := t.task(id)
-		of.mentions = bounded(append(of.mentions, Mention{r.Seq, r.At, m.From, m.To, excerpt.Line(m.Body,
-			mentionSize)}), mostMentions)
+		of.mentions = bounded(append(of.mentions, Mention{r.Seq, r.At, strings.Clone(m.From), strings.Clone(m.To),
+			brief(m.Body)}), mostMentions)
 	}
 }
+
+// brief shortens a text of a record to one line. The result does not keep the line of the record, of
+// which the text is a part.
+func brief(text string) string { return strings.Clone(excerpt.Line(text, mentionSize)) }
 
 // between reports whether the character stands between words.
 func between(r rune) bool {

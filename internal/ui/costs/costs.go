@@ -9,7 +9,7 @@
 //   - Adding a record costs the same at any length of the history.
 //   - Rows cost O(columns × members), and memory is O(members), at any length of the history.
 //   - The last column of cumulative rows has the sums that the state of the team has.
-//   - Each other value is off by at most what a member reports in 1/512 of its reports.
+//   - Each other value is off by at most what a member reports in 1/256 of its reports.
 package costs
 
 import (
@@ -39,8 +39,9 @@ type Costs struct {
 	last    team.Time
 }
 
-// mostPoints bounds the sums that are kept for one member.
-const mostPoints = 1024
+// mostPoints bounds the sums that are kept for one member. A bar has 8 levels, so that fewer would do
+// for a screen of any width.
+const mostPoints = 512
 
 // series holds the sums of one member after its reports. It keeps every report at first. In a long
 // history it keeps every second report, then every fourth, and so on.
@@ -152,15 +153,19 @@ func (s *series) thin() {
 }
 
 // before returns the sum of what was used before at, and the index of the first point at or after
-// at. It searches from the index from on.
-func (s *series) before(at team.Time, from int) (Amount, int) {
-	for from < len(s.points) && s.points[from].at < at {
-		from++
+// at. That index is at least from, and near guess where reports are spread evenly.
+func (s *series) before(at team.Time, from, guess int) (Amount, int) {
+	i := min(max(from, guess), len(s.points))
+	for i < len(s.points) && s.points[i].at < at {
+		i++
 	}
-	if from == 0 {
+	for i > from && s.points[i-1].at >= at {
+		i--
+	}
+	if i == 0 {
 		return Amount{}, 0
 	}
-	return s.points[from-1].sum, from
+	return s.points[i-1].sum, i
 }
 
 // Unit is what bars show.
@@ -219,14 +224,17 @@ func (s *series) row(v View) Row {
 		return row
 	}
 	row.Cells = make([]int64, len(v.Edges)-1)
-	begun, next := s.before(v.Edges[0], 0)
+	begun, next := s.before(v.Edges[0], 0, 0)
+	ahead := 0 // points in the last column
 	for i := range row.Cells {
 		end := v.Edges[i+1]
 		if i == len(row.Cells)-1 {
 			end++
 		}
 		var sum Amount
-		sum, next = s.before(end, next)
+		before := next
+		sum, next = s.before(end, next, next+ahead)
+		ahead = next - before
 		row.Sum = sum
 		if v.Rate {
 			row.Cells[i] = v.Unit.of(sum.less(begun))

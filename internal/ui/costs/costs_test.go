@@ -110,7 +110,7 @@ func TestLongHistory(t *testing.T) {
 	}
 	for i, value := range row.Cells {
 		exact := sums[reports*(i+1)/columns-1]
-		if off := exact - value; off > total/400 || off < -total/400 {
+		if off := exact - value; off > total/200 || off < -total/200 {
 			t.Errorf("column %d has %d, not %d", i, value, exact)
 		}
 	}

@@ -220,13 +220,13 @@ func (t *Timeline) task(e team.Event, r *team.Record) {
 				k.failures = 0
 			}
 			k.status, k.failure = team.Pending, false
-			k.assign(e.Owner)
+			k.assign(t.known(e.Owner))
 		})
 	case *team.TaskRolledBack:
 		t.change(e.Task, func(k *task) {
 			if k.status != team.Deleted {
 				k.status, k.failure, k.failures = team.Pending, false, 0
-				k.assign(e.Owner)
+				k.assign(t.known(e.Owner))
 			}
 		})
 	case *team.TaskFailed:
@@ -265,8 +265,8 @@ func (t *Timeline) create(of team.Task) {
 		return
 	}
 	// What is kept must not keep the record, of whose line the texts are parts.
-	t.tasks[strings.Clone(of.ID)] = &task{status: of.Status, owner: t.known(of.Owner), assigned: of.Assigned,
-		role: strings.Clone(of.Role), retries: of.Retries, failures: of.Failures, failure: of.Failure != ""}
+	t.tasks[strings.Clone(of.ID)] = &task{status: team.TaskStatus(strings.Clone(string(of.Status))), owner: t.known(of.Owner),
+		assigned: of.Assigned, role: strings.Clone(of.Role), retries: of.Retries, failures: of.Failures, failure: of.Failure != ""}
 	t.link(of.ID, of.BlockedBy)
 }
 
@@ -281,7 +281,7 @@ func (t *Timeline) update(e *team.TaskUpdated) {
 			if k.status == team.InProgress && k.owner != *e.Owner {
 				k.status = team.Pending
 			}
-			k.assign(*e.Owner)
+			k.assign(t.known(*e.Owner))
 		}
 	})
 	if k := t.tasks[e.Task]; k != nil && len(e.AddBlockedBy)+len(e.RemoveBlockedBy) > 0 {
@@ -313,7 +313,7 @@ func (k *task) revise(to *team.Task, fields []string) {
 	for _, field := range fields {
 		switch field {
 		case "role":
-			k.role = to.Role
+			k.role = strings.Clone(to.Role)
 		case "retries":
 			k.retries = to.Retries
 		}
@@ -332,10 +332,11 @@ func (t *Timeline) link(id string, blockers []string) {
 			blocker.blocks = slices.DeleteFunc(blocker.blocks, func(w string) bool { return w == id })
 		}
 	}
-	k.waits, k.forced = blockers, false
-	for _, b := range blockers {
+	k.waits, k.forced = nil, false
+	for _, b := range blockers { // copies, as in create
+		k.waits = append(k.waits, strings.Clone(b))
 		if blocker := t.tasks[b]; blocker != nil {
-			blocker.blocks = append(blocker.blocks, id)
+			blocker.blocks = append(blocker.blocks, strings.Clone(id))
 		}
 	}
 	t.count(k)

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -173,5 +174,73 @@ func TestGapsAreShown(t *testing.T) {
 	x.keys("4")
 	if frame := strings.Join(x.frame(), "\n"); !strings.Contains(frame, "lost to damage") || !strings.Contains(frame, "bob") {
 		t.Errorf("%s", frame)
+	}
+}
+
+// TestRecallKeepsNoRecords reads a long history of records with long texts, of which the screen shows
+// little. What it keeps must not keep the records.
+func TestRecallKeepsNoRecords(t *testing.T) {
+	owner := "ann"
+	for name, of := range map[string]func(id string) team.Event{
+		"created": func(id string) team.Event {
+			return &team.TaskCreated{Task: team.Task{ID: "1" + id, Name: "task-" + id, Subject: "S", Status: team.Pending,
+				Owner: "nobody", Role: "r" + id, BlockedBy: []string{"1"}}}
+		},
+		"updated": func(id string) team.Event {
+			return &team.TaskUpdated{Task: id, Owner: &owner, AddBlockedBy: []string{"1"}}
+		},
+		"claimed":   func(id string) team.Event { return &team.TaskClaimed{Task: id, Member: "zoe", Fence: 1} },
+		"released":  func(id string) team.Event { return &team.TaskReleased{Task: id, Owner: "zoe", Reason: "late"} },
+		"failed":    func(id string) team.Event { return &team.TaskFailed{Task: id, By: "zoe", Reason: "no"} },
+		"completed": func(id string) team.Event { return &team.TaskCompleted{Task: id, By: "zoe", Result: "yes"} },
+		"rejected": func(id string) team.Event {
+			return &team.HookRejected{Hook: "TaskCompleted", Member: "zoe", Task: id, Feedback: "no", Count: 9}
+		},
+		"mentioned": func(id string) team.Event {
+			return &team.MessageSent{Message: team.Message{From: "zoe", To: "ann", Type: team.TypeMessage, Body: "see #" + id}}
+		},
+		"used": func(string) team.Event {
+			return &team.UsageReported{Member: "zoe", Usage: team.Usage{InputTokens: 1}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			x := newScreen(s, 100, 30)
+			x.open(s)
+			const tasks, size = 500, 8_000
+			seq := s.state.Seq()
+			read := func(events ...team.Event) {
+				seq++
+				s.at += 10
+				r := &team.Record{Seq: seq, ID: fmt.Sprint("r", seq), At: s.at, Events: events}
+				r, err := team.DecodeRecord(seq, string(team.AppendRecord(nil, r)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				x.Update(recordsMsg{ref: "demo", records: []*team.Record{r}, whole: true})
+			}
+			x.past.seen = seq // there is a summary for the person, too
+			for i := 1; i <= tasks; i++ {
+				id := fmt.Sprint(100 + i)
+				read(&team.TaskCreated{Task: team.Task{ID: id, Subject: "S", Status: team.Pending}},
+					&team.TaskClaimed{Task: id, Member: "zoe", Fence: 1})
+			}
+			heap := func() int {
+				runtime.GC()
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return int(m.HeapAlloc)
+			}
+			before := heap()
+			for i := 1; i <= tasks; i++ {
+				read(of(fmt.Sprint(100+i)), &team.MemberStatusChanged{Member: "zoe", Status: team.Active,
+					Summary: strings.Repeat(string(rune('a'+i%26)), size)})
+			}
+			if grown := heap() - before; grown > tasks*size/3 {
+				t.Errorf("of %d records of %d bytes, %d bytes each are kept", tasks, size, grown/tasks)
+			}
+			runtime.KeepAlive(x)
+		})
 	}
 }
