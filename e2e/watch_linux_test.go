@@ -256,7 +256,7 @@ func BenchmarkIdleScreen(b *testing.B) {
 }
 
 // BenchmarkScreenMemory runs cadre watch in a terminal, on a team in which 8 members work for 12 hours:
-// a turn every two minutes, and a completed task every ten. It reports the memory of the process after
+// a turn every two minutes, for which the mail is delivered, and a completed task every ten. It reports the memory of the process after
 // the first hour and after the last one.
 func BenchmarkScreenMemory(b *testing.B) {
 	const hours = 12
@@ -288,6 +288,7 @@ func BenchmarkScreenMemory(b *testing.B) {
 			at += 60_000
 			for i := minute % 2; i < 8; i += 2 {
 				name := fmt.Sprint("m", i)
+				do(host, &team.ReceiveMessages{Member: name})
 				do(host, &team.ReportStatus{Member: name, Status: team.Active})
 				if minute%10 == i {
 					task++

@@ -161,7 +161,7 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // memory returns the KB in use after each hour of a team in which 8 members have a turn every two
-// minutes, and complete a task every ten. The session that is shown streams 10 lines a second. Without
+// minutes, for which their mail is delivered, and complete a task every ten. The session that is shown streams 10 lines a second. Without
 // the screen it is what the team takes.
 func memory(t testing.TB, hours int, screen bool) (used []uint64) {
 	s := newStory(t)
@@ -183,6 +183,9 @@ func memory(t testing.TB, hours int, screen bool) (used []uint64) {
 		for i, name := range names {
 			if minute%2 != i%2 {
 				continue
+			}
+			if mail := s.state.Inbox(name); len(mail) > 0 {
+				s.do(host, &team.ReceiveMessages{Member: name})
 			}
 			s.do(host, &team.ReportStatus{Member: name, Status: team.Active})
 			if minute%10 == i%10 {
