@@ -98,7 +98,9 @@ func (m *Model) attentionBody(width, height int) []string {
 	out := t.lines(width, room)
 	out = append(out, hiddenRows(t.first, len(t.rows)-t.end)) // a blank line if all are shown
 	m.spots(&t, 0, 0, width, onItem, func(row int) string { return m.items[row].id() })
-	text, room := m.itemText(width), height-len(out)
+	one, _ := m.item()
+	whole := slices.ContainsFunc(out, func(row string) bool { return one.text != "" && strings.Contains(row, one.text) })
+	text, room := m.itemText(width, whole), height-len(out)
 	const least = 3 // rows that can spare one to say that more follows
 	if m.detailPage = max(2, room); len(text) <= room || room < least {
 		m.detail = max(0, min(m.detail, len(text)-room))
@@ -131,8 +133,9 @@ func (m *Model) waiting(one itemRow) string {
 	return m.since(one.Since)
 }
 
-// itemText returns all details of the selected item.
-func (m *Model) itemText(width int) (out []string) {
+// itemText returns all details of the selected item. whole says that the list shows all of its
+// sentence.
+func (m *Model) itemText(width int, whole bool) (out []string) {
 	one, is := m.item()
 	if !is {
 		return wrapAll("This item is settled, or does not wait any more. Select another one with ↑ and ↓.", width, waits)
@@ -154,7 +157,18 @@ func (m *Model) itemText(width int) (out []string) {
 			words = "owner " + oneLine(t.owner) + ", " + words
 		}
 		words += ". Enter opens the task, with its output."
-		out = append(append(out, ""), wrapAll(words, width, faint)...)
+		if whole { // the list has the sentence already
+			out = []string{}
+		} else {
+			out = append(out, "")
+		}
+		out = append(out, wrapAll(words, width, faint)...)
+		if t.output != "" {
+			out = append(out, "")
+		}
+		for _, part := range plainText(t.output, width-5) {
+			out = append(out, strings.TrimRight("  "+faint.on(bar)+" "+part, " "))
+		}
 	}
 	if command := m.command(one.Hint); command != "" {
 		out = append(out, "", "  "+faint.on(render.Cut(oneLine(command), width-3)))

@@ -121,6 +121,7 @@ type taskRow struct {
 	attempts     int64
 	subject      string
 	why          string // why its last attempt failed
+	output       string // last lines of the output of a failed task
 	outOfRetries bool
 	usage        team.Usage
 }
@@ -230,7 +231,11 @@ func (v *teamView) listTasks(s *team.State) {
 	var parts [4][]taskRow
 	add := func(part int, t team.Task) {
 		if len(parts[part]) < mostTasks {
-			parts[part] = append(parts[part], taskRow{id: t.ID, called: sanitize.Line(t.Called()),
+			output := ""
+			if t.OutOfRetries() {
+				output = lastLines(t.Result, mostOfFailure)
+			}
+			parts[part] = append(parts[part], taskRow{output: output, id: t.ID, called: sanitize.Line(t.Called()),
 				state: render.TaskState(t), status: t.Status, owner: cmp.Or(t.Owner, t.CompletedBy),
 				attempts: t.Attempts, subject: render.Clean(t.Subject), why: render.Clean(t.Failure),
 				outOfRetries: t.OutOfRetries(), usage: t.Usage})
@@ -255,6 +260,15 @@ func (v *teamView) listTasks(s *team.State) {
 	v.everyTask = slices.Concat(parts[:]...)
 	v.tasks = v.everyTask
 	v.moreTasks = v.all - len(v.tasks)
+}
+
+// mostOfFailure is how many lines of a failed task's output are shown where the task waits for the user.
+const mostOfFailure = 8
+
+// lastLines returns the last lines of a text.
+func lastLines(text string, most int) string {
+	lines := strings.Split(strings.TrimRight(sanitize.Lines(text), " \t\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
 // stateOf returns the state of the team in words. It does not know whether a process observes it.

@@ -288,7 +288,8 @@ func TestNearestDeadlineFirst(t *testing.T) {
 // TestTasksThatFailed: a failed task goes back to the queue after a question, or to another member.
 func TestTasksThatFailed(t *testing.T) {
 	s := newStory(t)
-	s.do("ann", &team.FailTask{Task: "lexer", Fence: 1, Reason: "the grammar is missing"})
+	s.do("ann", &team.FailTask{Task: "lexer", Fence: 1, Reason: "the grammar is missing",
+		Result: "line 1\n" + strings.Repeat("more\n", mostOfFailure-1) + "no such file\n"})
 	owner := "ann"
 	s.do(team.User, &team.UpdateTask{Task: "lexer", Owner: &owner})
 	x := newScreen(s, 80, 24)
@@ -298,6 +299,14 @@ func TestTasksThatFailed(t *testing.T) {
 		x.keys("down")
 	}
 	x.says("owner ann, 1 attempt. Enter opens the task, with its output.")
+	x.says("no such file")
+	x.says("missing") // the list has no room for the whole sentence
+	x.send(tea.WindowSizeMsg{Width: 120, Height: 24})
+	if frame := stripped(strings.Join(x.frame(), "\n")); strings.Count(frame, "the grammar is missing") != 1 ||
+		strings.Contains(frame, "line 1") {
+		t.Errorf("the screen shows the sentence twice, or more than the last lines:\n%s", frame)
+	}
+	x.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	x.keys("m", "why?", "enter")
 	x.wants("demo *team.SendMessage &{To:ann Intent: Priority: Body:why? Metadata:map[] Answers:0}")
 	x.keys("r")
