@@ -133,6 +133,9 @@ func parts(cluster string) func(yield func(part string, one bool) bool) {
 	}
 }
 
+// joiner joins the characters before and after it into one picture.
+const joiner = '\u200d'
+
 // splits reports whether the cluster takes more columns than its first character. Pictures and
 // Korean syllables do not split: terminals know them.
 func splits(cluster string) bool {

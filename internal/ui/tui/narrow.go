@@ -79,7 +79,7 @@ func (m *Model) narrow() tea.Cmd {
 // complete extends the term at the cursor as far as all candidates agree, and lists the candidates.
 func (m *Model) complete() tea.Cmd {
 	f := &m.input.field
-	before := string(f.text[:f.at])
+	before := f.Before()
 	if m.input.ask != nil {
 		return m.input.ask(m, before)
 	}
@@ -102,7 +102,7 @@ func (m *Model) completes(before string, from int, terms []string) {
 		}
 	}
 	if typed := before[from:]; len(common) > len(typed) || len(terms) == 1 {
-		f.cut(len([]rune(before[:from])), f.at)
+		f.Cut(len([]rune(before[:from])), len([]rune(before)))
 		f.insert(strings.ToValidUTF8(common, ""))
 	}
 	if len(terms) > 1 {

@@ -71,7 +71,7 @@ func (m *Model) completeCommand(before string) tea.Cmd {
 
 // completed puts the answer into the line, unless that has changed since.
 func (m *Model) completed(msg completionMsg) {
-	if m.input == nil || m.input.ask == nil || string(m.input.field.text[:m.input.field.at]) != msg.before {
+	if m.input == nil || m.input.ask == nil || m.input.field.Before() != msg.before {
 		return
 	}
 	if len(msg.terms) == 1 {

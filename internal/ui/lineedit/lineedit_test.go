@@ -1,0 +1,71 @@
+package lineedit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/render/sanitize"
+)
+
+// TestKeys types keys as a terminal sends them, in one piece and byte by byte.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, keys string
+		entered    []string
+		rest       string
+	}{
+		{"lines", "one\rtwo\nthree", []string{"one", "two"}, "three"},
+		{"a paste", "a \x1b[200~one\r\ntwo\rthree\nf\tour\r\x1b[201~!\r", []string{"a one\ntwo\nthree\nf our\n!"}, ""},
+		{"a paste with controls", "\x1b[200~\x1b[2J\x03\x1b[20\x1b[201~", nil, "␛[2J␃␛[20"},
+		{"a paste without an end", "\x1b[200~one\ntw", nil, "one\ntw"},
+		{"wide characters", "ä€😀\x7f!", nil, "ä€!"},
+		{"cursor", "bcd\x1b[D\x1b[D\x1b[D\x1b[Da\x1b[C\x1b[3~\x1bOFe\x01_", nil, "_abde"},
+		{"words", "one two  three\x17\x17x\x15y", nil, "y"},
+		{"keys without a meaning", "a\x1b[1;5C\x1b[15~\x1bx\x1b\x1b[A\x1bä\x0cb", nil, "ab"},
+		{"a tab", "a\tb", nil, "a b"},
+		{"no UTF-8", "a\xffb", nil, "a\ufffdb"},
+	} {
+		for _, size := range []int{len(c.keys), 1, 3} {
+			var k Keys
+			var entered []string
+			for part := range slices.Chunk([]byte(c.keys), size) {
+				entered = append(entered, k.Type(part)...)
+			}
+			if !slices.Equal(entered, c.entered) || k.String() != c.rest {
+				t.Errorf("%s, %d bytes at a time: %q and %q, not %q and %q", c.name, size, entered, k.String(), c.entered, c.rest)
+			}
+		}
+	}
+}
+
+// TestBound checks that a paste cannot make the line longer than it may be.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	k := Keys{Most: 10}
+	k.Type([]byte("ab\x1b[200~" + strings.Repeat("€", 100) + "\x1b[201~c"))
+	if got := k.String(); got != "ab€€c" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// FuzzKeys checks that nothing that comes from a terminal breaks the line, or stays in it as a control
+// character.
+func FuzzKeys(f *testing.F) {
+	f.Add("a\x1b[200~b\r\n\x1b[201~\x1b[D\x7f\r", 3)
+	f.Fuzz(func(t *testing.T, keys string, size int) {
+		var k Keys
+		for part := range slices.Chunk([]byte(keys), max(size, 1)) {
+			for _, line := range append(k.Type(part), k.String()) {
+				if sanitize.Lines(line) != line {
+					t.Errorf("the line is %q", line)
+				}
+			}
+			before, columns, after := k.Shown(20)
+			if columns >= 20 || sanitize.Line(before+after) != before+after {
+				t.Errorf("%q and %q are shown, with the cursor in column %d", before, after, columns)
+			}
+		}
+	})
+}
