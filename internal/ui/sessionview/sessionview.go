@@ -18,6 +18,7 @@ import (
 	"cadre/internal/agent/envelope"
 	"cadre/internal/agent/sessionlog"
 	"cadre/internal/render"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
@@ -125,7 +126,8 @@ func (l *Lines) Rest() []Line {
 // the tools that are running.
 func (l *Lines) Writing() string {
 	if use := l.outputs[l.latest]; l.text.text == "" && use != nil {
-		return lastLines(use.text, mostOfARunning)
+		last, _ := excerpt.LastLines(use.text, mostOfARunning)
+		return last
 	}
 	return l.text.text
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"cadre/internal/agent/sessionlog"
-	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -139,18 +138,4 @@ func rewritten(text string) string {
 		lines[i] = line[strings.LastIndexByte(line, '\r')+1:]
 	}
 	return strings.Join(lines, "\n")
-}
-
-// lastLines returns the last lines of a text.
-func lastLines(text string, most int) string {
-	text = strings.TrimRight(sanitize.Lines(text), " \t\n")
-	for at, n := len(text), 0; ; n++ {
-		at = strings.LastIndexByte(text[:at], '\n')
-		if at < 0 {
-			return text
-		}
-		if n+1 == most {
-			return text[at+1:]
-		}
-	}
 }
