@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,6 +23,12 @@ func TestTypingIntoAttach(t *testing.T) {
 	p := w.terminal(cadre, "attach", "demo", "bob")
 	p.shows("a line that you type goes to bob; leave with Ctrl-C")
 	p.shows("it begins")
+	if last := p.last(); last != "to bob ▸" {
+		t.Errorf("the last line is %q", last)
+	}
+	if screen := p.do("capture-pane", "-p", "-e"); !regexp.MustCompile(`\x1b\[1m\x1b\[9[0-9]mto bob ▸`).MatchString(screen) {
+		t.Errorf("the last line is not in the color of bob:\n%q", screen)
+	}
 	type letter struct{ From, Body, Priority string }
 	letters := func() []letter { return read[[]letter](w, "inbox", "demo", "bob", "--all") }
 	sent := func(body, priority string) {
@@ -37,11 +45,29 @@ func TestTypingIntoAttach(t *testing.T) {
 	p.shows("interrupted by an urgent message of the user")
 	p.enter(strings.Repeat("wide ", 60) + "ä€😀")
 	sent(strings.Repeat("wide ", 60)+"ä€😀", "normal")
+	// a paste of several lines is one message, and waits for Enter
+	p.do("set-buffer", "-b", "paste", "first\n\nsecond\tline\nthird \x1b[2J")
+	p.do("paste-buffer", "-p", "-b", "paste")
+	p.wait("the paste is not in the line", func() bool {
+		return p.last() == "to bob ▸ first↵↵second line↵third ␛[2J"
+	})
+	if got := letters(); len(got) != 3 {
+		t.Errorf("before Enter, these messages were sent: %+v", got)
+	}
+	p.do("send-keys", "Home")
+	p.enter("all: ")
+	sent("all: first\n\nsecond line\nthird ␛[2J", "normal")
+	p.shows("you write: all: first second line third")
+	p.do("send-keys", "-l", "unfinished")
+	p.shows("to bob ▸ unfinished")
 	p.do("send-keys", "C-c")
 	if code := p.ended(); code != 0 {
 		t.Errorf("Ctrl-C ended it with %d:\n%s", code, p.screen())
 	}
-	if got := letters(); len(got) != 3 {
+	if screen := p.screen(); strings.Contains(screen, "^C") || strings.Contains(screen, "▸ unfinished") {
+		t.Errorf("it left something behind:\n%s", screen)
+	}
+	if got := letters(); len(got) != 4 {
 		t.Errorf("these messages were sent: %+v", got)
 	}
 	if log := w.must("log", "demo"); !strings.Contains(log, "interrupted by an urgent message of the user") {
@@ -52,6 +78,67 @@ func TestTypingIntoAttach(t *testing.T) {
 		return m.Status == team.Idle && len(s.Held("bob")) == 0
 	})
 	w.must("abort", "demo", "--yes")
+}
+
+// TestAttachInAShell checks that attach leaves the terminal of a shell as it was: after Ctrl-C, and while it is
+// stopped with Ctrl-Z. A paste is then several lines again, which the terminal shows.
+func TestAttachInAShell(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("needs bash")
+	}
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "bob", "--wait")
+	p := w.terminal(bash, "--norc", "--noediting", "-i")
+	p.enter("PS1='sh> '; stty -a > before; " + cadre + " attach demo bob")
+	p.shows("to bob ▸")
+	p.do("send-keys", "-l", "half")
+	p.wait("the line does not show what is typed", func() bool { return p.last() == "to bob ▸ half" }) // Ctrl-Z drops what was not read
+	p.do("send-keys", "C-z")
+	p.shows("Stopped")
+	p.enter("stty -a | cmp - before && echo as it was, stopped")
+	p.wait("attach changed the terminal of the shell", func() bool {
+		return strings.Contains(p.screen(), "\nas it was, stopped")
+	})
+	p.enter("fg")
+	p.wait("the line is not there again", func() bool { return p.last() == "to bob ▸ half" })
+	p.do("send-keys", "C-c")
+	p.wait("the shell does not come back", func() bool { return p.last() == "sh>" })
+	p.enter("stty -a | cmp - before && echo as it was, ended")
+	p.shows("\nas it was, ended")
+	p.do("set-buffer", "-b", "paste", "echo one\necho two\n")
+	p.do("paste-buffer", "-p", "-b", "paste")
+	p.shows("\none\n")
+	p.shows("two\nsh>")
+	if strings.Contains(p.screen(), "200~") {
+		t.Errorf("pastes are still marked:\n%s", p.screen())
+	}
+	w.must("abort", "demo", "--yes")
+}
+
+// TestAttachOnADumbTerminal checks that lines are sent where the terminal has no sequences.
+func TestAttachOnADumbTerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "bob", "--wait")
+	p := w.terminal("env", "TERM=dumb", cadre, "attach", "demo", "bob")
+	p.shows("a line that you type goes to bob")
+	p.enter("one")
+	p.enter("two")
+	p.shows("mail from the user: two")
+	if screen := p.screen(); strings.Contains(screen, "▸") || strings.Contains(screen, "2004") {
+		t.Errorf("the terminal shows:\n%s", screen)
+	}
+	w.must("abort", "demo", "--yes")
+}
+
+// last returns the last line of the terminal that is not empty.
+func (p *terminal) last() string {
+	lines := strings.Split(strings.TrimRight(p.screen(), " \n"), "\n")
+	return strings.TrimRight(lines[len(lines)-1], " ")
 }
 
 // TestAttachWithoutHost kills the host of a member that a person watches. The person is told at once,

@@ -57,6 +57,9 @@ func TestPanes(t *testing.T) {
 			text := strings.Join(strings.Fields(p.do("capture-pane", "-p", "-S", "-", "-t", id)), " ")
 			return strings.Count(text, "cadre: a line that you type goes to "+name+"; leave with Ctrl-C") == 1
 		})
+		p.wait("the last line of a pane names its member", func() bool {
+			return strings.HasSuffix(strings.TrimSpace(p.do("capture-pane", "-p", "-t", id)), "\nto "+name+" ▸")
+		})
 	}
 	for line := range strings.Lines(p.do("list-windows", "-F", "#{window_panes}")) {
 		if n := strings.TrimSpace(line); n > "6" {

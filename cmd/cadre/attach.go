@@ -27,8 +27,9 @@ func (a *app) attachCommand() *cobra.Command {
 	c := a.looking(1, &cobra.Command{
 		Use: "attach [TEAM] NAME", Short: "Watch the session of a member, and write to it",
 		Long: "Show the output of a member's session: what it was given, its texts, the tools that it uses, and its " +
-			"questions. The last 1 MiB is kept. In a terminal, a line that you type is sent to the member as a " +
-			"message, and a line that begins with ! as an urgent one, which interrupts its turn. If no process runs " +
+			"questions. The last 1 MiB is kept. In a terminal, the last line names the member. What you type there is " +
+			"sent to the member as a message with Enter, and as an urgent one, which interrupts its turn, if it " +
+			"begins with !. A paste of several lines is one message. If no process runs " +
 			"the session any more, attach says so, and continues when one does. It ends with the member, or with " +
 			"Ctrl-C; the member continues.\n\n" +
 			"A claude-tmux member has a terminal of its own, which opens instead. Leave that with Ctrl-b d, or with " +

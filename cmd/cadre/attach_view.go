@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"os/signal"
@@ -16,6 +16,7 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/render"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -32,6 +33,8 @@ const (
 	hostGrace = 3 * time.Second
 	// mostRedrawn is how many lines a viewer draws again after a resize.
 	mostRedrawn = 1000
+	// mostRepeated is how many bytes of a sent message a viewer repeats.
+	mostRepeated = 300
 )
 
 // noHost is the state of a member in the title of its pane while no process runs its session.
@@ -51,6 +54,14 @@ type viewer struct {
 	told    bool      // the person was told of that
 	titled  pane.Member
 	looks   *presence.Viewer
+	line    *linePrompt
+}
+
+// message is a message that a person typed, and how sending it went.
+type message struct {
+	typed string
+	body  *team.SendMessage
+	err   error
 }
 
 // arrival is some lines, or the error that ends them.
@@ -68,11 +79,21 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 	defer v.looks.Close()
 	v.looks.Show(presence.View{Team: v.of.Team().ID, Member: v.member})
 	v.looks.Press(now())
-	resized := make(chan os.Signal, 1)
+	resized, stop := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
 	defer signal.Stop(resized)
-	refused := make(chan error)
-	go v.passLines(c, refused)
+	var who pane.Member
+	v.of.View(func(s *team.State) { who = pane.Of(s, v.member) })
+	v.line = openPrompt(v.out, v.member, who.Color)
+	defer v.line.close()
+	if v.line.tty != nil { // otherwise nothing has to be restored before the process stops
+		signal.Notify(stop, syscall.SIGTSTP)
+		defer signal.Stop(stop)
+	}
+	typed := readAll(c.InOrStdin())
+	write, written := make(chan message), make(chan message)
+	go v.send(c, write, written)
+	var unsent []message
 	come := make(chan arrival)
 	left := make(chan struct{})
 	defer close(left)
@@ -90,6 +111,11 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 	defer look.Stop()
 	v.look(c.Context(), time.Now())
 	for {
+		v.line.draw()
+		next, first := (chan<- message)(nil), message{}
+		if len(unsent) > 0 {
+			next, first = write, unsent[0]
+		}
 		select {
 		case n, more := <-come:
 			if !more {
@@ -105,14 +131,96 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 			if err := v.redraw(); err != nil {
 				return err
 			}
+		case <-stop:
+			v.line.stop()
 		case now := <-look.C:
 			if err := v.look(c.Context(), now); err != nil {
 				return err
 			}
-		case err := <-refused:
-			v.note(err.Error())
+		case data, more := <-typed:
+			if !more {
+				typed = nil
+			}
+			v.looks.Press(now())
+			for _, text := range v.line.typed(data) {
+				if body := v.messageOf(text); body.Body != "" {
+					unsent = append(unsent, message{typed: text, body: body})
+				}
+			}
+		case next <- first:
+			unsent = unsent[1:]
+		case sent := <-written:
+			if err := v.sent(sent); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// readAll returns what is read, until there is no more. It ends with the process: a read of a terminal
+// cannot be cancelled.
+func readAll(from io.Reader) <-chan []byte {
+	read := make(chan []byte)
+	go func() {
+		defer close(read)
+		for {
+			buffer := make([]byte, 4<<10)
+			n, err := from.Read(buffer)
+			if n > 0 {
+				read <- buffer[:n]
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return read
+}
+
+// messageOf returns the message for a typed line. A line that begins with ! is urgent.
+func (v *viewer) messageOf(text string) *team.SendMessage {
+	body := &team.SendMessage{To: v.member, Body: strings.TrimSpace(text)}
+	if urgent, is := strings.CutPrefix(body.Body, "!"); is {
+		body.Body, body.Priority = strings.TrimSpace(urgent), "urgent"
+	}
+	return body
+}
+
+// send sends messages, one after the other, until ctx ends.
+func (v *viewer) send(c *cobra.Command, messages <-chan message, sent chan<- message) {
+	for {
+		select {
+		case m := <-messages:
+			m.err = v.act(c, v.of.Name, m.body, func(*engine.Team, *team.Record) error { return nil })
+			select {
+			case sent <- m:
+			case <-c.Context().Done():
+				return
+			}
+		case <-c.Context().Done():
+			return
+		}
+	}
+}
+
+// sent shows that a message was sent, or why not. A message that was refused returns to an empty line.
+func (v *viewer) sent(m message) error {
+	if m.err != nil {
+		v.line.hide()
+		v.note(m.err.Error())
+		if v.line.Empty() && v.line.tty != nil {
+			v.line.Set(m.typed)
+		}
+		return nil
+	}
+	if v.line.tty == nil { // the terminal shows what was typed
+		return nil
+	}
+	how := "you write: "
+	if m.body.Priority != "" {
+		how = "you write as urgent: "
+	}
+	return v.tell("· " + how + excerpt.Line(m.body.Body, mostRepeated))
 }
 
 func (v *viewer) draw(lines []sessionview.Line) error {
@@ -120,6 +228,7 @@ func (v *viewer) draw(lines []sessionview.Line) error {
 		v.drawn = append(v.drawn, lines...)
 		v.drawn = v.drawn[max(0, len(v.drawn)-mostRedrawn):]
 	}
+	v.line.hide()
 	return v.printSession(lines)
 }
 
@@ -127,6 +236,7 @@ func (v *viewer) draw(lines []sessionview.Line) error {
 // were broken for another width is hard to read.
 func (v *viewer) redraw() error {
 	width, _ := v.out.size()
+	v.line.hide()
 	if !v.pane || width == v.width {
 		return nil
 	}
@@ -182,29 +292,6 @@ func (v *viewer) title(ctx context.Context, m pane.Member) {
 		}
 	}
 	v.titled = m
-}
-
-// passLines sends each line of the terminal to the member, until the terminal has no more.
-func (v *viewer) passLines(c *cobra.Command, refused chan<- error) {
-	in := bufio.NewScanner(c.InOrStdin())
-	in.Buffer(nil, team.MaxText+1)
-	for in.Scan() {
-		v.looks.Press(now())
-		body := &team.SendMessage{To: v.member, Body: strings.TrimSpace(in.Text())}
-		if urgent, is := strings.CutPrefix(body.Body, "!"); is {
-			body.Body, body.Priority = strings.TrimSpace(urgent), "urgent"
-		}
-		if body.Body == "" {
-			continue
-		}
-		if err := v.act(c, v.of.Name, body, func(*engine.Team, *team.Record) error { return nil }); err != nil {
-			select {
-			case refused <- err:
-			case <-c.Context().Done():
-				return
-			}
-		}
-	}
 }
 
 // printSession prints lines of a session, each with the time at which it was shown.

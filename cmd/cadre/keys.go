@@ -7,12 +7,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keys reads the keys that are typed at the terminal while a screen is shown there. Ctrl-C still
+// typing is a terminal that passes on each key as it is typed, and does not show it. Ctrl-C still
 // interrupts.
-type keys struct {
+type typing struct {
 	tty *os.File
-	was *unix.Termios // the terminal's settings to restore
+	was unix.Termios // the terminal's settings to restore
+	now unix.Termios
 }
+
+// openTyping changes the settings of the terminal. It returns nil if that is none, or another process
+// uses it.
+func openTyping(tty *os.File) *typing {
+	if !inForeground(tty) { // a change would stop the process
+		return nil
+	}
+	was, err := unix.IoctlGetTermios(int(tty.Fd()), getTermios)
+	if err != nil {
+		return nil
+	}
+	t := &typing{tty, *was, *was}
+	t.now.Lflag &^= unix.ICANON | unix.ECHO
+	t.now.Cc[unix.VMIN], t.now.Cc[unix.VTIME] = 1, 0
+	if t.begin() != nil {
+		return nil
+	}
+	return t
+}
+
+// begin changes the settings of the terminal again, after end.
+func (t *typing) begin() error { return unix.IoctlSetTermios(int(t.tty.Fd()), setTermios, &t.now) }
+
+// end restores the terminal.
+func (t *typing) end() { _ = unix.IoctlSetTermios(int(t.tty.Fd()), setTermios, &t.was) }
+
+// keys reads the keys that are typed at the terminal while a screen is shown there.
+type keys struct{ *typing }
 
 // openKeys calls quit when q is typed. stdin says that standard input has another reader; then the
 // keys come from the session's terminal. It returns nil if there is no terminal, or another process
@@ -25,21 +54,11 @@ func openKeys(stdin bool, quit func()) *keys {
 			return nil
 		}
 	}
-	fd := int(tty.Fd())
-	if !inForeground(tty) { // a change would stop the process
+	t := openTyping(tty)
+	if t == nil {
 		return nil
 	}
-	was, err := unix.IoctlGetTermios(fd, getTermios)
-	if err != nil {
-		return nil
-	}
-	by := *was
-	by.Lflag &^= unix.ICANON | unix.ECHO
-	by.Cc[unix.VMIN], by.Cc[unix.VTIME] = 1, 0
-	if unix.IoctlSetTermios(fd, setTermios, &by) != nil {
-		return nil
-	}
-	k := &keys{tty, was}
+	k := &keys{t}
 	go k.read(quit)
 	return k
 }
@@ -66,4 +85,4 @@ func (k *keys) read(quit func()) {
 }
 
 // close restores the terminal.
-func (k *keys) close() { _ = unix.IoctlSetTermios(int(k.tty.Fd()), setTermios, k.was) }
+func (k *keys) close() { k.end() }

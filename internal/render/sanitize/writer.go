@@ -18,6 +18,11 @@ const (
 	LineFeed  Sequence = "\n"
 	EraseLine Sequence = "\r\x1b[K" // erase the line and go to its start
 
+	LineStart Sequence = "\r" // go to the start of the line
+
+	PasteMarksOn  Sequence = "\x1b[?2004h" // the terminal marks where a paste begins and ends
+	PasteMarksOff Sequence = "\x1b[?2004l"
+
 	// open the page of a full-screen program, without a cursor and without line wrap
 	OpenPage  Sequence = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
 	ClosePage Sequence = "\x1b[?7h\x1b[?25h\x1b[?1049l" // leave the page
@@ -32,17 +37,19 @@ const (
 	TitleBegin Sequence = "\x1b]2;" // what follows is the title of the window or pane
 	TitleEnd   Sequence = "\x1b\\"
 
-	Bold   Sequence = "\x1b[1m"
-	Dim    Sequence = "\x1b[2m"
-	Red    Sequence = "\x1b[31m"
-	Green  Sequence = "\x1b[32m"
-	Yellow Sequence = "\x1b[33m"
-	Cyan   Sequence = "\x1b[36m"
-	Normal Sequence = "\x1b[0m"
+	Bold    Sequence = "\x1b[1m"
+	Dim     Sequence = "\x1b[2m"
+	Red     Sequence = "\x1b[31m"
+	Green   Sequence = "\x1b[32m"
+	Yellow  Sequence = "\x1b[33m"
+	Cyan    Sequence = "\x1b[36m"
+	Blue    Sequence = "\x1b[94m" // the bright ones: the others are hard to read on black
+	Magenta Sequence = "\x1b[95m"
+	Normal  Sequence = "\x1b[0m"
 )
 
 // looks are the sequences that change how the text after them looks.
-var looks = []Sequence{Bold, Dim, Red, Green, Yellow, Cyan, Normal}
+var looks = []Sequence{Bold, Dim, Red, Green, Yellow, Cyan, Blue, Magenta, Normal}
 
 // Writer sanitizes what is written to it. Several goroutines may use it. Each call makes one write
 // to the underlying writer.
