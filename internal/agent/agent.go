@@ -276,7 +276,7 @@ type (
 		ID     string
 		Failed bool
 		Output string // as far as the agent's stream has it
-		Lines  int    // lines of the whole output, if Output has parts of it only; otherwise 0
+		Lines  int    `json:",omitempty"` // lines of the whole output, if Output has parts of it only; otherwise 0
 	}
 	// Used adds to the usage, by the agent's own figures.
 	Used struct {

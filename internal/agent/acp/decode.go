@@ -33,6 +33,9 @@ type tool struct {
 	Input map[string]any `json:"input,omitempty"` // as the agent gave it
 	Files []string       `json:"files,omitempty"` // the files that it is about, as reported by the agent
 	Said  bool           `json:"said"`
+	// how many bytes of its output were reported while it runs, and the last ones of them
+	Shown int    `json:"shown,omitempty"`
+	Last  string `json:"last,omitempty"`
 }
 
 func newDecoder(f facts) *decoder { return &decoder{facts: f, tools: map[sdk.ToolCallId]*tool{}} }
@@ -68,8 +71,9 @@ func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) 
 			Files: filesOf(t.Locations, t.Content)}, t.Status, contentOf(t.Content, t.RawOutput))...), acted
 	case u.ToolCallUpdate != nil:
 		t := u.ToolCallUpdate
-		return d.tool(t.ToolCallId, tool{Kind: value(t.Kind), Title: value(t.Title), Input: input(t.RawInput),
-			Files: filesOf(t.Locations, t.Content)}, value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
+		said = d.tool(t.ToolCallId, tool{Kind: value(t.Kind), Title: value(t.Title), Input: input(t.RawInput),
+			Files: filesOf(t.Locations, t.Content)}, value(t.Status), contentOf(t.Content, t.RawOutput))
+		return append(said, d.running(t.ToolCallId, contentOf(t.Content, nil))...), noSign
 	case u.UsageUpdate != nil:
 		return d.usage(*u.UsageUpdate), noSign
 	}
@@ -134,6 +138,29 @@ func (d *decoder) tool(id sdk.ToolCallId, told tool, status sdk.ToolCallStatus, 
 	}
 	return said
 }
+
+// running handles the output of a command that is running. Each update has the output so far, or the end
+// of it.
+func (d *decoder) running(id sdk.ToolCallId, output string) []agent.Update {
+	t := d.tools[id]
+	if t == nil || !t.Said || t.Kind != sdk.ToolKindExecute {
+		return nil
+	}
+	more := output
+	if len(output) >= t.Shown && strings.HasSuffix(output[:t.Shown], t.Last) {
+		more = output[t.Shown:]
+	} else if at := strings.LastIndex(output, t.Last); at >= 0 {
+		more = output[at+len(t.Last):]
+	}
+	if more == "" {
+		return nil
+	}
+	t.Shown, t.Last = len(output), output[max(0, len(output)-mostLast):]
+	return []agent.Update{agent.ToolOutput{ID: string(id), Text: more}}
+}
+
+// mostLast is how many bytes of a reported output are kept, to find it again in the next update.
+const mostLast = 256
 
 // learn adds what an update says about the tool's input.
 func (t *tool) learn(told tool) {

@@ -180,6 +180,7 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 		WillRetry bool            `json:"willRetry"`
 		RequestID json.RawMessage `json:"requestId"`
 		Delta     string          `json:"delta"`
+		ItemID    string          `json:"itemId"`
 	}
 	if agent.Parse(params, &p) != nil {
 		return nil
@@ -199,6 +200,10 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 	case "item/agentMessage/delta":
 		if p.Delta != "" {
 			return []any{agent.TextPart{Text: p.Delta}}
+		}
+	case "item/commandExecution/outputDelta":
+		if s := d.items[p.ItemID]; s != nil && s.Started && !s.Ended && p.Delta != "" {
+			return []any{agent.ToolOutput{ID: p.ItemID, Text: p.Delta}}
 		}
 	case "thread/tokenUsage/updated":
 		return d.usage(p.TokenUsage.Total, p.TokenUsage.Last.Total, p.TokenUsage.Window)
