@@ -13,7 +13,7 @@ import (
 
 // Fact is one thing to tell a person.
 type Fact struct {
-	ID     string    `json:"id"` // stays the same as long as the fact holds
+	ID     string    `json:"id"` // stays the same as long as the fact holds; see sent
 	Team   string    `json:"team"`
 	TeamID string    `json:"teamId,omitempty"` // empty for a damaged team
 	Kind   string    `json:"kind"`             // the kind of the attention item, or [Complete] or [Aborted]
@@ -118,6 +118,15 @@ func (f Fact) lasting() bool {
 		return true
 	}
 	return false
+}
+
+// sent returns the fact as a channel is given it. Its id also says since when the fact holds: a
+// receiver that drops ids that it knows gets a task's second failure as well as the first.
+func (f Fact) sent() Fact {
+	if f.Since != 0 {
+		f.ID += "/" + strconv.FormatInt(int64(f.Since), 10)
+	}
+	return f
 }
 
 func ended(t team.Team) string {

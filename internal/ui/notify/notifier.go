@@ -230,7 +230,7 @@ func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, er
 			continue
 		}
 		sending, cancel := context.WithTimeout(ctx, Deadline)
-		err := s.channel.Send(sending, digest(some))
+		err := s.channel.Send(sending, digest(some).sent())
 		cancel()
 		if ctx.Err() != nil {
 			return 0, nil

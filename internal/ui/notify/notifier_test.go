@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type recorder struct {
 	mu   sync.Mutex
 	got  []string
+	ids  map[string]bool // all ids as they were sent
 	fail error
 	hang bool
 }
@@ -38,7 +41,11 @@ func (r *recorder) channel() Channel {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.fail == nil {
-			r.got = append(r.got, f.ID)
+			if r.ids == nil {
+				r.ids = map[string]bool{}
+			}
+			r.ids[f.ID] = true
+			r.got = append(r.got, strings.TrimSuffix(f.ID, "/"+strconv.FormatInt(int64(f.Since), 10)))
 		}
 		return r.fail
 	}}
@@ -114,6 +121,9 @@ func TestOnce(t *testing.T) {
 		r.want(t)
 		two.board.put(facts("a", "b"))
 		r.want(t, "a")
+		if len(r.ids) != 4 { // a, b, c, and a again
+			t.Errorf("the ids %v do not tell the two times of a apart", slices.Collect(maps.Keys(r.ids)))
+		}
 	})
 }
 
