@@ -173,8 +173,11 @@ func (a *app) consolidated(ctx context.Context, name string, o consolidate.Optio
 			}
 		}
 		r, err := of.Consolidate(ctx, o)
-		if failed, ok := errors.AsType[*consolidate.FailedCheck](err); ok && failed.Output != "" {
-			a.err.Printf("%s\n", sanitize.Block(failed.Output))
+		if failed, ok := errors.AsType[*consolidate.FailedCheck](err); ok {
+			if failed.Output != "" {
+				a.err.Printf("%s\n", sanitize.Block(failed.Output))
+			}
+			return withWays(err, way{"repair the cause, and check again", line("consolidate", name).line})
 		}
 		if err != nil {
 			return err

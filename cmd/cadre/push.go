@@ -82,13 +82,31 @@ type pulled struct {
 	Left     []checkpoint.Left `json:"left"`     // files that the checkpoint does not contain
 }
 
+// pushing returns the command that pushes with these options. It does not agree to a first push.
+func pushing(o transfer.PushOptions) string {
+	words := []string{o.Team}
+	if o.Remote != "" {
+		words = append(words, "--remote", o.Remote)
+	}
+	for _, path := range o.Include {
+		words = append(words, "--include", path)
+	}
+	if o.Release {
+		words = append(words, "--release")
+	}
+	if o.Ours {
+		words = append(words, "--ours")
+	}
+	return line("push", words...).line
+}
+
 // push pushes the team, and asks the user if that needs agreement.
 func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 	p, err := a.engine().Push(ctx, o, func(first error) error {
 		a.note(first.Error())
-		return a.confirm(ctx, "Push it?", way{"push it", line("push", o.Team, "--yes").line})
+		return a.confirm(ctx, "Push it?", way{"push it", pushing(o) + " --yes"})
 	})
-	err = a.moving(err, o.Team, fmt.Sprintf("cadre push %s --ours", o.Team))
+	err = a.moving(err, o.Team, pushing(o))
 	if p == nil || err != nil && !o.Head && !p.Released { // otherwise the checkpoint was pushed
 		return err
 	}
@@ -201,13 +219,13 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 			"; no task names it as its work")
 	}
 	if len(arrived.Missing) > 0 {
-		a.note(fmt.Sprintf("when it is there: cadre resume %s; the team can be completed without it: cadre "+
+		a.note(fmt.Sprintf("when these files are here: cadre resume %s; to complete the team without them: cadre "+
 			"consolidate %s --without TASK", name, name))
 	}
 }
 
-// moving adds what to type next to an error of a push, pull or resume. mine is the command that
-// continues the original task.
+// moving adds what to type next to an error of a push, pull or resume. mine is the command to type
+// again, with what it lacks.
 func (a *app) moving(err error, name, mine string) error {
 	if fork, ok := errors.AsType[*checkpoint.ForkError](err); ok {
 		return withWays(usage{fmt.Errorf("%w. Choose one; the other stays reachable from the branch", err)},
@@ -218,14 +236,13 @@ func (a *app) moving(err error, name, mine string) error {
 			way{"continue this copy, and leave what was done elsewhere", line("resume", name, "--ours").line})
 	}
 	if suspects, ok := errors.AsType[*transfer.SuspectError](err); ok {
-		words := []string{name}
 		for i, s := range suspects.Suspects {
 			if i < 5 {
-				words = append(words, "--include", s.Path)
+				mine += " --include " + sanitize.Quote(s.Path)
 			}
 		}
 		return withWays(usage{fmt.Errorf("%w. A commit cannot be changed", err)},
-			way{"push them all the same", line("push", words...).line})
+			way{"push them all the same", mine})
 	}
 	if missing, ok := errors.AsType[*transfer.MissingCheck](err); ok {
 		again := line("resume", name, "--from-git", "--check", missing.Name+": COMMAND")

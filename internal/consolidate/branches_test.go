@@ -37,7 +37,7 @@ func TestFailedCheckOfBranches(t *testing.T) {
 	l.hers("eve", "c.txt", "")
 	l.write("pass.not", "the team's\n")
 	before := l.scene()
-	err := l.refused("the check bad failed", "nothing was committed, and the team continues",
+	err := l.refused("the check bad failed", "nothing was committed, and the team stays active",
 		"the work of eve stays on the branch cadre/demo@eve")
 	if failed := (*FailedCheck)(nil); !errors.As(err, &failed) || failed.Name != "bad" {
 		t.Fatal(err)

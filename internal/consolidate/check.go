@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,11 @@ type FailedCheck struct {
 }
 
 func (e *FailedCheck) Error() string {
-	return fmt.Sprintf("the check %s failed: %s; nothing was committed, and %s", e.Name, e.How, e.then)
+	how := e.How
+	if strings.TrimSpace(e.Output) == "" {
+		how += " without output"
+	}
+	return fmt.Sprintf("the check %s failed: %s; nothing was committed, and %s", e.Name, how, e.then)
 }
 
 func (e *FailedCheck) Unwrap() []error {
@@ -211,7 +216,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	if err := w.do(ctx, report); err != nil {
 		return err
 	}
-	then := "the team continues"
+	then := "the team stays active"
 	if w.Replica.Team().Status == team.TeamComplete {
 		then = "the team stays complete"
 	}

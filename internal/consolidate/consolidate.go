@@ -371,9 +371,17 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		return s.ours, err
 	}
 	t := w.Replica.Team()
-	return nil, team.Refuse(team.Conflict, "team %s also works in %s, or did since team %s was created, so cadre cannot "+
-		"tell whose work this is: %s. Name the paths to commit for %s", strings.Join(others, ", "), t.Base.Top, t.Name,
-		names(s.ours), t.Name).With(w.hint(team.ActCommitOnly))
+	who := "team " + others[0] + " also works"
+	if len(others) > 1 {
+		who = "teams " + strings.Join(others, ", ") + " also work"
+	}
+	const most = 6 // paths in a command to type
+	only := w.hint(team.ActCommitOnly)
+	if len(s.ours) <= most {
+		only.Paths = s.ours
+	}
+	return nil, team.Refuse(team.Conflict, "%s in %s, or did since team %s was created, so cadre cannot tell whose work "+
+		"this is: %s", who, t.Base.Top, t.Name, names(s.ours)).With(only)
 }
 
 // begin first checks for obstacles, so that no attempt is recorded in vain.

@@ -2,10 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
 	"strings"
 
 	"cadre/internal/consolidate"
 	"cadre/internal/inspect"
+	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
@@ -47,4 +51,20 @@ func (e *Engine) CreateLed(ctx context.Context, name, dir string) error {
 		return nil
 	}
 	return err
+}
+
+// TellElsewhere tells of the unfinished teams of other projects that were made from the same
+// file, because the person may mean to continue one of them. notFound is the error that says that
+// the project has no team of that name.
+func (e *Engine) TellElsewhere(notFound error, origin string) {
+	elsewhere, there := errors.AsType[*layout.ElsewhereError](notFound)
+	if !there || !filepath.IsAbs(origin) { // an example of cadre's own is no sign
+		return
+	}
+	for _, k := range elsewhere.Teams {
+		if t := k.Team; k.Err == nil && t.Origin == origin && !t.Ended() {
+			e.Tell(team.Note{Text: fmt.Sprintf("team %s in %s was made from this file too, and is unfinished; this is a "+
+				"new team", t.Name, t.Dir), Hints: []team.Hint{{Action: team.ActResume, Team: t.ID}}})
+		}
+	}
 }

@@ -92,7 +92,8 @@ func (e *Engine) Note(text string) {
 	}
 }
 
-func (e *Engine) advise(n team.Note) {
+// Tell sends the note, with its hints if the front end shows hints.
+func (e *Engine) Tell(n team.Note) {
 	if e.Advise != nil {
 		e.Advise(n)
 		return
@@ -191,7 +192,7 @@ func (e *Engine) OpenIn(ctx context.Context, name, dir string) (*Team, error) {
 // act opens the team's replica for an actor.
 func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 	e := t.engine
-	o := replica.Options{Log: e.Note, Advise: e.advise, Hooks: t.hooks()}
+	o := replica.Options{Log: e.Note, Advise: e.Tell, Hooks: t.hooks()}
 	if t.OnDisk() {
 		// A session that stays, such as a lead without a host, must survive a failed sync. A host
 		// ends at a failed sync, and other hosts take its members.
@@ -310,7 +311,7 @@ func (t *Team) Lead() (m team.Member) {
 // Consolidation returns the options that a consolidation, its merged worktree and a rollback need.
 func (t *Team) Consolidation() consolidate.Options {
 	o := consolidate.Options{Replica: t.Replica, Dir: t.Dir, Log: t.engine.Note,
-		Advise: t.engine.advise}
+		Advise: t.engine.Tell}
 	if t.OnDisk() {
 		o.Except = []string{t.engine.Home.Root, t.engine.Home.Claude}
 		of := t.Team()

@@ -19,7 +19,7 @@ func (e *Engine) here(o *transfer.Options) {
 	if o.Log == nil { // a caller with a Log of its own gets everything there
 		o.Log = e.Note
 		if o.Advise == nil {
-			o.Advise = e.advise
+			o.Advise = e.Tell
 		}
 	}
 }

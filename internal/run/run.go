@@ -208,6 +208,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		if len(o.Redo) > 0 {
 			return nil, nothingToRedo(name)
 		}
+		o.Engine.TellElsewhere(err, a.Path)
 		commands, err := a.beginning(ctx)
 		if err != nil {
 			return nil, err

@@ -92,15 +92,24 @@ func (e *MissingCheck) Error() string {
 }
 
 // HereError reports that the team of a checkpoint is in this home already. A home has a team once.
-type HereError struct{ ID, Folder string }
+type HereError struct {
+	ID, Folder string
+	Released   bool // this machine released it
+}
 
 func (e *HereError) Error() string {
-	return fmt.Sprintf("team %s is in this home already, in %s; name it by that id to continue it where it is", e.ID,
-		e.Folder)
+	if e.Released {
+		return fmt.Sprintf("team %s is in this home already, in %s, and this machine released it", e.ID, e.Folder)
+	}
+	return fmt.Sprintf("team %s is in this home already, in %s; it can be continued there", e.ID, e.Folder)
 }
 
 func (e *HereError) Unwrap() error {
-	return team.Refuse(team.Taken, "%s", e.Error()).With(team.Hint{Action: team.ActResume, Team: e.ID})
+	hint := team.Hint{Action: team.ActResume, Team: e.ID}
+	if e.Released {
+		hint.Action = team.ActTakeBack
+	}
+	return team.Refuse(team.Taken, "%s", e.Error()).With(hint)
 }
 
 // ErrNoRepository reports a directory outside any git repository.
@@ -139,7 +148,7 @@ func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 	}
 	if id := r.State.Team().ID; o.clear == nil {
 		if there := o.Home.Has(id); there != "" {
-			return nil, &HereError{ID: id, Folder: there}
+			return nil, &HereError{ID: id, Folder: there, Released: from.Released}
 		}
 	}
 	own := slices.ContainsFunc(found, func(f checkpoint.Found) bool { return f.Own })
