@@ -212,7 +212,6 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		mark := mark()
 		w.must("create", "demo", "--check", "slow: sleep "+mark)
 		w.must("spawn", "demo", "eve", "--agent", "external")
-		waits := w.awaits("demo")
 		p := w.start("consolidate", "demo")
 		eventually(t, "the check runs", func() bool { return len(marked(t, mark)) > 0 })
 		if got := kinds(w.items("demo")); got != "" {
@@ -221,6 +220,7 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		if state := w.state(); state != "consolidating" {
 			t.Errorf("the items are %s", state)
 		}
+		waits := w.awaits("demo")
 		p.kill()
 		if got := kinds(w.items("demo")); got != "interrupted" {
 			t.Errorf("the items are %s", got)
