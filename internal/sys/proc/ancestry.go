@@ -43,23 +43,53 @@ func Ancestry(list string) (origin Origin, below bool, err error) {
 
 // AncestryOf is [Ancestry] for another process. The error is [os.ErrNotExist] if no process has
 // that pid.
+//
+// A host that is killed closes its files before it gives up its children, which may take a while on a
+// busy machine. AncestryOf waits for that: what such a host leaves behind is below no host any more.
 func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
+	for end := time.Now().Add(dyingPatience); ; time.Sleep(10 * time.Millisecond) {
+		var hosts []entry
+		origin, below, hosts, err = ancestryOf(list, pid)
+		unknown := origin.Left && origin.Record == nil
+		if err != nil || !unknown || !released(hosts) || time.Now().After(end) {
+			return origin, below, err
+		}
+	}
+}
+
+// dyingPatience is how long a host may take to end after it has released its lock.
+const dyingPatience = 5 * time.Second
+
+// released reports whether the host of these entries has released all of its locks, or does so soon.
+func released(entries []entry) bool {
+	for end := time.Now().Add(releasePatience); ; time.Sleep(10 * time.Millisecond) {
+		if !slices.ContainsFunc(entries, func(e entry) bool { return filelock.Held(filepath.Join(e.Dir, AliveFile)) }) {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// ancestryOf looks once. found are the entries of the host.
+func ancestryOf(list string, pid int) (origin Origin, below bool, found []entry, err error) {
 	hosts, err := listed(list)
 	if err != nil || len(hosts) == 0 {
-		return Origin{}, false, err
+		return Origin{}, false, nil, err
 	}
 	child, err := lookup(pid)
 	if err != nil {
-		return Origin{}, false, fmt.Errorf("look up process %d: %w", pid, err)
+		return Origin{}, false, nil, fmt.Errorf("look up process %d: %w", pid, err)
 	}
 	for {
 		parent, ok, err := parentOf(&child)
 		if err != nil {
-			return Origin{}, false, err
+			return Origin{}, false, nil, err
 		}
 		if !ok {
 			origin := hiddenHosts(hosts)
-			return origin, origin.Hidden, nil
+			return origin, origin.Hidden, nil, nil
 		}
 		var entries []entry
 		for _, path := range hosts[parent.pid] {
@@ -68,7 +98,7 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 				continue
 			}
 			if err != nil {
-				return Origin{}, false, fmt.Errorf("cannot find the host of process %d: %w; remove that file", pid,
+				return Origin{}, false, nil, fmt.Errorf("cannot find the host of process %d: %w; remove that file", pid,
 					err)
 			}
 			if e.Pid == parent.pid && e.Start == parent.start {
@@ -76,7 +106,7 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 			}
 		}
 		if len(entries) > 0 {
-			return originOf(child, parent, entries), true, nil
+			return originOf(child, parent, entries), true, entries, nil
 		}
 		child = parent
 	}

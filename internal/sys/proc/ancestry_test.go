@@ -420,3 +420,32 @@ func TestAListWithAPipe(t *testing.T) {
 		t.Fatal("the walk waits for the pipe")
 	}
 }
+
+// TestADyingHost checks that a host that has released its lock, but has not ended, is waited for. What
+// it left behind is below no host then: the command that runs on its death is not a session.
+func TestADyingHost(t *testing.T) {
+	list, dir, at := t.TempDir(), t.TempDir(), t.TempDir()
+	to, ready := filepath.Join(at, "origin"), filepath.Join(at, "ready")
+	host := exec.Command("sh", "-c", "until test -e '"+ready+"'; do sleep 0.02; done; setsid "+whoami(list, to)+
+		" & sleep 0.6")
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	began, err := StartTime(host.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := json.Marshal(entry{Pid: host.Process.Pid, Start: began, Dir: dir, Team: "demo"})
+	if err := os.WriteFile(filepath.Join(list, fmt.Sprintf("%d-x.json", host.Process.Pid)), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(ready, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if is := readOrigin(t, to); is.Below {
+		t.Errorf("got %+v", is)
+	}
+}
