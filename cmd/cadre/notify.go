@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/ui/notify"
@@ -123,18 +122,24 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 			return said("You are not notified. cadre notify --help says what to put into %s.",
 				settings.File(a.home.Root))(w)
 		}
-		t := render.NewList()
+		const indent = len("x command  ") // the longest name
 		for _, c := range all {
+			sign, to := "·", c.To
 			switch {
 			case c.Error != "":
-				t.Row("✗", c.Name, c.To, c.Error)
+				sign = "✗"
 			case c.Sent:
-				t.Row("✓", c.Name, c.To, "sent")
-			default:
-				t.Row("·", c.Name, c.To, "")
+				sign, to = "✓", to+": sent"
+			}
+			err := w.Printf("%s %-7s  %s\n", sign, c.Name, sanitize.Hanging{Text: to, At: indent, Indent: indent})
+			if c.Error != "" {
+				err = errors.Join(err, w.Printf("%*s%s\n", indent, "", sanitize.Hanging{Text: c.Error, At: indent, Indent: indent}))
+			}
+			if err != nil {
+				return err
 			}
 		}
-		return t.Write(w)
+		return nil
 	})
 	if err == nil && failed {
 		err = exit(tryAgain)

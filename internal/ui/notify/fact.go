@@ -22,7 +22,12 @@ type Fact struct {
 	Text   string    `json:"text"`         // a sentence of one line
 	Do     string    `json:"do,omitempty"` // the command that answers or shows it
 	Since  team.Time `json:"since,omitempty"`
+
+	name string // of the team, if no other team has it; else ""
 }
+
+// called returns what a person calls the team.
+func (f Fact) called() string { return cmp.Or(f.name, f.Team) }
 
 // These kinds report the end of a team.
 const (
@@ -34,18 +39,18 @@ const (
 func (f Fact) Title() string {
 	switch f.Kind {
 	case Complete:
-		return "Team " + f.Team + " is done"
+		return "Team " + f.called() + " is done"
 	case Aborted:
-		return "Team " + f.Team + " was aborted"
+		return "Team " + f.called() + " was aborted"
 	case kindTest:
 		return "cadre: a test"
 	case kindSeveral:
-		return "Team " + f.Team + " needs you"
+		return "Team " + f.called() + " needs you"
 	}
 	if f.Member != "" {
-		return f.Member + " of team " + f.Team + " needs you"
+		return f.Member + " of team " + f.called() + " needs you"
 	}
-	return "Team " + f.Team + " needs you"
+	return "Team " + f.called() + " needs you"
 }
 
 // Body returns the text, and what to type.
@@ -72,9 +77,16 @@ const settle = 5 * time.Second
 
 // Facts returns what to tell a person about the teams now. do turns a hint into a command line.
 func Facts(teams []attention.Found, do func(team.Hint) string) (facts []Fact) {
+	named := map[string]int{}
+	for _, t := range teams {
+		named[t.Team.Name]++
+	}
 	for _, t := range teams {
 		id := cmp.Or(t.Team.ID, t.Folder)
 		of := Fact{Team: t.Folder, TeamID: t.Team.ID}
+		if named[t.Team.Name] == 1 {
+			of.name = sanitize.Line(t.Team.Name)
+		}
 		switch t.Team.Status {
 		case team.TeamComplete, team.TeamAborted:
 			end := of
@@ -143,7 +155,7 @@ func digest(facts []Fact) Fact {
 	if len(facts) == 1 {
 		return first
 	}
-	return Fact{ID: first.ID, Team: first.Team, TeamID: first.TeamID, Kind: kindSeveral, Since: first.Since,
+	return Fact{ID: first.ID, Team: first.Team, name: first.name, TeamID: first.TeamID, Kind: kindSeveral, Since: first.Since,
 		Text: fmt.Sprintf("%d things need you. The first: %s", len(facts), first.Text),
 		Do:   "cadre attention " + first.Team}
 }

@@ -270,6 +270,9 @@ func TestFacts(t *testing.T) {
 		{Folder: "c", Team: team.Team{ID: "3", Name: "c", Status: team.TeamComplete, Report: "c.md"}},
 		{Folder: "d", Team: team.Team{ID: "4", Name: "d", Status: team.TeamAborted}},
 		{Folder: "e", Team: team.Team{ID: "5", Name: "e", Status: team.TeamComplete, Observed: "x"}},
+		{Folder: "g-x1", Team: team.Team{ID: "6", Name: "g", Status: team.TeamAborted}},
+		{Folder: "h", Team: team.Team{ID: "7", Name: "h", Status: team.TeamAborted}},
+		{Folder: "h-x2", Team: team.Team{ID: "8", Name: "h", Status: team.TeamAborted}},
 		{Folder: "f", Items: []team.Item{{Kind: team.ItemDamaged, WaitsFor: team.ForUser, Text: "bad"}}},
 	}, do) {
 		got += fmt.Sprintf("%s | %s | %q | %s\n", f.ID, f.Title(), f.Text, f.Do)
@@ -278,6 +281,9 @@ func TestFacts(t *testing.T) {
 1/dormant//// | Team a needs you | "dead" | resume a
 3/end | Team c is done | "Team c is complete; its report is in c.md." | show_log c
 4/end | Team d was aborted | "Team d is aborted." | show_log d
+6/end | Team g was aborted | "Team g is aborted." | show_log g-x1
+7/end | Team h was aborted | "Team h is aborted." | show_log h
+8/end | Team h-x2 was aborted | "Team h is aborted." | show_log h-x2
 f/damaged//// | Team f needs you | "bad" |  f
 `
 	if got != want {

@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"path/filepath"
@@ -143,6 +144,9 @@ func mistake(path string, data []byte, offset int64, err error) *Error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		offset = wrong.Offset
 		text = fmt.Sprintf("%s must be %s, not %s", wrong.Field, kinds[wrong.Type.Kind().String()], wrong.Value)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		offset, text = int64(len(data))+1, "the file ends before its JSON value does"
 	}
 	if key, ok := strings.CutPrefix(text, "unknown field "); ok {
 		text = fmt.Sprintf("%s is not a setting", key)

@@ -10,7 +10,9 @@ import (
 // TestLoad reads files that are right, and names the place of each mistake in others.
 func TestLoad(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{``, "settings.json:1:1: EOF"},
+		{``, "settings.json:1:1: the file ends before its JSON value does"},
+		{"{\n  \"notify\": {\"bell\": true,\n", "settings.json:3:1: the file ends before its JSON value does"},
+		{"{\n  \"notify\": {\"be", "settings.json:2:17: the file ends before its JSON value does"},
 		{`{}`, ""},
 		{`{"notify": {"bell": true, "desktop": "auto", "command": "true", "webhook": {"url": "https://example.com/x",
 			"headers": {"Authorization": "x"}}, "ntfy": {"url": "https://ntfy.example/topic", "token": "t"}}}`, ""},
