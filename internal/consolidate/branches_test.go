@@ -359,7 +359,7 @@ func TestConflictThatStays(t *testing.T) {
 	l.refused("task 2 (Merge the branch cadre/demo@dan) is open")
 	l.do("lead", &team.CompleteTask{Task: "2", Result: "I did nothing"})
 	l.refused("task 3 (Merge the branch cadre/demo@dan) is open")
-	l.follow(strings.ReplaceAll(l.ask("dan"), "git add --all && git commit --no-edit", "true"))
+	l.follow(strings.ReplaceAll(l.ask("dan"), "git add --all\n    git commit --no-edit", "true"))
 	l.refused("task 4 (Merge the branch cadre/demo@dan) is open") // it is committed, but not merged
 	l.do("lead", &team.DeleteTask{Task: "4"})
 	var said []string

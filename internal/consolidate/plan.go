@@ -238,6 +238,9 @@ func (w *work) previewBranches(ctx context.Context, p *Plan, before string) erro
 				p.Paths = append(p.Paths, Staged{Path: path, Fate: Conflicts, From: []string{b.Member},
 					Branch: b.Name, Why: why})
 			}
+			if err := w.staying(ctx, p, m.ours, b, conflict.Files); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := os.MkdirAll(w.scratch(""), 0o700); err != nil {
@@ -267,6 +270,21 @@ func (w *work) previewBranches(ctx context.Context, p *Plan, before string) erro
 		}
 	}
 	return nil
+}
+
+// staying adds the paths of a conflicting branch that do not conflict themselves: they stay on the branch.
+func (w *work) staying(ctx context.Context, p *Plan, ours string, b team.Branch, conflicting []string) error {
+	if len(conflicting) == 0 {
+		return nil // it is not known on what the branch is based
+	}
+	brings, err := w.repo.Changes(ctx, "diff", ours+"..."+b.Commit)
+	for _, one := range brings {
+		if !slices.Contains(conflicting, one.Path) {
+			p.Paths = append(p.Paths, Staged{Path: one.Path, Fate: LeftOut, Change: one.Letter, From: []string{b.Member},
+				Branch: b.Name, Why: "its branch does not merge, and a branch is merged as a whole"})
+		}
+	}
+	return err
 }
 
 // recipe returns the name of the task that says how to merge the member's branch; "" for none.

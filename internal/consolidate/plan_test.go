@@ -74,12 +74,17 @@ func TestPreviewOfConflicts(t *testing.T) {
 	l.found()
 	l.write("new.txt", "the team's\n")
 	l.isolate("eve", "new.txt")
+	l.hers("eve", "also.txt", "hers\n")
 	before := l.scene()
 	p, err := Preview(l.ctx, l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Paths) != 2 || p.Paths[0].Fate != Conflicts || p.Paths[0].Path != "new.txt" || p.Paths[0].From[0] != "eve" ||
+	if last := p.Paths[len(p.Paths)-1]; last.Path != "also.txt" || last.Fate != LeftOut || last.Change != "A" ||
+		!strings.Contains(last.Why, "its branch does not merge") {
+		t.Errorf("the other path of the branch is %+v", last)
+	}
+	if len(p.Paths) != 3 || p.Paths[0].Fate != Conflicts || p.Paths[0].Path != "new.txt" || p.Paths[0].From[0] != "eve" ||
 		!strings.Contains(p.Paths[0].Why, "creates a task that says how") || p.Paths[1].Fate != Commits {
 		t.Errorf("%+v", p.Paths)
 	}

@@ -63,14 +63,14 @@ func (m Merge) String() string {
 	fmt.Fprintf(&b, ".\n\nMerge them in a worktree of that branch, and leave what is checked out in %s as it is:\n\n",
 		m.Repo)
 	if !m.There {
-		fmt.Fprintf(&b, "    git -C %s worktree add %s %s\n", sanitize.Quote(m.Repo), sanitize.Quote(m.Dir),
+		fmt.Fprintf(&b, "    cd %s\n    git worktree add %s %s\n", sanitize.Quote(m.Repo), sanitize.Quote(m.Dir),
 			sanitize.Quote(m.Branch))
 	}
 	fmt.Fprintf(&b, "    cd %s\n", sanitize.Quote(m.Dir))
 	for _, o := range m.With {
 		fmt.Fprintf(&b, "    git merge --no-edit %s\n", sanitize.Quote(o.Ref))
 		if len(o.Files) > 0 {
-			fmt.Fprintf(&b, "    %s\n    git add --all && git commit --no-edit\n", fileList(resolve, o.Files))
+			fmt.Fprintf(&b, "    %s\n    git add --all\n    git commit --no-edit\n", fileList(resolve, o.Files))
 		}
 	}
 	fmt.Fprintf(&b, "    %s\n", m.command("done"))

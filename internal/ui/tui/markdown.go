@@ -122,7 +122,15 @@ func (m *layouter) hang(quote string, indent int, sign cell, text []cell) {
 func (m *layouter) code(quote, l string) {
 	const deeper = "    "
 	l = strings.TrimPrefix(l, deeper)
-	for _, part := range wrap(l, m.room(quote+deeper)) {
+	const continued = " \\" // so that a shell takes the lines as one command
+	parts := wrap(l, m.room(quote+deeper))
+	if len(parts) > 1 && (strings.HasPrefix(l, "git ") || strings.HasPrefix(l, "cadre ")) {
+		parts = wrap(l, m.room(quote+deeper)-len(continued))
+		for i := range parts[:len(parts)-1] {
+			parts[i] += continued
+		}
+	}
+	for _, part := range parts {
 		m.add(quote, deeper, deeper, []string{live.on(part)})
 	}
 }

@@ -80,6 +80,26 @@ func TestMarkdownHasAll(t *testing.T) {
 	}
 }
 
+// TestCommandsCanBeCopied: a command that takes several lines is still one command for a shell.
+func TestCommandsCanBeCopied(t *testing.T) {
+	const command = "git worktree add /home/kim/.cadre/teams/demo/worktrees/bob cadre/demo@bob"
+	lines := strings.Split(stripped(strings.Join(markdown("Merge them:\n\n    "+command, 50), "\n")), "\n")[2:]
+	if len(lines) < 2 {
+		t.Fatalf("it is not broken: %q", lines)
+	}
+	var whole []string
+	for i, l := range lines {
+		text, continues := strings.CutSuffix(strings.TrimSpace(l), " \\")
+		if continues != (i < len(lines)-1) || render.Widest(l) > 50 {
+			t.Errorf("line %d is %q", i, l)
+		}
+		whole = append(whole, text)
+	}
+	if got := strings.Join(whole, " "); got != command {
+		t.Errorf("the command is %q", got)
+	}
+}
+
 // TestMarkdownTime: a text that is made to be slow is laid out in time.
 func TestMarkdownTime(t *testing.T) {
 	for _, one := range []string{"[", "*", "> ", "- ", "`", "![", "*a_", "<a", "|", "&", "\\", "a**b", "[a](",

@@ -68,6 +68,8 @@ func fixed(one consolidate.Staged) string {
 	switch {
 	case one.Branch != "" && one.Fate == consolidate.Conflicts:
 		return "The branch conflicts, and is merged as a whole or not at all."
+	case one.Branch != "" && one.Fate == consolidate.LeftOut:
+		return "Its branch conflicts, and is merged as a whole or not at all."
 	case one.Branch != "":
 		return "It is on a branch, which is merged as a whole."
 	}
