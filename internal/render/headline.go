@@ -48,9 +48,7 @@ func Headline(e team.Event, r *team.Record, s *team.State) string {
 	case *team.PermissionRequested:
 		return permissionLine(e, r, s)
 	case *team.PermissionAnswered:
-		if e.Outcome == "timed_out" {
-			return "! " + Lines(&team.Record{Events: []team.Event{e}}, s.Called)[0]
-		}
+		return answerLine(e, r, s)
 	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.BudgetAlerted,
 		*team.MemberBudgetExhausted,
 		*team.PlanSubmitted:
@@ -73,6 +71,27 @@ func title(t team.Task) string {
 		return t.Subject
 	}
 	return titled(t, "  ")
+}
+
+// answerLine describes the answer to a request that had to wait for it. permissionLine describes the
+// other requests.
+func answerLine(e *team.PermissionAnswered, r *team.Record, s *team.State) string {
+	if e.Outcome == "timed_out" {
+		return "! " + Lines(&team.Record{Events: []team.Event{e}}, s.Called)[0]
+	}
+	for _, other := range r.Events {
+		if asked, is := other.(*team.PermissionRequested); is && asked.Permission.Request == e.Request {
+			return ""
+		}
+	}
+	sign, by := "✓", cmp.Or(e.By, "the rules of the team")
+	if e.Outcome != "allowed" {
+		sign = "✗"
+	}
+	if by == team.User {
+		by = "the user"
+	}
+	return fmt.Sprintf("%s %s  %s is %s by %s", sign, e.Member, e.Request, e.Outcome, by) + tail(e.Reason)
 }
 
 // permissionLine describes a request that waits, or that the rules have denied in the same record.

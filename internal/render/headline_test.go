@@ -48,6 +48,12 @@ func TestHeadline(t *testing.T) {
 		"! ann asks to use Write (p2): b.go: +package b":    asks("Write", `{"file_path":"b.go","content":"package b\n"}`),
 		"! ann asks to use Read (p2): c.go":                 asks("Read", `{"file_path":"c.go","offset":3}`),
 		`! ann asks to use mcp__x__y (p2): {"content":"z"}`: asks("mcp__x__y", `{"content":"z"}`),
+		"✓ ann  p1 is allowed by the user": {&team.PermissionAnswered{Request: "p1", Member: "ann", Outcome: "allowed",
+			By: team.User}},
+		"✗ ann  p1 is denied by lead: not now": {&team.PermissionAnswered{Request: "p1", Member: "ann", Outcome: "denied",
+			By: "lead", Reason: "not now"}},
+		"✓ ann  p1 is allowed by the rules of the team": {&team.PermissionAnswered{Request: "p1", Member: "ann",
+			Outcome: "allowed"}},
 		"! ann has trouble: the model is overloaded": {&team.MemberStatusChanged{Member: "ann", Trouble: "model",
 			Summary: "the model is overloaded"}},
 	} {
@@ -57,6 +63,7 @@ func TestHeadline(t *testing.T) {
 	}
 	for name, events := range map[string][]team.Event{
 		"an allowed request":  answered("allowed"),
+		"the answer to it":    {answered("allowed")[1], answered("allowed")[0]},
 		"a word of cadre's":   message(team.Message{To: "ann", Type: team.TypeMessage, Body: "x"}),
 		"a status":            {&team.MemberStatusChanged{Member: "ann", Status: team.Idle}},
 		"a quiet end of turn": message(team.Message{From: "ann", To: "lead", Type: team.TypeIdle, Quiet: true}),

@@ -280,7 +280,7 @@ func TestAttention(t *testing.T) {
 		{name: "late messages", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&SendMessage{To: "eve", Body: "x"}, &SendMessage{To: "eve", Body: "y"}, 400, &MarkLate{Member: "eve"}},
 			outside: alive(), now: 500,
-			want: "late for user since 3 → resend eve: eve has not received 2 messages for 5 min.\n"},
+			want: "late for user since 3 → resend eve: eve has not received 2 messages, the oldest for 8 min.\n"},
 		{name: "facts that changed", history: history{shell("ann"), hosted}, outside: &Outside{Hosted: true,
 			Stale: []string{"go.mod", "schema"}},
 			want: "facts for user since 0 → record_facts: Facts changed since the team took note of them: go.mod, " +
