@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // ItemKind says what sort of thing waits for a person.
@@ -442,42 +441,13 @@ func (a *attention) rest() {
 		a.add(Item{Kind: ItemConsolidate, Hint: a.consolidate()}, "All tasks are done, and no process runs "+
 			"the team; its work waits to be checked and committed%s.", a.branches())
 	}
-	for i := range s.members {
-		if m := &s.members[i]; m.Status.Running() && len(m.Late) > 0 {
-			item := Item{Kind: ItemLate, WaitsFor: a.lead, Member: m.Name,
-				Hint: Hint{Action: ActResend, Member: m.Name}}
-			for _, seq := range m.Late {
-				if msg := s.messages[seq]; msg != nil {
-					item.Since = earlier(item.Since, max(msg.SentAt, msg.ResentAt))
-				}
-			}
-			a.add(item, "%s has not received %s for %s.", m.Name, word(len(m.Late), "1 message",
-				strconv.Itoa(len(m.Late))+" messages, the oldest"), Span(a.waited(item.Since)))
-		}
-	}
+	a.late()
 	if a.o != nil && len(a.o.Stale) > 0 {
 		a.add(Item{Kind: ItemFacts, Hint: Hint{Action: ActRecordFacts}}, "%s changed since the team took note "+
 			"of %s: %s.",
 			word(len(a.o.Stale), "A fact", "Facts"), word(len(a.o.Stale), "it", "them"),
 			clipTo(strings.Join(a.o.Stale, ", "), 200))
 	}
-}
-
-// waited returns for how long something waits, in whole minutes from one minute on.
-func (a *attention) waited(since Time) time.Duration {
-	d := max(0, a.now.Sub(since))
-	if d < time.Minute {
-		return d.Truncate(time.Second)
-	}
-	return d.Truncate(time.Minute)
-}
-
-// earlier returns the earlier time; 0 is unknown.
-func earlier(a, b Time) Time {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // uncommitted adds the files that a complete team left in the shared directory.
