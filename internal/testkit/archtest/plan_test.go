@@ -167,7 +167,7 @@ var rooms = []room{
 		"liveness/heartbeat", "liveness/leader", "replica", "sys/filelock", "sys/proc", "sys/regularfile",
 		"team"},
 		"it reads everything that is left of a team, and changes nothing"},
-	{"inspect/catalog", []string{"consolidate", "git/checkpoint", "git/project", "inspect", "layout",
+	{"inspect/catalog", []string{"claude/teamfiles", "consolidate", "git/checkpoint", "git/project", "inspect", "layout",
 		"observe/store", "replica",
 		"sys/proc", "team"},
 		"what is told of a team in a list is the same in every front end, and so is which teams a repository has"},

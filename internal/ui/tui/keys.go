@@ -373,7 +373,7 @@ func (m *Model) noTeam() string {
 		}
 		return "There is no team to open."
 	}
-	return ""
+	return m.unobserved()
 }
 
 func (m *Model) noShell() string {

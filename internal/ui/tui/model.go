@@ -64,6 +64,8 @@ type Model struct {
 
 	listed      bool // the teams were read
 	everyTeam   []teamRow
+	strangers   []teamRow         // the teams of Claude Code, also those that are observed
+	own         []teamRow         // the teams of the home, as they were read
 	names       map[string]string // of teams by ref; see namesOf
 	teams       []teamRow         // the teams that are shown
 	narrowTeams narrowing
@@ -229,6 +231,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		before, was := m.item()
 		m.list(msg)
 		return m, m.settled(before, was)
+	case strangersMsg:
+		m.strangers = msg
+		m.sortTeams()
+		m.applyTeams()
 	case teamMsg:
 		m.see(msg)
 		return m, m.readTask()
@@ -279,11 +285,17 @@ func (m *Model) list(msg teamsMsg) {
 		m.notice = notice{oneLine(msg.err.Error()), alarm}
 		return
 	}
-	m.listed, m.everyTeam, m.everyItem = true, msg.teams, msg.items
+	m.listed, m.own, m.everyItem = true, msg.teams, msg.items
 	m.names = namesOf(msg.teams)
-	slices.SortStableFunc(m.everyTeam, func(a, b teamRow) int { return int(a.section - b.section) })
+	m.sortTeams()
 	m.sortItems()
 	m.applyTeams()
+}
+
+// sortTeams lists all teams by section.
+func (m *Model) sortTeams() {
+	m.everyTeam = m.withStrangers(slices.Clone(m.own))
+	slices.SortStableFunc(m.everyTeam, func(a, b teamRow) int { return int(a.section - b.section) })
 }
 
 // see stores a new state of the open team.

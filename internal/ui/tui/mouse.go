@@ -74,6 +74,10 @@ func (m *Model) clicked(s spot) tea.Cmd {
 		}
 	case onTeam:
 		if again := len(m.teams) > 0 && m.teams[m.teamIndex()].ref == s.id; again {
+			if why := m.noTeam(); why != "" {
+				m.notice = notice{why, waits}
+				return nil
+			}
 			return m.openSelected()
 		}
 		m.chosen.team = s.id

@@ -92,6 +92,9 @@ type outputMsg struct {
 // commanded returns the team for a command that names none: the selected team, else the open one.
 func (m *Model) commanded() string {
 	if m.place == atTeams && len(m.teams) > 0 {
+		if m.teams[m.teamIndex()].stranger != "" { // commands do not know it
+			return ""
+		}
 		return m.teams[m.teamIndex()].ref
 	}
 	if one, is := m.item(); is && m.place == atAttention {

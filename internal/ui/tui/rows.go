@@ -43,6 +43,9 @@ type teamRow struct {
 	usage   team.Usage
 	updated team.Time
 	goal    string
+
+	observed string // the name that its own agents have for an observed team
+	stranger string // the name of a team that Claude Code runs and nobody observes; "" for others
 }
 
 // rowOf returns the row of a team.
@@ -51,6 +54,9 @@ func rowOf(e attention.Found) teamRow {
 	row := teamRow{roster: rosterOf(e.Items), ref: e.Folder, name: sanitize.Line(cmp.Or(o.Name, e.Folder)), project: sanitize.Line(o.Project),
 		state: o.State(), members: o.Teammates, done: o.Tasks["completed"], usage: o.Usage, updated: o.UpdatedAt,
 		goal: render.Clean(o.Goal), section: working}
+	if !o.Session {
+		row.observed = sanitize.Line(o.Observed)
+	}
 	for _, n := range o.Tasks {
 		row.tasks += n
 	}

@@ -80,6 +80,7 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 		tea.WithFilter(withSize))
 	s.send = p.Send
 	s.running.Go(s.teams)
+	s.running.Go(s.strangers)
 	s.running.Go(func() {
 		<-inner.Done()
 		if ctx.Err() == nil { // the program has ended by itself

@@ -1,0 +1,68 @@
+package tui
+
+import (
+	"slices"
+	"time"
+
+	"cadre/internal/inspect/catalog"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/pause"
+)
+
+// strangersMsg carries the teams that Claude Code runs by itself. Their texts are sanitized.
+type strangersMsg []teamRow
+
+// strangersEvery is how often the source looks at Claude Code's folder.
+const strangersEvery = 5 * time.Second
+
+// strangers sends the teams that Claude Code runs by itself whenever they changed, until ctx ends.
+func (s *source) strangers() {
+	var read catalog.Strangers
+	var last strangersMsg
+	for s.ctx.Err() == nil {
+		var now strangersMsg
+		for _, one := range read.List(s.ctx, s.engine.Home) {
+			now = append(now, strangerRow(one))
+		}
+		if !slices.EqualFunc(now, last, func(a, b teamRow) bool { return a.ref == b.ref && a.updated == b.updated }) {
+			last = now
+			s.send(now)
+		}
+		pause.For(s.ctx, strangersEvery)
+	}
+}
+
+// strangerRow returns the row of a team that Claude Code runs by itself. It cannot be opened before a
+// process observes it.
+func strangerRow(s catalog.Stranger) teamRow {
+	row := teamRow{ref: "claude:" + s.Name, name: sanitize.Line(s.Name), stranger: sanitize.Line(s.Name), project: "Claude Code",
+		state: catalog.Unwatched, section: finished, members: s.Teammates, done: s.Tasks["completed"], updated: s.UpdatedAt,
+		goal: render.Clean(s.Goal)}
+	for _, status := range []string{"pending", "in_progress", "completed"} {
+		row.tasks += s.Tasks[status]
+	}
+	if s.Err != nil {
+		row.goal = "Its files cannot be read: " + render.Clean(s.Err.Error())
+	}
+	return row
+}
+
+// withStrangers adds the teams of Claude Code to the list, but for those that a team of cadre's observes.
+func (m *Model) withStrangers(all []teamRow) []teamRow {
+	for _, one := range m.strangers {
+		if !slices.ContainsFunc(all, func(r teamRow) bool { return r.observed == one.stranger }) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// unobserved says how the selected team can be shown, if it is one of Claude Code's that nobody observes.
+func (m *Model) unobserved() string {
+	if one := m.teams[m.teamIndex()]; one.stranger != "" {
+		return "This team of Claude Code is not observed. To show it, type in another terminal: cadre observe --claude-team " +
+			one.stranger + " --as-team " + one.stranger
+	}
+	return ""
+}
