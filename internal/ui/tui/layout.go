@@ -115,6 +115,8 @@ func (t *table) widths(room int) []int {
 		}
 		if flex < 0 && rest >= -gap || flex >= 0 && rest >= min(max(widths[flex], 1), max(12, room*3/10)) || worst < 0 {
 			if flex >= 0 {
+				least := min(max(widths[flex], 1), max(12, room*3/10))
+				rest += t.shrink(widths, least-rest)
 				widths[flex] = max(1, rest)
 				t.widen(widths, needs, flex, room)
 				rest -= max(1, rest) + gap
@@ -202,9 +204,9 @@ func (t *table) widen(widths, needs []int, flex, room int) {
 const leastCell = 7
 
 // shrink narrows the widest columns by over columns of the screen in total, but none below its
-// least width.
-func (t *table) shrink(widths []int, over int) {
-	for over > 0 {
+// least width. It returns how many columns it gained.
+func (t *table) shrink(widths []int, over int) (gained int) {
+	for gained < over {
 		widest := -1
 		for i, c := range t.columns {
 			if c.most > 0 && widths[i] > leastCell && (widest < 0 || widths[i] > widths[widest]) {
@@ -212,11 +214,12 @@ func (t *table) shrink(widths []int, over int) {
 			}
 		}
 		if widest < 0 {
-			return
+			break
 		}
 		widths[widest]--
-		over--
+		gained++
 	}
+	return gained
 }
 
 func (t *table) row(cells []cell, widths []int, selected bool) string {

@@ -64,7 +64,7 @@ func TestTeamsAtWorkThatNeedYou(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
 	x.send(teamsMsg{teams: []teamRow{rowOf(s.listed())}, items: itemsOf(s.listed())})
-	x.says("The teams at work are above: they need you.")
+	x.says("The teams at work need you.")
 	x.lacks("No team is running.")
 }
 
@@ -190,4 +190,22 @@ func TestListsNameTheFilter(t *testing.T) {
 	x.open(s)
 	x.keys("2")
 	x.says("/ filter")
+}
+
+// TestNarrowTables: on a narrow screen, a long name leaves room for what its member does.
+func TestNarrowTables(t *testing.T) {
+	s := newStory(t)
+	s.do(team.User, &team.SpawnMember{Name: "reviewer-of-everything-that-others-wrote", Agent: "shell"})
+	x := newScreen(s, 40, 15)
+	x.open(s)
+	x.says("lexer Write")
+	x.says("-wrote")
+}
+
+// TestLegendEntriesStayWhole: a legend that takes several lines is broken between its entries.
+func TestLegendEntriesStayWhole(t *testing.T) {
+	lines := legendLines("▓ runs a tool  ░ blocked  · idle  ✗ failed", 36)
+	if got, want := strings.Join(lines, "\n"), "▓ runs a tool  ░ blocked  · idle\n✗ failed"; got != want {
+		t.Errorf("the legend is\n%s\nand not\n%s", got, want)
+	}
 }

@@ -50,7 +50,7 @@ func (m *Model) timelineLines(width, height int) []string {
 		from, until := window(len(names), indexOf(names, selected), max(1, rows))
 		hidden = hiddenRows(from, len(names)-until)
 		f = m.past.lanes.Frame(timeline.View{Columns: max(1, width-label-3), To: to, Members: names[from:until]})
-		legend = wrap(f.Legend(false), width-2)
+		legend = legendLines(f.Legend(false), width-2)
 		if len(f.Rows)+2+len(legend) <= height || rows < height-3 {
 			break
 		}
@@ -80,6 +80,18 @@ func (m *Model) timelineLines(width, height int) []string {
 		out = append(out, "  "+waits.on(render.Cut("Part of the history is lost to damage.", width-2)))
 	}
 	return out
+}
+
+// legendLines breaks a legend between its entries, so that a sign stands before its word.
+func legendLines(legend string, width int) (lines []string) {
+	for _, entry := range strings.Split(legend, "  ") {
+		if n := len(lines); n > 0 && drawn(lines[n-1])+gap+drawn(entry) <= width {
+			lines[n-1] += strings.Repeat(" ", gap) + entry
+			continue
+		}
+		lines = append(lines, entry)
+	}
+	return lines
 }
 
 // lane paints a lane, with one sequence per run of a style.

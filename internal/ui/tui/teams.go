@@ -125,7 +125,7 @@ func (m *Model) emptySection(s section) string {
 	case s == needsYou:
 		return "Nothing waits for you."
 	case s == working && slices.ContainsFunc(m.teams, func(r teamRow) bool { return r.works }):
-		return "The teams at work are above: they need you."
+		return "The teams at work need you."
 	case s == working:
 		return "No team is running. Start one in another terminal: cadre run FILE, or cadre create NAME"
 	}
