@@ -46,7 +46,7 @@ func (p *terminal) unharmed(where string, full bool) {
 	}
 }
 
-// TestHostileScreen shows a team of which every text is hostile, on its screen in a terminal, and the
+// TestHostileScreen shows a team with hostile texts everywhere on its screen in a terminal, and the
 // session of a member. No text has an effect outside of its place.
 func TestHostileScreen(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestHostileScreen(t *testing.T) {
 	p.unharmed("attach", false)
 }
 
-// TestHostilePanes runs a team of which the tasks and their output are hostile, in panes of tmux.
+// TestHostilePanes runs a team with hostile tasks and hostile output in panes of tmux.
 func TestHostilePanes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

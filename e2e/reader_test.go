@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A command that follows a team ends when its reader is gone, although nothing more happens, as in
-// cadre log --follow | head -1.
+// TestReaderGone checks that a command that follows a team ends when its reader is gone, as in
+// cadre log --follow | head -1, although nothing more happens.
 func TestReaderGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -389,8 +389,8 @@ func TestRunScreenLost(t *testing.T) {
 	}
 }
 
-// TestRunDetach: a run with --detach ends when the team has begun, and its team works on. What a run
-// refuses, it refuses before.
+// TestRunDetach: a run with --detach ends when the team has begun, and its team works on. A run
+// refuses before it opens the screen.
 func TestRunDetach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -140,8 +140,8 @@ func TestPipesForGit(t *testing.T) {
 	})
 }
 
-// TestSpawnWithoutALog checks that a member that no host can run is not added. What a host needs
-// exists before the member is recorded.
+// TestSpawnWithoutALog checks that a member that no host can run is not added. The files that a
+// host needs exist before the member is recorded.
 func TestSpawnWithoutALog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestTrustAsks checks that a person at a terminal sees the hooks and what trust covers, and is
-// asked. What the person did not see is not trusted.
+// asked. A file that the person did not see is not trusted.
 func TestTrustAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -102,8 +102,8 @@ func planted(t *testing.T) *repo {
 
 var secretParts = []string{"QX3ZT7", "a1B2", "123456789012", "Sy0_", "tr0ub4dor", "correct-h0rse", "s3cr3t-0f"}
 
-// What the tasks say of the planted repository is in testdata/health, a file for each. It is the
-// same with every shell and every awk that this machine has.
+// TestHealthFindsWhatIsPlanted compares the results of the tasks in the planted repository with
+// testdata/health. They must be the same with every shell and every awk of this machine.
 func TestHealthFindsWhatIsPlanted(t *testing.T) {
 	f, r := load(t, "health.yaml"), planted(t)
 	results := runAll(t, f, r.dir)
@@ -241,7 +241,8 @@ func TestHealthOfOddRepositories(t *testing.T) {
 	}
 }
 
-// By hand, without a team, the summary says what it lacks.
+// TestSummaryOutsideOfATeam checks that the summary says what it lacks when a person runs it
+// without a team.
 func TestSummaryOutsideOfATeam(t *testing.T) {
 	for _, task := range load(t, "health.yaml").Tasks {
 		if task.ID != "summary" {

@@ -23,7 +23,7 @@ func stepFor(name string, i team.Item) step {
 	return command(h)
 }
 
-// writeItems writes the items that wait for a person: a sentence, and the command that settles it.
+// writeItems writes the items that wait for a person: a sentence, and the command that answers it.
 func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 	for _, i := range items {
 		mark, more := render.Wait.On("!"), ""

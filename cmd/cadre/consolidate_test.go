@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDryRun shows what a consolidation would commit, path by path, and changes nothing. What is in the
-// way is refused with what helps.
+// TestDryRun shows what a consolidation would commit, path by path, and changes nothing. If a file
+// is in the way, the refusal says what helps.
 func TestDryRun(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")

@@ -81,7 +81,7 @@ func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) 
 	return errors.Join(writeInGit(w, names, "not here yet"), writeInGit(w, removed, "removed from here"))
 }
 
-// writeInGit names teams of which the repository has checkpoints.
+// writeInGit names teams that have checkpoints in the repository.
 func writeInGit(w *sanitize.Writer, names []string, state string) error {
 	if len(names) == 0 {
 		return nil

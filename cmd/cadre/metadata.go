@@ -15,7 +15,7 @@ func metadataFlag(c *cobra.Command, words *[]string, what string) {
 		"or else text; may be repeated")
 }
 
-// metadataOf parses the values of --metadata. Of two values for a key the later one counts.
+// metadataOf parses the values of --metadata. If a key has two values, the later one counts.
 func metadataOf(words []string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	for _, word := range words {

@@ -50,7 +50,7 @@ func (s *runScreen) notifies(ctx context.Context) {
 	s.endsNotifies = s.app.notifies(ctx, s.progress.note)
 }
 
-// quiet ends the notifications. What is due is still sent.
+// quiet ends the notifications. Notifications that are due are still sent.
 func (s *runScreen) quiet() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -171,7 +171,7 @@ const (
 	anyJSON   = "ANYJSON"
 )
 
-// mark is the text by which the JSON of an object is recognized in another one.
+// markOf returns the text by which the JSON of an object is recognized in another one.
 func markOf(name string) string { return "«" + name + "»" }
 
 // fill sets every field of v that its JSON may show.

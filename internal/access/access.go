@@ -166,7 +166,8 @@ func Unnamed(env []string) []string {
 	})
 }
 
-// IsUser reports whether the caller is the person who owns the home, or a program of theirs.
+// IsUser reports whether the caller is the person who owns the home, or a program that the person
+// runs.
 func (c Caller) IsUser() bool { return !c.session }
 
 // Team returns a reference to the team in whose session the process runs. It is "" for the user,
@@ -206,7 +207,7 @@ func (c Caller) Actor(flag, named string) (string, error) {
 	case !c.session:
 		return team.User, nil
 	case c.unknown != "":
-		return "", deny("Who acts is not known: %s.", c.unknown)
+		return "", deny("cadre cannot tell who acts: %s.", c.unknown)
 	case named != "" && named != c.member:
 		return "", deny("This is the session of %s, which acts as itself; leave %s %s away, or ask for it with a "+
 			"message.", c.member, flag, named)

@@ -44,7 +44,7 @@ func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 }
 
 // files returns the files that a consolidation of the team would commit, and those that it would
-// ask about. If they cannot be determined there are none.
+// ask about. If they cannot be determined, it returns none.
 func (r *repository) files(ctx context.Context, o Options, t team.Team) ([]string, error) {
 	if t.Base.Unknown != "" || t.Base.Top != r.top {
 		return nil, nil

@@ -395,8 +395,8 @@ func TestTrackedReport(t *testing.T) {
 	}
 }
 
-// What the checks remove of what is to be committed is there again when the attempt is abandoned,
-// so that the next one commits it.
+// TestChecksThatRemove checks that files which the checks removed are restored when the attempt is
+// abandoned, so that the next one commits them.
 func TestChecksThatRemove(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -424,8 +424,8 @@ func TestChecksThatRemove(t *testing.T) {
 	}
 }
 
-// Killed at each point between a check that removes the team's files and the end of the attempt,
-// nothing of them is lost.
+// TestKilledAfterChecksRemoved kills the program at each point between a check that removes files
+// of the team and the end of the attempt. No file is lost.
 func TestKilledAfterChecksRemoved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -561,8 +561,9 @@ func TestBranchBringsReport(t *testing.T) {
 	}
 }
 
-// What is not the checks' is not undone: nothing is put through a link that stands where a folder
-// was, nor in the place of something else, and what the person has removed and committed stays so.
+// TestNotPutBack checks that only the work of the checks is undone. No file is restored through a
+// link that replaced a folder, or in the place of another file. A file that the person removed and
+// committed stays removed.
 func TestNotPutBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")

@@ -27,8 +27,8 @@ type Changes struct {
 // mostChanges bounds the patch of [Changes], in bytes.
 const mostChanges = 512 << 10
 
-// Changes returns what was changed for the task: in the worktree of its owner as it is now, else what was
-// recorded or saved of it. It refuses a task of which there is neither.
+// Changes returns what was changed for the task: in the worktree of its owner as it is now, else
+// what was recorded or saved of it. It refuses a task that has neither.
 func (t *Team) Changes(ctx context.Context, ref string) (c Changes, err error) {
 	var task team.Task
 	var owner team.Member

@@ -116,7 +116,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// The name of the project's folder must not be read as a pattern.
+// TestReachInAFolderLikeAPattern checks that the name of the project's folder is not read as a
+// pattern.
 func TestReachInAFolderLikeAPattern(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*c")
 	write(t, filepath.Join(dir, "hooks", "one.sh"), "")
@@ -153,8 +154,8 @@ func TestNamedSaysWhatItCannotFollow(t *testing.T) {
 	namedBy(dir, deep) // ends
 }
 
-// Special files are listed too, in any position: it is unknown what comes out of a pipe, or where a
-// link will lead.
+// TestNamedSpecialFiles checks that special files are listed too, in any position, because the
+// content of a pipe and the target of a link can change.
 func TestNamedSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "hooks", "good.sh"), "")
@@ -190,7 +191,8 @@ func TestNamedSpecialFiles(t *testing.T) {
 	}
 }
 
-// A pipe that replaces a trusted name needs trust again, as a file does.
+// TestTrustEndsWithASpecialFile checks that a pipe in place of a trusted file needs trust again, as
+// another file does.
 func TestTrustEndsWithASpecialFile(t *testing.T) {
 	dir := t.TempDir()
 	config := &Config{Dir: dir, Hooks: []Hook{{Source: Project, Event: "TaskCompleted", Command: "sh late.sh || true"}}}
@@ -223,7 +225,7 @@ func TestTrustEndsWithASpecialFile(t *testing.T) {
 	}
 }
 
-// Whatever the command is, the search ends and finds files of the project alone.
+// FuzzNamed checks that the search ends for any command, and finds only files of the project.
 func FuzzNamed(f *testing.F) {
 	for _, seed := range []string{"sh x", "cd a; ./{x,y}*", "sh -c 'sh -c \"x\"'", "F=$F; $F", "<<E\nx\nE", "${x:-./x}",
 		"`x`", "a=(x y)", "[[ x == y ]]", "$'\\x'"} {

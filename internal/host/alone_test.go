@@ -199,7 +199,7 @@ func TestLeadIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer old.Close()
-	// A lead on another machine, of which only heartbeats are known.
+	// A lead on another machine, known only by its heartbeats.
 	other := heartbeat.Beat{Member: "lead", Session: "L1", Machine: "elsewhere", At: time.Now().UnixMilli(),
 		Count: 1 << 40}
 	old.Close()

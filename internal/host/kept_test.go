@@ -390,9 +390,9 @@ func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journa
 	return seq, err
 }
 
-// TestATaskThatIsGoneBeforeItIsGiven checks that a task that is deleted before its member was told
-// of it is not given to a member. The session is told nothing, and stays idle. In a repository the
-// host makes snapshots between the claim and its message, so it learns of the deletion in time.
+// TestATaskThatIsGoneBeforeItIsGiven checks that a member is not given a task that was deleted
+// before the member was told. The session is told nothing, and stays idle. In a repository the host
+// makes snapshots between the claim and its message, so it learns of the deletion in time.
 func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
 	t.Parallel()
 	for name, gone := range map[string]func(*stage){

@@ -198,8 +198,8 @@ func TestReminder(t *testing.T) {
 	}
 }
 
-// TestReceipts checks that a message is delivered when the session says that it has it. What an
-// ended session did not confirm is given to the next one, unless the transcript has it.
+// TestReceipts checks that a message is delivered when the session says that it has it. The next
+// session gets the messages that an ended session did not confirm, unless the transcript has them.
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"))

@@ -185,7 +185,7 @@ func TestWorkInAWorktree(t *testing.T) {
 	p.git("merge-base", "--is-ancestor", two.Commit, "cadre/demo@ann")
 }
 
-// dying is a host of which only its folder is left, as after a kill.
+// dying is a host that left only its folder, as after a kill.
 func (s *stage) dying(id string) *proc.Register {
 	s.t.Helper()
 	procs, err := host.Enroll(s.hosts, id)

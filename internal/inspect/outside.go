@@ -29,7 +29,8 @@ const MaxAge = 2 * time.Second
 
 // Look finds out what is true of a team outside its journal: which of its processes are alive on
 // this machine, and whether its directory and its facts are unchanged. It changes nothing. dir is
-// the team's folder. What shows all that waits for a person uses a [Looker], which asks git, too.
+// the team's folder. Callers that show everything that waits for a person use a [Looker], which
+// asks git too.
 func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*team.Outside, error) {
 	var t team.Team
 	var members []team.Member

@@ -30,9 +30,9 @@ func (p *pace) add(t team.Task) {
 }
 
 // left estimates how long that many open tasks take that many workers; 0 if too little is known. It
-// needs several samples from more than one burst. Of tasks that started together only the short
-// ones have ended at first. So a task counts as a sample of its own only if it started after
-// another one had ended.
+// needs several samples from more than one burst. If tasks started together, only the short ones
+// have ended at first. So a task counts as a sample of its own only if it started after another one
+// had ended.
 func (p *pace) left(open, workers int) time.Duration {
 	if open == 0 || p.tasks < enough || p.latestBegin < p.firstEnd {
 		return 0

@@ -33,8 +33,8 @@ const (
 )
 
 // uncommitted returns the files of a complete team that are not committed. It runs git only if its
-// last answer may be out of date. Of another team, and of an archived one, which cannot be
-// consolidated any more, it returns none.
+// last answer may be out of date. For any other team it returns none, and for an archived one too,
+// because that cannot be consolidated any more.
 func (l *Looker) uncommitted(ctx context.Context, t team.Team, now time.Time) []string {
 	if !consolidate.Complete(t) || t.Released.At != 0 || l.Home.Root == "" || l.Home.Archived(l.Dir) {
 		return nil
@@ -72,8 +72,8 @@ func (l *Looker) workStamp(t team.Team, files []string) string {
 	return stampOf(files)
 }
 
-// depotFiles returns the files and folders of a repository of which one changes with each commit
-// and with each change of the index.
+// depotFiles returns files and folders of a repository. At least one of them changes with each
+// commit, and with each change of the index.
 func depotFiles(top string) []string {
 	own := filepath.Join(top, ".git")
 	if elsewhere := project.Pointer(own, "gitdir: "); elsewhere != "" { // top is a linked work tree

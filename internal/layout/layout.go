@@ -251,8 +251,8 @@ const (
 	Replaced = "replaced" // a newer copy of it was pulled
 )
 
-// SetAside moves the folder of a team away, so that the team can be restored under its name.
-// Nothing of the team is lost: SetAside returns where the folder is now.
+// SetAside moves the folder of a team away, so that the team can be restored under its name. No
+// file of the team is lost: SetAside returns where the folder is now.
 func (h Home) SetAside(folder, why string) (string, error) {
 	dir, err := h.aside(why, filepath.Base(folder), folder)
 	if err != nil {

@@ -87,16 +87,16 @@ func Restore(options Options, saved []byte, newer *team.State) (*Observer, error
 	return o, nil
 }
 
-// FromTeamState returns an observer that continues with a team of which only the consumers' view
-// was kept. Seen has the records that create the team, for a journal.
+// FromTeamState returns an observer for a team that was kept only as consumers saw it. Seen has the
+// records that create the team, for a journal.
 func FromTeamState(options Options, t *present.TeamState, now team.Time) (*Observer, Seen) {
 	o := &Observer{}
 	members, tasks := t.Known()
 	return o.known(options, t.Name, t.Role == present.RoleLead, members, tasks, now)
 }
 
-// FromAgents returns an observer that continues with a session of which an older version kept only
-// the names of the agents. Its team has no name until one is seen.
+// FromAgents returns an observer for a session from an older version, which kept only the names of
+// the agents. Its team has no name until one is seen.
 func FromAgents(options Options, agents []string, now team.Time) (*Observer, Seen) {
 	if len(agents) == 0 {
 		return New(options), Seen{}

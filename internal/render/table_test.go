@@ -71,8 +71,8 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
-// TestTableColors: a terminal with colors shows the same text, with the head and the states in theirs.
-// TestTableGroups checks that groups of rows share their columns, and that numbers end in one column.
+// TestTableGroups checks that groups of rows share their columns, and that numbers end in one
+// column.
 func TestTableGroups(t *testing.T) {
 	table := &render.Table{Numbers: []string{"WAITING"}}
 	table.Row("NAME", "WAITING", "EMPTY", "DIRECTORY")
@@ -95,6 +95,8 @@ b                     /other
 	}
 }
 
+// TestTableColors checks that a terminal with colors shows the same text, with the head and the
+// states in their colors.
 func TestTableColors(t *testing.T) {
 	colored := onTerminal(t, 80, true, tasks().Write)
 	bare := onTerminal(t, 80, false, tasks().Write)

@@ -75,7 +75,7 @@ type question struct {
 	about team.RejectByHook
 }
 
-// questions returns what the hooks are asked about a record. Of a batch, each task is a question.
+// questions returns what the hooks are asked about a record. Each task of a batch is a question.
 func questions(s *team.State, r *team.Record) (all []question) {
 	one := *r
 	for _, e := range r.Events {

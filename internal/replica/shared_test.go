@@ -103,9 +103,9 @@ func (u unreadable) Read(ctx context.Context, after int64) iter.Seq2[journal.Rec
 	return u.Journal.Read(ctx, after)
 }
 
-// TestSharedAfterTrouble: a new reader does not get a replica that cannot be refreshed, nor that of a
-// former team whose folder another team has. Their readers can still close them. What fails for the
-// first reader is reported to it.
+// TestSharedAfterTrouble: a new reader does not get a replica that cannot be refreshed, nor that of
+// a former team whose folder another team has. Their readers can still close them. A failure of the
+// first reader is reported to that reader.
 func TestSharedAfterTrouble(t *testing.T) {
 	p := newPlace(t)
 	dir := filepath.Join(p.home.Root, "teams", "demo")

@@ -12,7 +12,7 @@ import (
 	"cadre/internal/team"
 )
 
-// What becomes of a part of a changed team file.
+// The effects of a changed part of a team file.
 const (
 	ChangeAdd    = "add"    // a task is added, a member is spawned
 	ChangeUpdate = "change" // the named keys get their new values

@@ -9,7 +9,7 @@ import (
 
 // TestAlways checks that in any history, a task with When always is ready exactly when each of its
 // blockers is closed, or cannot be done any more. A state that was read from a snapshot says the
-// same. A record names the tasks that wait no more because of it.
+// same. A record names the tasks that no longer wait because of it.
 func TestAlways(t *testing.T) {
 	ran, freed := 0, 0
 	for seed := range uint64(300) {

@@ -14,7 +14,7 @@ type ItemKind string
 // those that block the whole team, then those that block a member or a task, then those that can
 // wait.
 const (
-	ItemDamaged     ItemKind = "damaged"     // the team's files are damaged; no other item of it is known
+	ItemDamaged     ItemKind = "damaged"     // the team's files are damaged; its other items are unknown
 	ItemPermission  ItemKind = "permission"  // a member asks to use a tool
 	ItemPlan        ItemKind = "plan"        // a member's plan waits for approval
 	ItemQuestion    ItemKind = "question"    // a member asks the person who leads
@@ -568,7 +568,7 @@ func (s *State) untaken() (yours, theirs, others []*Task) {
 
 func isAre(n int, what string) string { return Count(n, what) + word(n, " is", " are") }
 
-// andMore lists names in a sentence. Of many it lists the first ones.
+// andMore lists names in a sentence. It shortens a long list to the first ones.
 func andMore(names []string) string {
 	const most = 5
 	if len(names) > most {

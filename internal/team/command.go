@@ -117,7 +117,7 @@ func (d *decision) enter() error {
 			_, recording := d.Body.(*RecordWork) // recorded work stays true after the team has ended
 			_, rollingBack := d.Body.(*RollBackTask)
 			if !receiving && !recording && !((consolidating || rollingBack) && d.team.reopens()) {
-				return Refuse(Finished, "team %s is %s and changes no more", d.team.Name, d.team.Status).
+				return Refuse(Finished, "team %s is %s and can no longer change", d.team.Name, d.team.Status).
 					With(d.team.hint(ActCleanUp))
 			}
 		}
@@ -130,7 +130,7 @@ func (d *decision) enter() error {
 			names(d.memberNames()))
 	}
 	if !d.actor.Status.Running() {
-		return refuse(Finished, "%s has %s and acts no more; team %s has: %s", d.actor.Name, ended(d.actor.Status),
+		return refuse(Finished, "%s has %s and can no longer act; team %s has: %s", d.actor.Name, ended(d.actor.Status),
 			d.team.Name, names(d.Recipients()))
 	}
 	if d.Incarnation != 0 && d.Incarnation != d.actor.Incarnation {
@@ -344,7 +344,7 @@ func oneOf(what, value string, valid []string) error {
 	return refuse(Invalid, "%q is not a %s; use one of: %s", brief(value), what, strings.Join(valid, ", "))
 }
 
-// brief shortens a text of a command to as much as identifies it in an error.
+// brief shortens a text of a command for an error, and keeps enough to identify it.
 func brief(s string) string { return clipTo(s, 80) }
 
 func clipTo(s string, n int) string {

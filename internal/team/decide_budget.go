@@ -223,7 +223,7 @@ func (d *decision) assignedTo(m *Member) (tasks []*Task) {
 	return tasks
 }
 
-// tasksOf names tasks in a sentence. Of many it names the first ones.
+// tasksOf names tasks in a sentence. It shortens a long list to the first ones.
 func (d *decision) tasksOf(tasks []*Task) string {
 	called := make([]string, len(tasks))
 	for i, t := range tasks {

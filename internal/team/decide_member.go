@@ -24,8 +24,8 @@ type SpawnMember struct {
 	Budget       Budget   // of its own
 	FileDigests  []string // see [Member]
 	Resume       string   // the agent's own id of a failed member's session, which continues
-	// Succeeds names a teammate that has ended. What that one used of its budget counts against the
-	// budget of this one.
+	// Succeeds names a teammate that has ended. The use of that one counts against the budget of
+	// this one.
 	Succeeds string
 }
 
@@ -439,7 +439,7 @@ func (d *decision) idleNotice(m *Member, b *ReportStatus) Message {
 	return n
 }
 
-// labels lists tasks by name and subject. Of many it lists the first ones.
+// labels lists tasks by name and subject. It shortens a long list to the first ones.
 func labels(tasks []*Task) string {
 	var names []string
 	for _, t := range tasks {

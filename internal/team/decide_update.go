@@ -24,7 +24,7 @@ func (b *UpdateTask) decide(d *decision) error {
 	}
 	b = b.byID(d.State)
 	if t.Status == Completed && (b.Owner != nil || len(b.AddBlockedBy)+len(b.RemoveBlockedBy) > 0) {
-		return refuse(NotReady, "%s is completed: its owner and what it waits for change no more; create a new task",
+		return refuse(NotReady, "%s is completed: its owner and what it waits for are final; create a new task",
 			t.label())
 	}
 	if err := b.checkTexts(); err != nil {

@@ -22,8 +22,8 @@ func everyEvent() []Event {
 	}
 }
 
-// newEvent returns an empty event of that kind; nil if there is none. It is no map, because every
-// command would make it when it starts.
+// newEvent returns an empty event of that kind; nil if there is none. It is a switch, because every
+// command would have to build a map when it starts.
 func newEvent(kind string) Event {
 	switch kind {
 	case "branch_left":

@@ -27,8 +27,8 @@ func addGoldens(f *testing.F, pattern string) {
 		"{\"id\":\"\\ud83d\\ude00\\ud83d\xff\",\"events\":[{\"kind\":\"task_updated\",\"metadata\":{\"\xff\":1,\"\xfe\": [\n2 ]}}]}")
 }
 
-// FuzzDecodeRecord checks that reading never panics. What was read is written as one line of JSON
-// that reads the same again. Applying it to a state does not panic either.
+// FuzzDecodeRecord checks that reading never panics. A value that was read is written as one line
+// of JSON, which reads the same again. Applying it to a state does not panic either.
 func FuzzDecodeRecord(f *testing.F) {
 	addGoldens(f, filepath.Join("events", "*.json"))
 	f.Fuzz(func(t *testing.T, data string) {

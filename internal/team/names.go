@@ -30,7 +30,7 @@ func CheckName(what, name string) error {
 }
 
 // claim is a name that claims an authority which no member has. A reader would take its messages
-// for messages from from.
+// for messages of the sender from.
 type claim struct{ name, from string }
 
 // A reader, above all a model, would take the mail of a member with such a name for mail of another

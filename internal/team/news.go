@@ -53,8 +53,8 @@ func (s *State) latest() Told {
 	return n
 }
 
-// news returns the line that tells a teammate what it was not told; "" for nothing. It leaves out
-// what the teammate did itself, its own tasks, tasks that are done or deleted, and the task that the
+// news returns the line with what a teammate was not told yet; "" for nothing. It leaves out what
+// the teammate did itself, its own tasks, tasks that are done or deleted, and the task that the
 // message is about.
 func (s *State) news(m *Member, about string) string {
 	var tasks, joined, ended, lines []string
@@ -99,8 +99,8 @@ func enumerated(names []string) string {
 // them.
 var newsless = []string{TypeShutdownRequest, TypePlanResponse, TypePermissionRequest, TypePermissionResponse}
 
-// inform adds the news to a message, for each recipient that has some. A lead hears elsewhere what
-// its team does, and a shell reads nothing.
+// inform adds the news to a message, for each recipient that has some. Other messages tell a lead
+// what its team does, and a shell reads nothing.
 func (d *decision) inform(m *Message) {
 	if m.Quiet || slices.Contains(newsless, m.Type) {
 		return

@@ -48,7 +48,7 @@ func Keep(s *State) Kept {
 }
 
 // State reads the state of a team after the record seq. closed has the closed tasks, each as one
-// JSON object. Of several objects with one id the last counts. The state keeps the texts.
+// JSON object. If several objects have one id, the last one counts. The state keeps the texts.
 func (k Kept) State(seq int64, closed []string) (*State, error) {
 	s := &State{seq: seq}
 	if err := decode(s, k.Team); err != nil {

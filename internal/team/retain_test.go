@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAStateKeepsNoRecords follows a history of long records, of which the state needs little. What it
-// keeps of them must not keep the records themselves, whose texts it shares.
+// TestAStateKeepsNoRecords follows a history of long records; the state needs little of them. The
+// state must not keep the records alive through texts that it shares with them.
 func TestAStateKeepsNoRecords(t *testing.T) {
 	s, err := DecodeSnapshot(0, "")
 	if err != nil {

@@ -100,11 +100,11 @@ func (b *RollBackTask) decide(d *decision) error {
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
 	d.retried(t)
 	if owner != "" {
-		d.assigned(owner, t.ID, "What was done of task %s was rolled back, and the task is in the queue again.",
+		d.assigned(owner, t.ID, "The work of task %s was rolled back, and the task is in the queue again.",
 			t.titled())
 	}
 	if d.ledByAgent() {
-		d.tell(d.team.Lead, t.ID, "What was done of task %s was rolled back by the user, and the task is "+
+		d.tell(d.team.Lead, t.ID, "The work of task %s was rolled back by the user, and the task is "+
 			"in the queue again.", t.titled())
 	}
 	return nil

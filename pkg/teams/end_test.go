@@ -87,8 +87,8 @@ func TestWaitingEndsWithTheTeam(t *testing.T) {
 	}
 }
 
-// TestWaitingEndsWithTheMember checks that a member that has ended gets no more mail, and that its
-// program is told.
+// TestWaitingEndsWithTheMember checks that a member that has ended gets no further mail, and that
+// its program learns of the end.
 func TestWaitingEndsWithTheMember(t *testing.T) {
 	m := manage(t, teams.Options{ShutdownWithin: time.Millisecond})
 	team := create(t, m, "core", "ann")

@@ -21,9 +21,9 @@ const (
 
 var errEnded = errors.New("the session has ended")
 
-// session is one app-server with one thread. Updates are sent by the reader of the connection, of
-// which there is one at a time. The last update is sent by run, which keeps the connection and
-// outlives every reader.
+// session is one app-server with one thread. The reader of the connection sends updates; there is
+// one reader at a time. The last update is sent by run, which keeps the connection and outlives
+// every reader.
 type session struct {
 	spec    agent.Spec
 	child   *proc.Child

@@ -92,8 +92,8 @@ func Batch(teamID, member string, messages []team.Message) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// newsOf returns the news that the messages have for their recipient, on one line; "" for none. It names
-// tasks and members only, and no text of theirs is in it.
+// newsOf returns the news that the messages have for their recipient, on one line; "" for none. It
+// names tasks and members only, and contains no text that they wrote.
 func newsOf(member string, messages []team.Message) string {
 	var all []string
 	for i := range messages {

@@ -52,7 +52,7 @@ func Listen(socket string, tools agent.Tools, o Options, admit func(syscall.Conn
 	return l, nil
 }
 
-// Close ends the socket and its connections. Nothing of them is running afterwards.
+// Close ends the socket and its connections. Afterwards no goroutine of them is running.
 func (l *Listener) Close() {
 	l.stop()
 	l.listener.Close()

@@ -483,7 +483,7 @@ func TestToolbox(t *testing.T) {
 	}
 }
 
-// as is the replica of a member.
+// as the replica of a member is.
 type as struct {
 	*replica.Replica
 	name string

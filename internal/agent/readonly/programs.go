@@ -136,7 +136,7 @@ func (l *looker) options(p *program, words []arg) bool {
 	return c.split() && c.harmlessOperands()
 }
 
-// call is a program with its words, some of which are checked already.
+// call is a program with its words. Some of them are checked already.
 type call struct {
 	l         *looker
 	p         *program

@@ -378,7 +378,7 @@ func TestUrgentMessage(t *testing.T) {
 }
 
 // TestStop checks that a stopped session leaves its task to its host, and no process of its
-// command. A command that ignores signals has the time that Stop is given, and no more.
+// command. A command that ignores signals is killed after the time that Stop was given.
 func TestStop(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "trap '' TERM; echo $$ >pid; while :; do sleep 1000; done"})
 	b.start(shell.Agent{Ladder: proc.Ladder{Term: time.Hour}})

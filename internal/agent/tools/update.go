@@ -7,7 +7,7 @@ import (
 	"cadre/internal/team"
 )
 
-// partial reports a call of which only the first half was done.
+// partial reports that only the first half of a call was done.
 type partial struct {
 	done string
 	err  error

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// mailbox is a team of which only the news counts.
+// mailbox is a team that has only news.
 type mailbox struct {
 	mu      sync.Mutex
 	seq     int64

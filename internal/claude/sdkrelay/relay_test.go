@@ -469,8 +469,8 @@ func TestSlowConsumer(t *testing.T) {
 	}
 }
 
-// TestBackPressure checks that the relay stops reading from the program when there is no more room,
-// and continues later without a loss.
+// TestBackPressure checks that the relay stops reading from the program when its queue is full, and
+// continues later without a loss.
 func TestBackPressure(t *testing.T) {
 	s := play(t, Options{Memory: 1 << 20, Disk: 1 << 20, See: func([]byte) {}})
 	p := s.program("")

@@ -3,9 +3,9 @@
 //
 // # Authority
 //
-// It knows the files and their locks. Package teammate decides who joins such a team and how a
-// member behaves there. The projections of cadre's own teams look the same, but have a single
-// writer; package projection handles them.
+// It knows the files and their locks. Package guest decides how a member behaves there. The
+// projections of cadre's own teams look the same, but have a single writer; package projection
+// handles them.
 //
 // # Files, under Claude Code's folder
 //

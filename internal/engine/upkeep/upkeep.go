@@ -45,8 +45,8 @@ type Team struct {
 	Warn  func(error) // gets errors that do not end the call
 }
 
-// LingeringError says that a team is ended, and that something of it is still running. The same
-// call tries again.
+// LingeringError says that a team has ended, and that one of its processes is still running. The
+// same call tries again.
 type LingeringError struct {
 	Ended string // aborted, or ended for a team that is removed
 	What  string // a process of it, or its consolidation

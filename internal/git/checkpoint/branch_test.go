@@ -62,10 +62,11 @@ var repositories = map[string]func(l *lab) string{
 	},
 }
 
-// TestRepositories: in every kind of repository checkpoints appear on the branch, and nothing else
-// of it changes. inNames are the digests in the names of sheets.
+// inNames are the digests in the names of sheets.
 var inNames = regexp.MustCompile(`-[0-9a-f]{12}\b`)
 
+// TestRepositories checks that in every kind of repository checkpoints appear on their branch, and that
+// they change nothing else.
 func TestRepositories(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")

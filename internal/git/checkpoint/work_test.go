@@ -40,7 +40,7 @@ func workIn(t testing.TB, dir string, base team.Base) *work {
 }
 
 // TestWorkIsCarried checks that a fetch of the one branch brings the branches of the members and
-// the team's uncommitted work. Nothing of the person's is touched.
+// the team's uncommitted work. No file of the person is touched.
 func TestWorkIsCarried(t *testing.T) {
 	l := newLab(t)
 	project := l.repository("r")

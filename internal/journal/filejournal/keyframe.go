@@ -188,7 +188,7 @@ func (j *Journal) writeKeyframe(path string, h snapshotHead, data string) error 
 }
 
 // keepSnapshot keeps the present snapshot, which is about to be replaced, as a keyframe if there is
-// none near. Its failure fails nothing: keyframes save time alone. The caller holds the lock.
+// none near. Its failure fails nothing: keyframes only save time. The caller holds the lock.
 func (j *Journal) keepSnapshot(h snapshotHead, size int64) {
 	if !j.room(h.seq, size) || j.makeKeyframes() != nil {
 		return
@@ -221,7 +221,7 @@ func (j *Journal) room(seq, size int64) bool {
 	return seq-before >= away && (i == len(seqs) || seqs[i]-seq >= away)
 }
 
-// thinKeyframes removes keyframes until the others take no more than they may: each time the one
+// thinKeyframes removes keyframes until the others fit the limit. Each time it removes the one
 // whose neighbors are nearest to each other.
 func (j *Journal) thinKeyframes() {
 	seqs, err := listKeyframes(j.disk, j.keyframes())

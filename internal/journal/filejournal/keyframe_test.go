@@ -67,7 +67,7 @@ func TestKeyframes(t *testing.T) {
 	expectKeyframes(t, withSnapshots(t, 10, filejournal.Options{}), 10, 10)
 	expectKeyframes(t, create(t, filejournal.Options{}, numbered(3)...), 3)
 
-	// What all take is bounded, and what is left is spread over the history.
+	// The size of all keyframes is bounded, and those that are left are spread over the history.
 	dir := withSnapshots(t, 64, filejournal.Options{KeyframeEvery: 1, KeyframeBytes: 1200})
 	seqs, err := open(t, dir, filejournal.Options{}).Keyframes(t.Context())
 	if err != nil || len(seqs) < 6 || len(seqs) > 11 {
@@ -114,8 +114,8 @@ func TestSaveKeyframe(t *testing.T) {
 	}
 }
 
-// TestKeyframeFlips changes every byte of a keyframe. No state comes of it, and there is room for
-// another one.
+// TestKeyframeFlips changes every byte of a keyframe. It gives no state, and makes room for another
+// one.
 func TestKeyframeFlips(t *testing.T) {
 	t.Parallel()
 	dir := withSnapshots(t, 5, filejournal.Options{KeyframeEvery: 3})

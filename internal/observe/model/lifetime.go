@@ -244,7 +244,7 @@ func (s *observedTeam) older(at stamp, source string) bool {
 		(s.lifetime.Before > 0 || s.speakers.timed(source) && s.speakers.timed(s.lifetime.LeadSource))
 }
 
-// led records the session that leads the team, of which only teammates were known so far.
+// led records the session that leads the team. So far only teammates were known.
 func (s *observedTeam) led(session, source string, at stamp) {
 	s.lifetime.LeadSession, s.lifetime.LeadSource = session, source
 	if at.before(s.lifetime.Founded) {

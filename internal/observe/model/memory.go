@@ -226,9 +226,9 @@ func placed(s *team.State) int {
 	return s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed) + s.Count(team.Deleted)
 }
 
-// Known returns a watcher that continues with a team of which only the consumers' view was kept.
-// name is "" if it is unknown. led says that the lead's session is observed. The report has the
-// records that create the team, for a journal.
+// Known returns a watcher for a team that was kept only as consumers saw it. name is "" if it is
+// unknown. led says that the lead's session is observed. The report has the records that create the
+// team, for a journal.
 func Known(options Options, recorded Recorded, name string, led bool, members []team.Member, tasks []team.Task,
 	now team.Time) (*Watcher, Report) {
 	w := New(options, recorded)

@@ -54,8 +54,8 @@ func code(s string) string {
 // cellCode returns code for a table cell, where a pipe ends the cell even in a code span.
 func cellCode(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
 
-// fence puts output in a fence that is longer than any in it. Of a text that is too long it keeps
-// the end.
+// fence puts output in a fence that is longer than any in it. It keeps the end of a text that is
+// too long.
 func fence(output string) string {
 	output = strings.TrimRight(clean(output), "\n\t ")
 	if strings.TrimSpace(output) == "" {

@@ -149,8 +149,8 @@ func (s *source) didYouMean(word string, known []string) string {
 	return "; known: " + list(known)
 }
 
-// Nearest returns the known word of which the given one is most likely a misspelling, or "" if none
-// is near. A longer word may have more errors.
+// Nearest returns the known word that the writer most likely meant, or "" if none is near. A longer
+// word may have more errors.
 func Nearest(word string, known []string) string {
 	best, nearest := "", (utf8.RuneCountInString(word)+1)/3+1
 	for _, k := range known {

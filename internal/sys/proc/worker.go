@@ -16,7 +16,7 @@ import (
 // workerVariable is the environment variable that tells a worker the descriptor of its socket.
 const workerVariable = "CADRE_WORKER"
 
-// What a worker says to the process in front of it.
+// The messages of a worker to the process in front of it.
 const (
 	saysScreen = 's' // the terminal shows a screen
 	saysLines  = 'l' // the terminal shows lines again
@@ -102,8 +102,8 @@ type Worker struct {
 	left  atomic.Bool
 }
 
-// OpenWorker returns the worker that this process is; nil if [RunWorker] did not start it. What this
-// process starts is no worker.
+// OpenWorker returns the worker that this process is; nil if [RunWorker] did not start it. A child
+// of this process must not count as a worker.
 func OpenWorker() *Worker {
 	fd, err := strconv.Atoi(os.Getenv(workerVariable))
 	if err != nil {

@@ -51,13 +51,13 @@
 //
 // # Where things are
 //
-//   - plan.go, moves.go, moves_lead.go: what happens. What people ask of a team, and what goes wrong,
-//     is a row in requests or faults.
+//   - plan.go, moves.go, moves_lead.go: what happens. Each request of a person is a row in
+//     requests, and each fault a row in faults.
 //   - world.go, pool.go, gate.go: processes, threads and time, and where real code meets them.
 //   - host.go, lead.go, office.go: processes with real code in them.
 //   - seams.go, agent.go, disk.go: what real code touches. Another thing that it touches is a type here.
-//   - session.go, people.go: what agents and people do. What an agent does with a message is a case
-//     of session.react.
+//   - session.go, people.go: what agents and people do. Each reaction of an agent to a message is a
+//     case of session.react.
 //   - judge.go, judge_lead.go, rest.go: the promises. A method of judge checks each, called from
 //     judge.record, judge.reads, judge.edits, judge.loses, judge.takes, judge.punctual or
 //     judge.atRest. judge.go is longer than other files, because its promises share what the judge

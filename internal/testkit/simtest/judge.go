@@ -276,7 +276,7 @@ func claimOf(body team.Body) (task string, fence int64) {
 }
 
 // interrupted follows who was interrupted, and checks that such a member is given no task before it
-// got a message. Who claims a task for it by name has it continue.
+// got a message. A claim of a task for it by name makes it continue.
 func (j *judge) interrupted(r *team.Record, e team.Event) {
 	switch e := e.(type) {
 	case *team.InterruptRequested:

@@ -186,8 +186,8 @@ func (u Unit) of(a Amount) int64 {
 
 // View configures the columns.
 type View struct {
-	// Edges are the times between the columns, one more than there are columns. What was used at
-	// the last edge counts too.
+	// Edges are the times between the columns, one more than there are columns. Usage at the last
+	// edge counts too.
 	Edges []team.Time
 	Unit  Unit
 	// Rate shows what was used within each column, instead of the total up to its end.

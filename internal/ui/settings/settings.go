@@ -8,8 +8,8 @@
 // # Guarantees
 //
 //   - A file that does not exist means the defaults.
-//   - A mistake is an error that names the file, the line and the column. Nothing of such a file is
-//     used.
+//   - A mistake is an error that names the file, the line and the column. No value of such a file
+//     is used.
 package settings
 
 import (

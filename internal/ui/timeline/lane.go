@@ -150,7 +150,8 @@ func (l *lane) between(from, to team.Time) totals {
 	return sum.less(&earlier, int64(to-from))
 }
 
-// less returns the sums without earlier ones. What is missing of that many milliseconds is Absent.
+// less returns the sums without earlier ones. It adds the part of length, in milliseconds, that is in
+// none of them as Absent.
 func (d totals) less(earlier *totals, length int64) totals {
 	for k := range d {
 		d[k] -= earlier[k]

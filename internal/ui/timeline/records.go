@@ -264,9 +264,10 @@ func (t *Timeline) create(of team.Task) {
 	if old := t.tasks[of.ID]; old != nil {
 		return
 	}
-	// What is kept must not keep the record, of whose line the texts are parts.
-	t.tasks[strings.Clone(of.ID)] = &task{status: team.TaskStatus(strings.Clone(string(of.Status))), owner: t.known(of.Owner),
-		assigned: of.Assigned, role: strings.Clone(of.Role), retries: of.Retries, failures: of.Failures, failure: of.Failure != ""}
+	// The texts are parts of the record's line. Copies are kept, so that the record is not kept.
+	t.tasks[strings.Clone(of.ID)] = &task{status: team.TaskStatus(strings.Clone(string(of.Status))),
+		owner: t.known(of.Owner), assigned: of.Assigned, role: strings.Clone(of.Role), retries: of.Retries,
+		failures: of.Failures, failure: of.Failure != ""}
 	t.link(of.ID, of.BlockedBy)
 }
 

@@ -14,7 +14,7 @@ import (
 	"cadre/internal/ui/sessionview"
 )
 
-// long returns a team with about that many records, of which most report what was used.
+// long returns a team with about that many records. Most of them report usage.
 func long(b testing.TB, records int) *story {
 	s := newStory(b)
 	for i := 0; len(s.records) < 400; i++ { // through the core, so that the last ones are as in life

@@ -103,7 +103,7 @@ func (s *story) message() teamMsg {
 	return msg
 }
 
-// screen is a model without a terminal. What it asks for is recorded.
+// screen is a model without a terminal. Its requests are recorded.
 type screen struct {
 	t testing.TB
 	*Model

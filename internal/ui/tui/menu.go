@@ -249,7 +249,7 @@ func (m *Model) taskActions(t taskRow) []choice {
 		}},
 		{"task release " + t.called, "Return the task to the queue, with its failures forgotten.", open,
 			asksFirst("Return task "+t.called+" to the queue?", "task", "release", id, "#"+t.id)},
-		{"task rm " + t.called, "Delete the task. Tasks that it blocks are blocked no more.", done,
+		{"task rm " + t.called, "Delete the task. It no longer blocks other tasks.", done,
 			asksFirst("Delete task "+t.called+"?", "task", "rm", id, "#"+t.id)},
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"cadre/internal/render"
 )
 
-// click clicks where the screen shows the text.
+// clickOn clicks where the screen shows the text.
 func (x *screen) clickOn(text string) {
 	x.t.Helper()
 	x.View()

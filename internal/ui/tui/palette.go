@@ -111,8 +111,9 @@ func (m *Model) runCommand(args []string) tea.Cmd {
 	return func() tea.Msg { return out.Command(ref, args) }
 }
 
-// printed shows what a command printed: one line below, more in an overlay. A command that asks for a
-// confirmation is asked for here. What takes the keys waits until the person types nothing.
+// printed shows what a command printed: one line below, more in an overlay. A command that asks for
+// a confirmation is asked for here. A view that takes the keys waits until the person has stopped
+// typing.
 func (m *Model) printed(msg outputMsg) {
 	command := "cadre " + oneLine(strings.Join(msg.args, " "))
 	lines := strings.Split(strings.TrimRight(msg.text, "\n"), "\n")

@@ -67,7 +67,7 @@ func TestTimeTravel(t *testing.T) {
 	if frame := stripped(x.title()); strings.Contains(frame, "needs you") || !strings.Contains(frame, "as of ") {
 		t.Errorf("the title of the past is %q", frame)
 	}
-	// The present goes on meanwhile.
+	// The team continues meanwhile.
 	s.do("ann", &team.SendMessage{To: "bob", Body: "later"})
 	x.send(s.message())
 	x.send(recordsMsg{ref: "demo", records: s.records[last:], whole: true})
@@ -162,7 +162,7 @@ func TestSinceAnEarlierProgram(t *testing.T) {
 // open2 shows another team.
 func (x *screen) open2(ref string) tea.Cmd { return x.Model.open(ref) }
 
-// TestGapsAreShown checks that the lanes go on behind lost records, and say so.
+// TestGapsAreShown checks that the lanes continue after lost records, and say so.
 func TestGapsAreShown(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)

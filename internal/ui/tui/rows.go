@@ -328,8 +328,8 @@ func inputOf(input string) string {
 	return strings.Join(out, "\n")
 }
 
-// fieldsOf returns the fields of a JSON object. It refuses one that names a field twice: all of it is
-// shown as it is.
+// fieldsOf returns the fields of a JSON object. It refuses one that names a field twice: the whole
+// text is shown unchanged.
 func fieldsOf(input string) (fields map[string]json.RawMessage, is bool) {
 	d := json.NewDecoder(strings.NewReader(input))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

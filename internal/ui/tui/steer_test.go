@@ -39,7 +39,7 @@ func (x *screen) says(text string) {
 	}
 }
 
-// TestMessages: the line goes to the member that it names, as mail or as urgent mail. What was typed
+// TestMessages: the line goes to the member that it names, as mail or as urgent mail. A text typed
 // to one member stays with that member, and a refused message comes back.
 func TestMessages(t *testing.T) {
 	s := newStory(t)
@@ -179,8 +179,8 @@ func TestAnswers(t *testing.T) {
 	x.says("3. Port the parser.")
 }
 
-// TestAttentionOfTheOpenTeam: what waits in the open team comes first and is selected, also when the list
-// changes. What was done names the team.
+// TestAttentionOfTheOpenTeam: what waits in the open team comes first and is selected, also when
+// the list changes. The message about an action names the team.
 func TestAttentionOfTheOpenTeam(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)

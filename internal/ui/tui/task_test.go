@@ -28,7 +28,7 @@ func (s *story) worked() {
 
 func ptr[T any](v T) *T { return &v }
 
-// open the view of a task, by its name.
+// openNamed opens the view of the task with that name.
 func (x *screen) openNamed(name string) {
 	x.t.Helper()
 	x.keys("2", "home")

@@ -96,8 +96,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestTwins: rows of which the names are alike can be told apart at the usual size: teams of one name
-// by their projects, and tasks by the ends of their names.
+// TestTwins: rows with similar names can be told apart at the usual size: teams of one name by
+// their projects, and tasks by the ends of their names.
 func TestTwins(t *testing.T) {
 	s := newStory(t)
 	for i := range 12 {
