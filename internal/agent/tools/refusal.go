@@ -78,10 +78,9 @@ var next = sync.OnceValue(func() map[string]map[team.Code]string {
 		"RespondToPermission": {team.NotFound: pending, team.Conflict: pending},
 		"ShutdownTeammate": {team.Conflict: "TeamStatus shows its status.",
 			team.NotFound: "TeamStatus shows who is on the team."},
-		"ResendMessages": {team.Conflict: "TeamStatus shows what was not delivered for long.",
-			team.Nothing:  "TeamStatus shows what was not delivered for long.",
+		"ResendMessages": {team.Conflict: "TeamStatus shows the late messages.",
+			team.Nothing:  "TeamStatus shows the late messages.",
 			team.NotFound: "TeamStatus shows who is on the team."},
-		spawnTeammate: {team.Taken: "Take that name, or send the member a message."},
 	}
 })
 

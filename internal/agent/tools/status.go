@@ -83,7 +83,7 @@ func (c *call) life(m team.Member) (words string) {
 		words += "; offline for " + c.since(m.Offline)
 	}
 	if len(m.Late) > 0 {
-		words += "; not delivered for long: " + messages(m.Late)
+		words += "; late: " + messages(m.Late)
 		if c.leads {
 			words += " → ResendMessages"
 		}

@@ -55,7 +55,7 @@ func init() {
 		{name: "TaskCreate", input: reflect.TypeFor[taskCreate](), call: run((*call).taskCreate),
 			about: "Add a task to the team's list. Returns its id. Make tasks that one member can finish alone, and " +
 				"say in the description what done means. " +
-				"blockedBy names tasks that must be completed first. Leave owner empty so that any free member " +
+				"blockedBy has the tasks that must be completed first. Leave owner empty so that any free member " +
 				"takes it."},
 		{name: "TaskUpdate", input: reflect.TypeFor[taskUpdate](), call: run((*call).taskUpdate),
 			about: "Change a task. status in_progress claims it for you, completed finishes it with its result, " +
@@ -66,11 +66,11 @@ func init() {
 			about: "List the team's tasks, one a line, with status, owner and what blocks them, and which of them " +
 				"you could claim."},
 		{name: "TaskGet", input: reflect.TypeFor[taskGet](), call: run((*call).taskGet),
-			about: "Show one task whole: description, dependencies, result, why it failed. Read the results of the " +
+			about: "Show all of one task: description, dependencies, result, why it failed. Read the results of the " +
 				"tasks that yours waited for."},
 		{name: "TaskClaim", input: reflect.TypeFor[taskClaim](), call: run((*call).taskClaim),
 			about: "Take a task to work on it: the one with taskId, or with next the next one in the queue for you. " +
-				"Returns the task whole. One member gets a task; " +
+				"Returns all of the task. One member gets a task; " +
 				"the others get a refusal. Claim before you work, and finish with TaskUpdate."},
 		{name: "SendMessage", input: reflect.TypeFor[sendMessage](), call: run((*call).sendMessage),
 			about: "Send a message to one member. It arrives while the member works, at its next step. Your plain " +
@@ -83,7 +83,7 @@ func init() {
 			about: "Read your pending messages. They also come with the results of the other " +
 				"tools: do not ask again and again."},
 		{name: spawnTeammate, who: lead, input: reflect.TypeFor[spawn](), call: run((*call).spawnTeammate),
-			about: "Add a teammate: an agent with its own session, which sees only the prompt of yours. " +
+			about: "Add a teammate: an agent with its own session, which knows only the prompt that you give it. " +
 				"It takes tasks from the list by itself and reports with messages."},
 		{name: "ShutdownTeammate", who: lead, input: reflect.TypeFor[shutdown](), call: run((*call).shutdownTeammate),
 			about: "Ask a teammate to finish and end. It is ended at the deadline, whatever it answers; its tasks return " +
