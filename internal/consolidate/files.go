@@ -257,82 +257,105 @@ func (s *selection) strange(path, why string, but aside) {
 // sort sorts the files that differ from HEAD.
 func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidation, but aside, end finish) (
 	selection, error) {
-	s := selection{why: map[string]string{}}
+	s := sorter{repository: r, attempt: c, but: but, end: end, before: map[string]string{}, found: map[string]bool{},
+		unread: maxBytes, selection: selection{why: map[string]string{}}}
 	files, err := r.differing(ctx, but)
 	if err != nil {
-		return s, err
+		return s.selection, err
 	}
-	before := map[string]string{}
 	for _, f := range base.Dirty {
-		before[f.Path] = f.SHA256
-	}
-	found := map[string]bool{}
-	covered := func(path string, by []string) (covered bool) {
-		for _, p := range by {
-			if p == path || strings.HasPrefix(path, p+"/") {
-				found[p], covered = true, true
-			}
-		}
-		return covered
+		s.before[f.Path] = f.SHA256
 	}
 	var unmerged []string
-	most := int64(maxBytes)
 	for _, e := range files {
-		included, meant := covered(e.path, c.Include), covered(e.path, c.Only)
-		was, known := before[e.path]
-		why := ""
-		if !included && !meant && !known {
-			why = r.stranger(e, end)
-		}
-		switch {
-		case e.unmerged:
+		if e.unmerged {
 			unmerged = append(unmerged, e.path)
-			continue
-		case e.submodule && !e.moved: // uncommitted changes inside a submodule cannot be committed here
-			continue
-		case len(c.Only) > 0 && !meant:
-			s.unnamed = append(s.unnamed, e.path)
-			continue
-		case why != "":
-			s.strange(e.path, why, but)
-			continue
-		case included || !known:
-			s.ours = append(s.ours, e.path)
-			continue
-		}
-		now, err := r.digest(ctx, e, &most)
-		if err != nil {
-			return s, err
-		}
-		if now == was {
-			s.yours = append(s.yours, e.path)
-			continue
-		}
-		committed, err := r.committed(ctx, e.path)
-		if err != nil {
-			return s, err
-		}
-		// The user has committed the former changes since, so the rest is the team's. A report is
-		// always written as a whole.
-		switch {
-		case committed == was || e.path == but.report:
-			s.ours = append(s.ours, e.path)
-		case e.path == but.origin && !meant:
-			s.strange(e.path, isTeamFile, but)
-		default:
-			s.both = append(s.both, e.path)
+		} else if err := s.add(ctx, e); err != nil {
+			return s.selection, err
 		}
 	}
 	if len(unmerged) > 0 {
-		return s, notReady("unresolved conflicts in %s", names(unmerged))
+		return s.selection, notReady("unresolved conflicts in %s", names(unmerged))
 	}
 	for _, p := range slices.Concat(c.Include, c.Only) {
-		if !found[p] {
-			return s, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be included, because it does not "+
-				"differ from the last commit; paths are from the top of the work tree, %s", p, r.top)}
+		if !s.found[p] {
+			return s.selection, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be included, because it "+
+				"does not differ from the last commit; paths are from the top of the work tree, %s", p, r.top)}
 		}
 	}
-	return s, nil
+	return s.selection, nil
+}
+
+// sorter sorts the files of one attempt into its selection.
+type sorter struct {
+	*repository
+	selection
+	attempt team.Consolidation
+	but     aside
+	end     finish
+	before  map[string]string // digests of the files that differed when the team was created, by path
+	found   map[string]bool   // paths of Include and Only that cover a file
+	unread  int64             // how many bytes of files may still be read
+}
+
+// covered reports whether one of the paths covers the file, and records that in found.
+func (s *sorter) covered(path string, by []string) (covered bool) {
+	for _, p := range by {
+		if p == path || strings.HasPrefix(path, p+"/") {
+			s.found[p], covered = true, true
+		}
+	}
+	return covered
+}
+
+// add sorts one file.
+func (s *sorter) add(ctx context.Context, e entry) error {
+	included, meant := s.covered(e.path, s.attempt.Include), s.covered(e.path, s.attempt.Only)
+	_, known := s.before[e.path]
+	why := ""
+	if !included && !meant && !known {
+		why = s.stranger(e, s.end)
+	}
+	switch {
+	case e.submodule && !e.moved: // uncommitted changes inside a submodule cannot be committed here
+	case len(s.attempt.Only) > 0 && !meant:
+		s.unnamed = append(s.unnamed, e.path)
+	case why != "":
+		s.strange(e.path, why, s.but)
+	case included || !known:
+		s.ours = append(s.ours, e.path)
+	default:
+		return s.addKnown(ctx, e, meant)
+	}
+	return nil
+}
+
+// addKnown sorts a file that differed from HEAD when the team was created. meant says that Only
+// names it.
+func (s *sorter) addKnown(ctx context.Context, e entry, meant bool) error {
+	was := s.before[e.path]
+	now, err := s.digest(ctx, e, &s.unread)
+	if err != nil {
+		return err
+	}
+	if now == was {
+		s.yours = append(s.yours, e.path)
+		return nil
+	}
+	committed, err := s.committed(ctx, e.path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case committed == was, // the user has committed the former changes since, so the rest is the team's
+		e.path == s.but.report: // a report is always written as a whole
+		s.ours = append(s.ours, e.path)
+	case e.path == s.but.origin && !meant:
+		s.strange(e.path, isTeamFile, s.but)
+	default:
+		s.both = append(s.both, e.path)
+	}
+	return nil
 }
 
 // left returns the files that checks made or changed: they differ from HEAD, are not part of the

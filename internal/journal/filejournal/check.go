@@ -174,68 +174,94 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 	}
 	defer f.Close()
 	seg.file = true
-	wrong := func(line int, due int64, reason string, args ...any) {
-		p := Problem{seg.path, line, due, fmt.Sprintf(reason, args...)}
-		if last && line > 1 {
-			s.health.Torn = append(s.health.Torn, p) // judge may reclassify it
-		} else {
-			s.health.Problems = append(s.health.Problems, p)
-		}
-		seg.clean = false
-	}
-	due := first
+	r := segmentReader{surveyedSegment: seg, health: &s.health, first: first, last: last, due: first}
 	in := bufio.NewReaderSize(whole(f), 16<<10)
-	for off, number := int64(0), 1; ; number++ {
+	for {
 		line, err := in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
+		switch r.number++; {
+		case err == io.EOF:
+			r.end(line)
+			return nil
+		case err != nil:
 			return err
 		}
-		if err == io.EOF {
-			if number == 1 {
-				wrong(1, 0, "the header has no end")
-			} else if len(line) > 0 {
-				wrong(number, due, "the line is truncated")
-			}
-			return nil
+		if err := r.line(line); err != nil {
+			return err
 		}
-		begin := off
-		off += int64(len(line))
-		fr, bad := parseLine(line[:len(line)-1])
-		switch key := string(fr.key); {
-		case bad != "":
-			wrong(number, due, "%s", bad)
-			if number > 1 {
-				due++ // there is one record per line, so the next line has the next record
-			}
-		case key == keyHeader && number == 1:
-			if fr.n > version {
-				return newer(seg.path, fr.n)
-			}
-			if err := json.Unmarshal(line, &seg.header); err != nil || seg.First != first {
-				wrong(1, 0, "the header belongs to another segment")
-				seg.header.First, seg.Hole = first, nil
-			}
-			if seg.Hole != nil {
-				due = seg.Hole.To + 1
-			}
-		case key == keyRecord && bytes.HasPrefix(fr.rest, dataField):
-			if fr.n != due {
-				wrong(number, due, "it has seq %d, expected %d", fr.n, due)
-			}
-			if n := len(seg.runs); n > 0 && seg.runs[n-1].To == fr.n-1 && seg.runs[n-1].end == begin {
-				seg.runs[n-1].To, seg.runs[n-1].end = fr.n, off
-			} else {
-				seg.runs = append(seg.runs, run{Range{fr.n, fr.n}, begin, off})
-			}
-			due = fr.n + 1
-		case key == keySeal:
-			if seg.sealed = fr.n == due-1 && fr.n >= first; !seg.sealed {
-				wrong(number, due, "it is sealed at %d", fr.n)
-			}
-		default:
-			wrong(number, due, "unexpected line %q", fr.key)
-		}
+		r.off += int64(len(line))
 	}
+}
+
+// segmentReader examines the lines of a segment, one after the other.
+type segmentReader struct {
+	*surveyedSegment
+	health *Health
+	first  int64 // the segment is named after this seq
+	last   bool  // it is the last segment
+	number int   // of the present line, from 1
+	off    int64 // where that line begins
+	due    int64 // seq of the next record
+}
+
+// wrong records a defect of the present line. due is the record expected there, 0 for none.
+func (r *segmentReader) wrong(due int64, reason string, args ...any) {
+	p := Problem{r.path, r.number, due, fmt.Sprintf(reason, args...)}
+	if r.last && r.number > 1 {
+		r.health.Torn = append(r.health.Torn, p) // judge may reclassify it
+	} else {
+		r.health.Problems = append(r.health.Problems, p)
+	}
+	r.clean = false
+}
+
+// end examines what follows the last line break.
+func (r *segmentReader) end(rest []byte) {
+	if r.number == 1 {
+		r.wrong(0, "the header has no end")
+	} else if len(rest) > 0 {
+		r.wrong(r.due, "the line is truncated")
+	}
+}
+
+// line examines a whole line. It returns an error if the segment has a newer format.
+func (r *segmentReader) line(line []byte) error {
+	fr, bad := parseLine(line[:len(line)-1])
+	switch key := string(fr.key); {
+	case bad != "":
+		r.wrong(r.due, "%s", bad)
+		if r.number > 1 {
+			r.due++ // there is one record per line, so the next line has the next record
+		}
+	case key == keyHeader && r.number == 1:
+		if fr.n > version {
+			return newer(r.path, fr.n)
+		}
+		if err := json.Unmarshal(line, &r.header); err != nil || r.First != r.first {
+			r.wrong(0, "the header belongs to another segment")
+			r.header.First, r.Hole = r.first, nil
+		}
+		if r.Hole != nil {
+			r.due = r.Hole.To + 1
+		}
+	case key == keyRecord && bytes.HasPrefix(fr.rest, dataField):
+		if fr.n != r.due {
+			r.wrong(r.due, "it has seq %d, expected %d", fr.n, r.due)
+		}
+		end := r.off + int64(len(line))
+		if n := len(r.runs); n > 0 && r.runs[n-1].To == fr.n-1 && r.runs[n-1].end == r.off {
+			r.runs[n-1].To, r.runs[n-1].end = fr.n, end
+		} else {
+			r.runs = append(r.runs, run{Range{fr.n, fr.n}, r.off, end})
+		}
+		r.due = fr.n + 1
+	case key == keySeal:
+		if r.sealed = fr.n == r.due-1 && fr.n >= r.first; !r.sealed {
+			r.wrong(r.due, "it is sealed at %d", fr.n)
+		}
+	default:
+		r.wrong(r.due, "unexpected line %q", fr.key)
+	}
+	return nil
 }
 
 // expel removes the segments of other journals. The marker says which journal this is. A marker of
