@@ -54,12 +54,8 @@ type observation struct {
 	board *screen
 }
 
-func (a *app) observeCommand() *cobra.Command {
-	o := &observation{app: a}
-	c := &cobra.Command{
-		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code, or a session of another agent, by what the " +
-			"agents say",
-		Long: `Watch a team of Claude Code, or a session of another agent, through its output, without changing
+// observeHelp is the text of cadre observe --help.
+const observeHelp = `Watch a team of Claude Code, or a session of another agent, through its output, without changing
 anything:
 
   claude -p --output-format stream-json --verbose ... | cadre observe -
@@ -113,7 +109,14 @@ one replaces the earlier one.
 
 With --as-team the command keeps the team under that name, which all output uses then. cadre ls, status, log and task
 list show it like any other team, and no command changes it. Called again, also after kill -9, it continues; repeated
-input counts once.`,
+input counts once.`
+
+func (a *app) observeCommand() *cobra.Command {
+	o := &observation{app: a}
+	c := &cobra.Command{
+		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code, or a session of another agent, by what the " +
+			"agents say",
+		Long: observeHelp,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	flags := c.Flags()
@@ -172,21 +175,8 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		defer w.Kept.Close()
 		defer w.Book.Close()
 	}
-	switch err := w.Begin(ctx, restore); {
-	case errors.Is(err, observe.ErrOther):
-		return team.Refuse(team.Taken, "%s is the observation of something else; give this one another name", o.asTeam).
-			With(team.Hint{Action: team.ActCleanUp, Team: o.asTeam})
-	case errors.Is(err, store.ErrDamaged):
-		return withWays(err, way{"start over", line("cleanup", o.asTeam).line})
-	case err != nil:
-		return err
-	}
-	if o.live {
-		var first present.StateLine
-		w.View(func(seen store.Observer) { o.told, first = present.NewLive(seen) })
-		if err := o.print(first); err != nil {
-			return quiet(err)
-		}
+	if err := o.begin(ctx, w, restore); err != nil {
+		return quiet(err)
 	}
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
@@ -207,6 +197,23 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		return quiet(err)
 	}
 	return o.conclude(w)
+}
+
+// begin continues the kept observation, or begins a new one. With --live-state it prints the session
+// as it is now.
+func (o *observation) begin(ctx context.Context, w *store.Watch, restore store.Restore) error {
+	switch err := w.Begin(ctx, restore); {
+	case errors.Is(err, observe.ErrOther):
+		return team.Refuse(team.Taken, "%s is the observation of something else; give this one another name", o.asTeam).
+			With(team.Hint{Action: team.ActCleanUp, Team: o.asTeam})
+	case errors.Is(err, store.ErrDamaged):
+		return withWays(err, way{"start over", line("cleanup", o.asTeam).line})
+	case err != nil || !o.live:
+		return err
+	}
+	var first present.StateLine
+	w.View(func(seen store.Observer) { o.told, first = present.NewLive(seen) })
+	return o.print(first)
 }
 
 // quiet ignores the error of a closed output, because everything is kept.
