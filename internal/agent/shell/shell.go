@@ -421,9 +421,11 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 		said = "The command was ended."
 	case running.Err() != nil:
 		said = "The command was ended: " + failure
+	case failure != "":
+		said = failure
 	}
 	if said != "" {
-		ended.Output = strings.TrimSpace(output + "\n" + said)
+		ended.Output = strings.TrimSpace(strings.TrimRight(output, "\n") + "\n" + said)
 		ended.Lines++
 	}
 	return output, failure, err

@@ -293,8 +293,8 @@ func TestOutputAsItComes(t *testing.T) {
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := until[agent.ToolFinished](b); got != (agent.ToolFinished{ID: use.ID, Failed: true, Output: "one\ntwo\n",
-		Lines: 2}) {
+	if got := until[agent.ToolFinished](b); got != (agent.ToolFinished{ID: use.ID, Failed: true,
+		Output: "one\ntwo\nexit status 3", Lines: 3}) {
 		t.Errorf("at its end: %+v", got)
 	}
 }
