@@ -201,9 +201,21 @@ func WorksOn(s *team.State) map[string]string {
 	}
 	works := map[string]string{}
 	for _, m := range s.Roster() {
-		works[m.Name] = cmp.Or(strings.Join(held[m.Name], ", "), m.Summary)
+		works[m.Name] = cmp.Or(strings.Join(held[m.Name], ", "), summary(s, m.Summary))
 	}
 	return works
+}
+
+// summary returns what a member says about itself. A host names a task in words of its own; it gets the
+// form that a task in progress has.
+func summary(s *team.State, text string) string {
+	if rest, is := strings.CutPrefix(text, "task "); is {
+		called, _, named := strings.Cut(rest, ": ")
+		if t, err := s.Find(called); named && err == nil {
+			return titled(t, " ")
+		}
+	}
+	return text
 }
 
 // taskList has the tasks of a board: those in progress, those open, and those done, the newest of

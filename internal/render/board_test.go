@@ -108,6 +108,23 @@ func TestWorksOn(t *testing.T) {
 	}
 }
 
+// TestTaskHasOneForm: a task is called the same by the state and by the host of its member.
+func TestTaskHasOneForm(t *testing.T) {
+	s := &team.State{}
+	s.Apply(&team.Record{Seq: 1, At: 1, Events: []team.Event{
+		&team.TeamCreated{Team: team.Team{ID: "x", Name: "x", Lead: "lead", Status: team.TeamActive},
+			Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}},
+		&team.MemberSpawned{Member: team.Member{Name: "ann", Agent: "shell", Status: team.Idle}},
+		&team.MemberSpawned{Member: team.Member{Name: "bob", Agent: "shell", Status: team.Idle}},
+		&team.TaskCreated{Task: team.Task{ID: "1", Name: "look", Subject: "Look around", Status: team.Pending}},
+		&team.MemberStatusChanged{Member: "ann", Status: team.Active, Summary: "task look: Look around"},
+		&team.MemberStatusChanged{Member: "bob", Status: team.Active, Summary: "task of mine: think"}}})
+	works := render.WorksOn(s)
+	if works["ann"] != "look Look around" || works["bob"] != "task of mine: think" {
+		t.Errorf("they work on %q", works)
+	}
+}
+
 // TestBoardFits: a board fits a screen of any size, and work in progress comes before finished
 // work.
 func TestBoardFits(t *testing.T) {

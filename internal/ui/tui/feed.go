@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"cadre/internal/render"
@@ -51,9 +52,20 @@ func (m *Model) feedLines(width, height int) []string {
 		return []string{"  " + faint.on("Nothing has happened yet.")}
 	}
 	m.scroll = max(0, min(m.scroll, len(m.feed)-1))
-	var out []string
+	const least = 6 // lines that can spare one to say that others are hidden
+	if height >= least && m.tab == tabMessages && m.scroll > 0 {
+		shown, first := m.feedPart(width, height-1)
+		return append(shown, hiddenRows(first, m.scroll))
+	}
+	shown, _ := m.feedPart(width, height)
+	return shown
+}
+
+// feedPart returns the lines of the feed that are shown, and the index of the first one.
+func (m *Model) feedPart(width, height int) (out []string, first int) {
 	for i := len(m.feed) - 1 - m.scroll; i >= 0 && len(out) < height; i-- {
 		one := m.feed[i]
+		first = i
 		at := render.Clock(one.at) + " "
 		if width < 60 {
 			at = at[:5] + " "
@@ -72,10 +84,8 @@ func (m *Model) feedLines(width, height int) []string {
 			out = append(out, "  "+faint.on(at)+" "+symbol+rest)
 		}
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
-	return out
+	slices.Reverse(out)
+	return out, first
 }
 
 // symbolOf splits a line into its leading symbol, painted, and the rest.

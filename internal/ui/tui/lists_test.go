@@ -192,6 +192,30 @@ func TestListsNameTheFilter(t *testing.T) {
 	x.says("/ filter")
 }
 
+// TestMessagesSayThatTheyGoOn: messages that were scrolled say how many are above and below.
+func TestMessagesSayThatTheyGoOn(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 15)
+	x.open(s)
+	x.keys("3")
+	x.lacks("more below")
+	x.keys("up", "up")
+	x.says("more above, ↓ 2 more below")
+	x.keys("end")
+	x.lacks("more below")
+}
+
+// TestLettersAreTextInTheLine: the keys of the line have no letters.
+func TestLettersAreTextInTheLine(t *testing.T) {
+	for _, k := range keymap() {
+		for _, name := range k.names {
+			if k.in&inLine != 0 && len([]rune(name)) == 1 {
+				t.Errorf("%s in the line is text, and not a key that can %s", name, k.help)
+			}
+		}
+	}
+}
+
 // TestNarrowTables: on a narrow screen, a long name leaves room for what its member does.
 func TestNarrowTables(t *testing.T) {
 	s := newStory(t)

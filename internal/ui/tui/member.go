@@ -278,6 +278,12 @@ func (m *Model) again(later bool) tea.Cmd {
 	return nil
 }
 
+// toTasks leads back from a member or a task to the list of tasks.
+func (m *Model) toTasks() tea.Cmd {
+	m.tab = tabTasks
+	return m.leave()
+}
+
 // memberKeys returns the keys of the view of a member.
 func memberKeys() []key {
 	type do = func(*Model) tea.Cmd
@@ -288,11 +294,12 @@ func memberKeys() []key {
 			return nil
 		}
 	}
-	return []key{
+	next := func(by int) do { return func(m *Model) tea.Cmd { return m.nextMember(by) } }
+	return []key{ // in the line, letters are text
 		{[]string{"enter"}, inLine, "send", "send the line; the member gets it at the next tool boundary", nil,
 			func(m *Model) tea.Cmd { return m.say(false) }},
-		{[]string{"ctrl+s", "alt+enter", "!"}, inLine, "send urgent", "send the line as urgent: it interrupts the turn " +
-			"(! as its first character does the same)", nil, func(m *Model) tea.Cmd { return m.say(true) }},
+		{[]string{"ctrl+s", "alt+enter"}, inLine, "send urgent", "send the line as urgent: it interrupts the turn " +
+			"(! before its first word does the same)", nil, func(m *Model) tea.Cmd { return m.say(true) }},
 		{[]string{"tab"}, inLine, "session", "leave the line, so that letters are keys", nil,
 			func(m *Model) tea.Cmd { m.typing = false; return nil }},
 		{[]string{"tab", "enter", "i"}, inMember, "write", "write to the member", notOurs,
@@ -311,14 +318,12 @@ func memberKeys() []key {
 		{[]string{"down"}, inLine, "", "scroll down", nil, scroll(func(*Model) int { return 1 })},
 		{[]string{"pgup"}, inLine, "", "go up by a page", nil, scroll(func(m *Model) int { return -m.page() })},
 		{[]string{"pgdown"}, inLine, "", "go down by a page", nil, scroll(func(m *Model) int { return m.page() })},
-		{[]string{"shift+up", "K"}, inMember | inLine, "", "view the member above", noMembers,
-			func(m *Model) tea.Cmd { return m.nextMember(-1) }},
-		{[]string{"shift+down", "J"}, inMember | inLine, "", "view the member below", noMembers,
-			func(m *Model) tea.Cmd { return m.nextMember(1) }},
-		{[]string{"ctrl+t", "t"}, inMember | inLine, "", "show the list of tasks", nil, func(m *Model) tea.Cmd {
-			m.tab = tabTasks
-			return m.leave()
-		}},
+		{[]string{"shift+up", "K"}, inMember, "", "view the member above", noMembers, next(-1)},
+		{[]string{"shift+down", "J"}, inMember, "", "view the member below", noMembers, next(1)},
+		{[]string{"ctrl+t", "t"}, inMember, "", "show the list of tasks", nil, (*Model).toTasks},
+		{[]string{"shift+up"}, inLine, "", "view the member above", noMembers, next(-1)},
+		{[]string{"shift+down"}, inLine, "", "view the member below", noMembers, next(1)},
+		{[]string{"ctrl+t"}, inLine, "", "show the list of tasks", nil, (*Model).toTasks},
 		{[]string{"f1"}, inLine, "help", "show all keys", nil, (*Model).help},
 		{[]string{"ctrl+c"}, inLine, "", "clear the line, or quit if it is empty", nil, func(m *Model) tea.Cmd {
 			if !m.draft().empty() {

@@ -433,9 +433,6 @@ func taskKeys() []key {
 			ofTask(func(d *taskDetail) bool { return d.held }, "No member works on the task."), (*Model).releaseTask},
 		{[]string{"shift+up", "K"}, inTask, "", "open the task above", nil, step(-1)},
 		{[]string{"shift+down", "J"}, inTask, "", "open the task below", nil, step(1)},
-		{[]string{"ctrl+t", "t"}, inTask, "", "show the list of tasks", nil, func(m *Model) tea.Cmd {
-			m.tab = tabTasks
-			return m.leave()
-		}},
+		{[]string{"ctrl+t", "t"}, inTask, "", "show the list of tasks", nil, (*Model).toTasks},
 	}
 }
