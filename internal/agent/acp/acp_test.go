@@ -50,7 +50,7 @@ func TestOpenCode(t *testing.T) {
 		Write: func(file, text string) agenttest.Turn {
 			return agenttest.Use("write", map[string]any{"filePath": file, "content": text})
 		},
-		MidTurn: true, Asks: true, Gates: true, Tokens: 220, // those of the last call of each turn
+		MidTurn: true, Asks: true, Gates: true, Streams: true, Tokens: 220, // those of the last call of each turn
 		// its report of a retry lacks the status
 		Vague: true, Patient: []string{"429", "500", "a cut stream"},
 	})

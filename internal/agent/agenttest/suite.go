@@ -29,6 +29,7 @@ type Driver struct {
 	Gates   bool // it asks the gate before every tool, not only where it asks for permission
 	Mute    bool // its model is not even offered what the gate refuses
 	Silent  bool // it does not show the output of a command
+	Streams bool // it shows the output of a command while the command runs
 	Vague   bool // the text of an error does not reveal its kind
 	// Patient lists model errors after which a turn retries for minutes. They are not recorded.
 	Patient []string
@@ -49,7 +50,8 @@ func TestDriver(t *testing.T, d Driver) {
 	}{
 		{"Free", func(t *testing.T, d Driver, p Program) {
 			d.share(t, p, agent.Access{Mode: "bypassPermissions", Writes: true}, []shared{{"Turn", testTurn},
-				{"WhileAToolRuns", testWhileAToolRuns}, {"Urgent", testUrgent}, {"AtTheEndOfATurn", testAtTheEnd},
+				{"WhileAToolRuns", testWhileAToolRuns},
+				{"Output", testOutput}, {"Urgent", testUrgent}, {"AtTheEndOfATurn", testAtTheEnd},
 				{"Stop", testStop}})
 		}},
 		{"Asked", func(t *testing.T, d Driver, p Program) {
@@ -238,6 +240,26 @@ func testWhileAToolRuns(t *testing.T, d Driver, r *Run, s *Server) {
 	if newest != 1 {
 		t.Errorf("the message is the newest one in %d requests:\n%s", newest, s.Story())
 	}
+}
+
+// testOutput checks that the output of a command comes while the command runs, if the program shows it.
+// A program need not show what a command prints at its start.
+func testOutput(t *testing.T, d Driver, r *Run, s *Server) {
+	if !d.Streams {
+		return
+	}
+	s.Answer(byPrompt(map[string][]Turn{
+		"print": {d.Shell("until test -e printed; do echo it prints; sleep 0.1; done; echo finished"), Say("Done.")}}))
+	r.Tell("print", "do print")
+	use := Next[agent.ToolStarted](r)
+	if got := Next[agent.ToolOutput](r); got.ID != use.ID || !strings.Contains(got.Text, "it prints") {
+		t.Errorf("while the command runs, it has shown %+v", got)
+	}
+	r.Touch("printed")
+	if done := Next[agent.ToolFinished](r); done.Failed || done.ID != use.ID || !strings.Contains(done.Output, "finished") {
+		t.Errorf("got tool result %+v", done)
+	}
+	Next[agent.TurnEnded](r)
 }
 
 // testUrgent checks that an urgent message interrupts the model and comes next.

@@ -21,7 +21,7 @@ var driver = agenttest.Driver{
 	Plan: func(plan string) agenttest.Turn {
 		return agenttest.Say("<proposed_plan>\n%s\n</proposed_plan>", plan)
 	},
-	MidTurn: true, Asks: true,
+	MidTurn: true, Asks: true, Streams: true,
 }
 
 // shell is a turn in which the model runs a command.

@@ -80,6 +80,26 @@ func TestOtherShapes(t *testing.T) {
 	}
 }
 
+// TestOutputOfACommand decodes the parts of an output. Parts for a command that is not running show nothing.
+func TestOutputOfACommand(t *testing.T) {
+	t.Parallel()
+	const (
+		begins = `{"method":"item/started","params":{"item":{"type":"commandExecution","id":"toolu_0001","command":"make","status":"inProgress"},"threadId":"t","turnId":"u"}}`
+		part   = `{"method":"item/commandExecution/outputDelta","params":{"threadId":"t","turnId":"u","itemId":"toolu_0001","delta":"it prints 2\n"},"emittedAtMs":1}`
+		ends   = `{"method":"item/completed","params":{"item":{"type":"commandExecution","id":"toolu_0001","command":"make","status":"completed","exitCode":0,"aggregatedOutput":"it prints 2\n"},"threadId":"t","turnId":"u"}}`
+	)
+	var s stream
+	var got []any
+	for _, line := range []string{part, begins, part, ends, part} {
+		got = append(got, s.line([]byte(line))...)
+	}
+	if want := []any{agent.ToolStarted{ID: "toolu_0001", Tool: "Bash", Input: `{"command":"make"}`},
+		agent.ToolOutput{ID: "toolu_0001", Text: "it prints 2\n"},
+		agent.ToolFinished{ID: "toolu_0001", Output: "it prints 2\n"}}; !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestEditOfSeveralFiles checks that a change of several files is not named after one of them, for
 // which a permission may exist.
 func TestEditOfSeveralFiles(t *testing.T) {
