@@ -12,18 +12,18 @@ import (
 // Shown is one entry of a session's output. The host of a team on disk keeps the last MiB of a
 // member's sessions. It is not part of the history.
 type Shown struct {
-	Seq         int64 // counts the entries of the member's sessions, from 1
+	Seq         int64 // counts the entries of the member's sessions, from 1; a ShownOutput has that of the entry before it
 	At          time.Time
 	Kind        ShownKind
 	ID          string // of a tool use, or of a question or plan and its answer
 	Tool        string
 	Text        string
-	Cut         bool // only the beginning of Text is kept
+	Cut         bool // only the beginning of Text is kept; of a ShownResult, only the end
 	Failed      bool
 	Interrupted bool
 	Usage       Usage
 	Context     int   // percent of its context that is full
-	Lost        int64 // how many entries are no longer kept
+	Lost        int64 // how much before it is not kept: entries; bytes of a ShownOutput; lines of a ShownResult
 }
 
 // ShownKind is the kind of an entry.
@@ -37,6 +37,7 @@ const (
 	ShownPart      = ShownKind(sessionlog.Part)      // Text continues the text that the agent writes
 	ShownText      = ShownKind(sessionlog.Text)      // a complete text, which replaces its parts
 	ShownTool      = ShownKind(sessionlog.Tool)      // the agent uses Tool with the input Text
+	ShownOutput    = ShownKind(sessionlog.Output)    // the use ID, which is still running, has more output: Text
 	ShownResult    = ShownKind(sessionlog.Result)    // the use ID ended with the output Text, or Failed
 	ShownQuestion  = ShownKind(sessionlog.Question)  // the agent asks whether it may use Tool with the input Text
 	ShownPlan      = ShownKind(sessionlog.Plan)      // the agent submits the plan Text

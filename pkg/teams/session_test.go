@@ -1,6 +1,8 @@
 package teams_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"cadre/pkg/teams"
@@ -46,4 +48,42 @@ func TestSession(t *testing.T) {
 		want(t, err, teams.ErrNotFound)
 		return nil
 	}))
+}
+
+// TestSessionOfARunningCommand checks that a program sees the output of a command while the command runs.
+func TestSessionOfARunningCommand(t *testing.T) {
+	o := folders(t)
+	m := manage(t, o)
+	gate := filepath.Join(t.TempDir(), "gate")
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core",
+		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell}},
+		Tasks:   []teams.TaskConfig{{Subject: "look", Run: "echo seen; until [ -e " + gate + " ]; do sleep 0.05; done", Owner: "ann"}}})
+	ok(t, err)
+	ran := make(chan error, 1)
+	go func() {
+		_, err := team.Run(limited(t), teams.RunOptions{})
+		ran <- err
+	}()
+	other := manage(t, o)
+	ok(t, other.View(limited(t), "core", func(v *teams.View) error {
+		entries, err := v.Session(limited(t), "ann")
+		ok(t, err)
+		var use, output teams.Shown
+		for s, err := range entries {
+			ok(t, err)
+			switch s.Kind {
+			case teams.ShownTool:
+				use = s
+			case teams.ShownOutput:
+				output = s
+				ok(t, os.WriteFile(gate, nil, 0o600))
+			}
+		}
+		equal(t, "output", output.Text, "seen\n")
+		equal(t, "its use", output.ID, use.ID)
+		equal(t, "its number", output.Seq, use.Seq)
+		return nil
+	}))
+	ok(t, <-ran)
+	ok(t, m.Close())
 }
