@@ -249,6 +249,22 @@ func (s *State) Letters(member string) (mail []Message) {
 	}
 	return strings.TrimSpace(envelope.Batch(s.teamID, s.member, mail)), nil
 `}},
+	"pause-keeps-session": {{"host/host.go", `	for _, s := range h.inOrder() {
+		s.stop(how, why, h.StopGrace)
+	}
+`, `	if why == team.PausedReason && mutated("pause-keeps-session") {
+		return nil
+	}
+	for _, s := range h.inOrder() {
+		s.stop(how, why, h.StopGrace)
+	}
+`}},
+	"pause-keeps-member": {{"host/host.go", `	for _, m := range mine {
+`, `	if why == team.PausedReason && mutated("pause-keeps-member") {
+		mine = nil
+	}
+	for _, m := range mine {
+`}},
 	"interrupt-forgotten": {{"team/state.go", `	if m.Exhausted != "" || m.Interrupt != 0 {`,
 		`	if m.Exhausted != "" || m.Interrupt != 0 && !mutated("interrupt-forgotten") {`}, {"team/wants.go",
 		`m.Status == Idle && m.Interrupt == 0 && !s.orphaned(m)`,

@@ -19,6 +19,8 @@ type host struct {
 	unlocked time.Duration // until then others find its lock free, although it is alive
 	taken    string        // the last host that it found dead
 	retired  bool          // it ended with its team
+	pause    func()        // asks it to end its sessions in order; nil before it runs
+	again    time.Duration // how long it stays away after its pause; 0 for a host that was not paused
 }
 
 // slot is a session that a host runs, as the world sees it.
@@ -40,8 +42,8 @@ func (w *world) boot(place int) {
 	h := &host{office: office{of: w.process("h"+string(rune('1'+place)), on)}, place: place}
 	w.hosts[place], w.booted = h, w.now
 	w.logf("%s starts on %s", h.of.name, on.name)
-	ctx, stop := context.WithCancel(context.Background())
-	h.of.stop = stop
+	ctx, stop := context.WithCancelCause(context.Background())
+	h.of.stop, h.pause = func() { stop(nil) }, func() { stop(realhost.ErrPaused) }
 	w.start(func() { h.live(ctx) })
 }
 
@@ -64,6 +66,14 @@ func (w *world) gone(h *host, again time.Duration) {
 			w.boot(h.place)
 		}
 	})
+}
+
+// pauseFor asks the host to end its sessions in order. It starts again that long after its end.
+func (h *host) pauseFor(away time.Duration) {
+	if h.of.alive && !h.retired && h.again == 0 {
+		h.again = away
+		h.of.w.later(h.pause)
+	}
 }
 
 func (h *host) endSessions() {
@@ -118,7 +128,13 @@ func (h *host) live(ctx context.Context) {
 			Project: project{h.of}}})
 	err = real.Run(ctx)
 	h.of.ask("end", func(*thread) {
-		if err == nil { // the team has ended
+		switch {
+		case err == nil && h.again > 0:
+			w.logf("%s is paused", h.id())
+			w.judge.pausedInOrder(h)
+			w.gone(h, h.again)
+			return
+		case err == nil: // the team has ended
 			h.retired = true
 			return
 		}

@@ -30,6 +30,7 @@ const (
 	agreed    = "every process sees the same team"
 	recorded  = "the changes of a task are recorded when it is completed"
 	paused    = "an interrupted member is given nothing before it gets a message"
+	inOrder   = "a host that is paused leaves no session and no member behind"
 	unchanged = "a task that a member works on is not changed"
 )
 
@@ -334,9 +335,11 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		tool := j.tools[e.Request]
 		delete(j.open, e.Request)
 		delete(j.tools, e.Request)
-		ruled := e.By == "" && slices.ContainsFunc(j.truth.Team().Rules, func(r team.Rule) bool {
-			return r.Rule == tool && (r.Member == "" || r.Member == e.Member)
-		})
+		m, _ := j.truth.Member(e.Member)
+		ruled := e.By == "" && (m.PermissionMode == "bypassPermissions" ||
+			slices.ContainsFunc(j.truth.Team().Rules, func(r team.Rule) bool {
+				return r.Rule == tool && (r.Member == "" || r.Member == e.Member)
+			}))
 		if e.Outcome == "allowed" && !ruled && (e.By == e.Member || e.By != team.User && e.By != j.truth.Team().Lead) {
 			j.fail(asked, "%q allowed the request of %s", e.By, e.Member)
 		}
@@ -380,6 +383,20 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		m, _ := j.truth.Member(e.Member)
 		if h := j.w.hostNamed(e.Host); h != nil && m.Host != "" && h.taken != m.Host && !j.again {
 			j.fail(leases, "%s took %s from %s without having found it dead", e.Host, e.Member, m.Host)
+		}
+	}
+}
+
+// pausedInOrder checks what a host left behind that says it has ended in order.
+func (j *judge) pausedInOrder(h *host) {
+	for _, s := range h.slots {
+		if s.session != nil && s.session.of.alive {
+			j.fail(inOrder, "%s ended, and the session of %s runs", h.id(), s.member)
+		}
+	}
+	for _, m := range j.truth.Members() {
+		if m.Status.Running() && m.Host == h.id() {
+			j.fail(inOrder, "%s ended, and has %s", h.id(), m.Name)
 		}
 	}
 }

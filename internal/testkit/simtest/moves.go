@@ -123,6 +123,18 @@ var requests = slices.Concat(ofLead, []moveKind{
 			return &team.RedoTask{Task: some(s, m.A), Reason: "the file says so"}
 		})
 	}},
+	{name: "mode", do: func(w *world, m Move) {
+		w.user(func(s *team.State) team.Body {
+			mode := team.PermissionModes[m.C%len(team.PermissionModes)]
+			return &team.SetMode{Member: someone(s, m.A), Mode: mode}
+		})
+	}},
+	{name: "pause", do: func(w *world, m Move) { // the team is resumed a little later
+		w.logf("the team is paused for %d ms", m.C)
+		for _, h := range w.hosts {
+			h.pauseFor(time.Duration(100+m.C) * time.Millisecond)
+		}
+	}},
 	{name: "usurp", weight: 2, do: func(w *world, m Move) { // commands that must not end the lead
 		w.user(func(s *team.State) team.Body {
 			return []team.Body{&team.RequestShutdown{Member: s.Team().Lead, Deadline: w.cli.of.clock() + 1},

@@ -167,6 +167,21 @@ var ofTeams = []Mutant{
 			}
 			return d, err
 		}},
+	{Name: "mode-of-another", What: "the permission mode of one member allows what another one asks",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			skips := slices.ContainsFunc(s.Members(), func(m team.Member) bool {
+				return m.Agent != team.Shell && m.PermissionMode == "bypassPermissions"
+			})
+			if d.Record == nil || !skips {
+				return d, err
+			}
+			if asks, is := d.Record.Events[0].(*team.PermissionRequested); is {
+				d.Record.Events = []team.Event{asks, &team.PermissionAnswered{Request: asks.Permission.Request,
+					Member: asks.Permission.Member, Outcome: "allowed", Reason: "permissions are skipped"}}
+			}
+			return d, err
+		}},
 	{Name: "lead-ended", What: "a shutdown of the lead is accepted", decide: func(s *team.State, c team.Command) (
 		team.Decision, error) {
 		if b, ok := c.Body.(*team.ReportStopped); ok && b.Member == s.Team().Lead {
@@ -207,6 +222,8 @@ var ofTeams = []Mutant{
 			}
 			return d, err
 		}},
+	{Name: "pause-keeps-session", What: "a host that is paused leaves its sessions running"},
+	{Name: "pause-keeps-member", What: "a host that is paused keeps its members"},
 	{Name: "take-living", What: "a host takes members over without checking whether their host is alive"},
 	{Name: "unleased", What: "a session is started before its lease is recorded"},
 	{Name: "old-slot-stays", What: "a host that lost a lease leaves its session running"},

@@ -78,7 +78,20 @@ func draw(seed uint64) Plan {
 	p.drawClaims(rand.New(rand.NewPCG(seed, 1)))
 	p.drawSlowness(rand.New(rand.NewPCG(seed, 2)))
 	p.drawChanges(rand.New(rand.NewPCG(seed, 3)))
+	p.drawPauses(rand.New(rand.NewPCG(seed, 4)))
 	return p
+}
+
+// drawPauses gives some plans pauses, and members whose permission mode changes.
+func (p *Plan) drawPauses(rng *rand.Rand) {
+	if rng.IntN(6) > 0 {
+		return
+	}
+	for range 1 + rng.IntN(5) {
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: []string{"pause", "mode"}[rng.IntN(3)/2],
+			A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+	}
+	p.sort()
 }
 
 // drawChanges gives some plans interrupted turns, and a team file that changes.
