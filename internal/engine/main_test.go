@@ -21,6 +21,7 @@ import (
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/testkit/soak"
@@ -43,7 +44,11 @@ const hostWord = "host-for-a-test"
 
 func hostHere(home layout.Home, name string) {
 	e := &engine.Engine{Home: home}
-	t, err := e.Open(context.Background(), name)
+	_, err := filelock.New(filepath.Join(home.Root, fmt.Sprint(hostWord, os.Getpid()))) // until this process has ended
+	var t *engine.Team
+	if err == nil {
+		t, err = e.Open(context.Background(), name)
+	}
 	if err == nil {
 		defer t.Close()
 		var h *engine.Host
@@ -68,6 +73,19 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{Engine: &engine.Engine{Home: layout.Home{Root: filepath.Join(t.TempDir(), "cadre"),
 		Claude: filepath.Join(t.TempDir(), "claude")}, Log: func(text string) { t.Log(text) }}, t: t, project: t.TempDir()}
+	// A host still writes, such as a snapshot, after its folder is gone.
+	t.Cleanup(func() {
+		locks, err := filepath.Glob(filepath.Join(l.Home.Root, hostWord+"*"))
+		for end := time.Now().Add(30 * time.Second); slices.ContainsFunc(locks, filelock.Held); {
+			if time.Sleep(5 * time.Millisecond); time.Now().After(end) {
+				t.Error("a host in the background does not end")
+				return
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	l.HostCommand = func(name string) []string {
 		return []string{os.Args[0], hostWord, l.Home.Root, l.Home.Claude, name}
 	}
