@@ -36,6 +36,10 @@ type table struct {
 	selected int
 	headless bool
 
+	// needed and flex are what needs returned for that many rows; see needs.
+	needed          []int
+	flex, neededFor int
+
 	// first and end are the rows that lines has shown, from first up to end. top is the line of the
 	// first one.
 	first, end, top int
@@ -135,8 +139,11 @@ func (t *table) widths(room int) []int {
 }
 
 // needs returns the width that each column would take without limits; 0 for an empty one. flex is the
-// index of the flex column; -1 for none.
+// index of the flex column; -1 for none. It measures the rows once. The caller must not change widths.
 func (t *table) needs() (widths []int, flex int) {
+	if t.needed != nil && t.neededFor == len(t.rows) {
+		return t.needed, t.flex
+	}
 	widths, flex = make([]int, len(t.columns)), -1
 	for i, c := range t.columns {
 		for _, row := range t.rows {
@@ -149,6 +156,7 @@ func (t *table) needs() (widths []int, flex int) {
 			widths[i] = max(widths[i], drawn(c.head))
 		}
 	}
+	t.needed, t.flex, t.neededFor = widths, flex, len(t.rows)
 	return widths, flex
 }
 
