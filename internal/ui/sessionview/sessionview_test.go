@@ -186,6 +186,31 @@ result
   │ 99
   │ 100
 `},
+		{"lines are missing that look alike", []sessionlog.Entry{use, out("y\n"),
+			{Kind: sessionlog.Result, ID: "1", Text: "y\ny\ny\nend\n", Count: 96}}, `
+tool
+  ▸ sh: make
+output
+  │ y
+result
+  ✓ … 96 lines before
+  │ y
+  │ y
+  │ y
+  │ end
+`},
+		{"blank lines", []sessionlog.Entry{use, out("one\n\n"), out("\ntwo\n\n"), end("one\n\n\ntwo\n\n")}, `
+tool
+  ▸ sh: make
+output
+  │ one
+output
+  │ 
+  │ 
+  │ two
+result
+  ✓ done
+`},
 		{"a text in between", []sessionlog.Entry{{Kind: sessionlog.Part, Text: "I look\n\nat "},
 			{Kind: sessionlog.Part, Text: "it\nand"}, {Kind: sessionlog.Text, Text: "I look\n\nat it\nand at that"},
 			{Kind: sessionlog.Text, Text: "I look"}}, `

@@ -20,6 +20,8 @@ type unfinished struct {
 	text  string // not returned yet
 	since team.Time
 	shown string // returned before
+	lines int    // line breaks in what was returned
+	gap   bool   // parts are missing
 }
 
 func (u *unfinished) add(at team.Time, text string) {
@@ -50,6 +52,7 @@ func (u *unfinished) upTo(end int) []Line {
 	if i := strings.IndexByte(u.text[end:], '\n'); i >= 0 {
 		end += i + 1
 	}
+	u.lines += strings.Count(u.text[:end], "\n")
 	u.shown, u.text = u.shown+u.text[:end], u.text[end:]
 	return lines
 }
@@ -94,7 +97,7 @@ func (l *Lines) output(e sessionlog.Entry) (lines []Line) {
 		if l.coming {
 			lines = append(use.flush(), Line{e.At, quoted + "… " + regularfile.Size(e.Count) + " before"})
 		}
-		use.text = ""
+		use.text, use.gap = "", true
 	}
 	use.add(e.At, rewritten(e.Text))
 	if l.coming {
@@ -109,7 +112,7 @@ func (l *Lines) output(e sessionlog.Entry) (lines []Line) {
 }
 
 // result returns the lines of a result whose output was returned as it came: only what the result has
-// after that. It returns false if the output was not returned, or is not in the result.
+// after that. It returns false if the output was not returned, or not all of it up to there.
 func (l *Lines) result(e sessionlog.Entry) ([]Line, bool) {
 	use := l.outputs[e.ID]
 	delete(l.outputs, e.ID)
@@ -119,7 +122,10 @@ func (l *Lines) result(e sessionlog.Entry) ([]Line, bool) {
 	last := strings.TrimSpace(strings.ToValidUTF8(use.shown, ""))
 	text := rewritten(e.Text)
 	at := strings.LastIndex(text, last)
-	if last == "" || at < 0 {
+	if last == "" || at < 0 || use.gap {
+		return nil, false
+	}
+	if before := int(e.Count) + strings.Count(text[:at+len(last)], "\n") + 1; before > use.lines {
 		return nil, false
 	}
 	e.Text, e.Count, e.Cut = strings.TrimLeft(text[at+len(last):], "\n"), 0, false
