@@ -15,7 +15,7 @@ func TestClean(t *testing.T) {
 		{"plain text, even with ünïcödé 漢字 ✓", "plain text, even with ünïcödé 漢字 ✓"},
 		{"two\nlines\tand\ra return\u2028or\u2029else", "two↵lines and␍a return<U+2028>or<U+2029>else"},
 		{"\x1b[2J\x1b]0;title\x07", "␛[2J␛]0;title␇"},
-		{"right\u202eto left, \u200bnothing, \u009b31m", "right<U+202E>to left, <U+200B>nothing, <U+009B>31m"},
+		{"right\u202eto left, \u200bnothing, \u009b2J", "right<U+202E>to left, <U+200B>nothing, <U+009B>2J"},
 		{"bad \xff bytes", "bad \uFFFD bytes"},
 		{strings.Repeat("é", 401), strings.Repeat("é", 399) + "…"},
 		{strings.Repeat("x", 400), strings.Repeat("x", 400)},
@@ -42,7 +42,7 @@ func TestLines(t *testing.T) {
 	r := &team.Record{Actor: "ann", Events: []team.Event{
 		&team.TaskCompleted{Task: "1", By: "ann", Unblocked: []string{"2", "3"}},
 		&team.TaskFailed{Task: "2", By: "bob", Reason: "exit status 3"},
-		&team.MessageSent{Message: team.Message{Seq: 7, To: "lead", Body: "all\nis \x1b[1mwell"}},
+		&team.MessageSent{Message: team.Message{Seq: 7, To: "lead", Body: "all\nis \x1b[2Jwell"}},
 		&team.MessagesDelivered{Member: "bob", Seqs: []int64{4}},
 		&team.MessagesDelivered{Member: "bob", Seqs: []int64{5, 6}},
 		&team.HookRejected{Hook: "TaskCompleted", Member: "ann", Count: 2, Feedback: "no"},
@@ -81,7 +81,7 @@ func TestLines(t *testing.T) {
 	want := []string{
 		"ann completed task 1, which frees task 2, 3",
 		"bob FAILED task 2: exit status 3",
-		"#7 cadre → lead: all↵is ␛[1mwell",
+		"#7 cadre → lead: all↵is ␛[2Jwell",
 		"bob received message #4",
 		"bob received 2 messages",
 		"the TaskCompleted hook rejected ann (2 in a row): no",

@@ -9,8 +9,10 @@
 //
 // Printable characters of every script stay as they are, and so do emoji with their joiners and
 // variation selectors. Characters that control a terminal or hide something are shown instead of
-// obeyed, so a text about escape sequences can still be read:
+// obeyed, so a text about escape sequences can still be read. [Line] and [Lines] remove complete SGR
+// sequences, which hide nothing when they are gone:
 //
+//	SGR sequences, which color a text          nothing: many programs color all their output
 //	ESC, BEL and the other C0 controls, DEL    ␛ ␇ ␡, the pictures that Unicode has for them
 //	C1 controls, bidi controls, zero-width     <U+009B> <U+202E> <U+200B>
 //	and tag characters, line separators,
@@ -36,7 +38,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as one line: a line break is shown as ↵, a tab as a space.
+// Line returns s as one line, without colors: a line break is shown as ↵, a tab as a space.
 func Line(s string) string {
 	if plainLine(s) {
 		return s
@@ -44,7 +46,7 @@ func Line(s string) string {
 	return whole(s, asLine)
 }
 
-// Lines returns s with its line breaks and tabs, and turns CRLF into LF.
+// Lines returns s with its line breaks and tabs, without colors, and turns CRLF into LF.
 func Lines(s string) string {
 	if plain(s) == len(s) {
 		return s
@@ -65,7 +67,7 @@ func JSON(encoded []byte) []byte {
 
 func whole(s string, escape escaper) string {
 	c := cleaner{escape: escape}
-	return string(c.all([]byte(strings.ReplaceAll(s, "\r\n", "\n"))))
+	return string(c.all([]byte(strings.ReplaceAll(without(s, isSGR), "\r\n", "\n"))))
 }
 
 // escaper says how a cleaner shows harmful characters.

@@ -25,7 +25,7 @@ func TestLine(t *testing.T) {
 		{"tab", "a\tb", "a b"},
 		{"screen clear", "\x1b[2J\x1b[H", "␛[2J␛[H"},
 		{"title", "\x1b]0;title\x07", "␛]0;title␇"},
-		{"C1", "\u009b31m\u009d0;x\u009c", "<U+009B>31m<U+009D>0;x<U+009C>"},
+		{"C1", "\u009b2J\u009d0;x\u009c", "<U+009B>2J<U+009D>0;x<U+009C>"},
 		{"raw C1 bytes", "\x9b31m", "\uFFFD31m"},
 		{"NUL, backspace, DEL", "a\x00b\bc\x7f", "a␀b␈c␡"},
 		{"bidi", "a\u202eb\u2066c\u2069d\u200ee\u200ff\u061cg",
@@ -146,7 +146,7 @@ func TestLinesFitTheTerminal(t *testing.T) {
 		{"%s is %s\n", []any{sanitize.Styled{Look: sanitize.Bold, Text: "the team"},
 			sanitize.Styled{Look: "", Text: "there, and well, too"}},
 			"\x1b[1mthe team\x1b[0m is there,\n  and well, too\n"},
-		{"%s\n", []any{"a line \x1b[1m of an agent"}, "a line ␛[1m of an\n  agent\n"},
+		{"%s\n", []any{"a line \x1b[2J of an agent"}, "a line ␛[2J of an\n  agent\n"},
 	} {
 		var out strings.Builder
 		w := sanitize.NewWriter(&out)
@@ -161,14 +161,14 @@ func TestLinesFitTheTerminal(t *testing.T) {
 // TestStyled: a look is written only where there are colors, and an agent's text has none.
 func TestStyled(t *testing.T) {
 	for colors, want := range map[bool]string{
-		true:  "\x1b[31m␛[32mred↵\x1b[0m and \x1b[2m   12\x1b[0m plain ␛[31m\n\x1b[1mx\n\x1b[0m",
-		false: "␛[32mred↵ and    12 plain ␛[31m\nx\n",
+		true:  "\x1b[31mred↵\x1b[0m and \x1b[2m   12\x1b[0m plain ␛[2J\n\x1b[1mx\n\x1b[0m",
+		false: "red↵ and    12 plain ␛[2J\nx\n",
 	} {
 		var out strings.Builder
 		w := sanitize.NewWriter(&out)
 		w.Colors = colors
 		w.Printf("%s and %5s %s %s\n", sanitize.Styled{Look: sanitize.Red, Text: "\x1b[32mred\n"},
-			sanitize.Styled{Look: sanitize.Dim, Text: "12"}, sanitize.Styled{Look: "", Text: "plain"}, "\x1b[31m")
+			sanitize.Styled{Look: sanitize.Dim, Text: "12"}, sanitize.Styled{Look: "", Text: "plain"}, "\x1b[2J")
 		w.Print(sanitize.Bold, "x\n", sanitize.Normal)
 		if out.String() != want {
 			t.Errorf("with colors %v it is\n%q, not\n%q", colors, out.String(), want)

@@ -13,7 +13,7 @@ func Strip(s string) string {
 	if plain(s) == len(s) {
 		return s
 	}
-	return Lines(withoutSequences(s))
+	return Lines(without(s, isAny))
 }
 
 // DropEscapes returns the text without terminal sequences, and without any other character that
@@ -30,11 +30,27 @@ func DropEscapes(s string) string {
 			return -1
 		}
 		return r
-	}, withoutSequences(strings.ToValidUTF8(s, "\uFFFD")))
+	}, without(strings.ToValidUTF8(s, "\uFFFD"), isAny))
 }
 
-// withoutSequences removes complete terminal sequences from the text.
-func withoutSequences(s string) string {
+func isAny(string) bool { return true }
+
+// isSGR reports whether a terminal sequence sets colors and other looks of the text after it, and does
+// nothing else.
+func isSGR(sequence string) bool {
+	parameters, is := strings.CutPrefix(sequence, "\x1b[")
+	if !is {
+		parameters, is = strings.CutPrefix(sequence, "\u009b")
+	}
+	parameters, ends := strings.CutSuffix(parameters, "m")
+	return is && ends && strings.Trim(parameters, "0123456789;:") == ""
+}
+
+// without removes the complete terminal sequences of that kind from the text.
+func without(s string, kind func(sequence string) bool) string {
+	if !strings.ContainsAny(s, introducers) {
+		return s
+	}
 	var out strings.Builder
 	for s != "" {
 		at := strings.IndexAny(s, introducers)
@@ -43,7 +59,7 @@ func withoutSequences(s string) string {
 		}
 		n := sequence(s[at:])
 		out.WriteString(s[:at])
-		if n == 0 { // the sequence does not end: show its first character
+		if n == 0 || !kind(s[at:at+n]) { // it stays: its first character is shown
 			n = len(firstRune(s[at:]))
 			out.WriteString(s[at : at+n])
 		}

@@ -68,3 +68,28 @@ func FuzzStrip(f *testing.F) {
 		}
 	})
 }
+
+// TestColorsAreRemoved: a text without its colors is readable. Any other sequence is shown.
+func TestColorsAreRemoved(t *testing.T) {
+	for given, want := range map[string]string{
+		"\x1b[31mred\x1b[0m":              "red",
+		"\x1b[mplain \x1b[1;38;5;4mblue":  "plain blue",
+		"\x1b[38:2::1:2:3mrgb\u009b0m":    "rgb",
+		"\x1b[2Jcleared":                  "␛[2Jcleared",
+		"\x1b[>4;2mkeys":                  "␛[>4;2mkeys",
+		"\x1b]2;title\x1b\\\x1b[1mbold":   "␛]2;title␛\\bold",
+		"\x1b[3\x1b[0m1mput together\x1b": "␛[31mput together␛",
+	} {
+		if got := sanitize.Line(given); got != want {
+			t.Errorf("Line(%q) = %q, not %q", given, got, want)
+		}
+		if got := sanitize.Lines(given + "\n"); got != want+"\n" {
+			t.Errorf("Lines(%q) = %q", given, got)
+		}
+		var out strings.Builder
+		if sanitize.NewWriter(&out).Printf("%s|%s\n", given, sanitize.Block(given)); out.String() != want+"|"+
+			sanitize.Gutter+want+"\n" {
+			t.Errorf("Printf of %q wrote %q", given, out.String())
+		}
+	}
+}

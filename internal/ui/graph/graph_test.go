@@ -34,7 +34,7 @@ func TestDraw(t *testing.T) {
 		{ID: "3", Subject: "test", Status: team.Pending, BlockedBy: []string{"1"}},
 		{ID: "4", Name: "ship", Subject: "ship", Status: team.Pending, BlockedBy: []string{"1", "2", "3"}},
 		{ID: "5", Subject: "deleted", Status: team.Deleted, BlockedBy: []string{"1"}},
-		{ID: "6", Subject: "alone\x1b[31m and\nhostile", Status: team.Pending, Failure: "exit 1", Failures: 1},
+		{ID: "6", Subject: "alone\x1b[2J and\nhostile", Status: team.Pending, Failure: "exit 1", Failures: 1},
 	}
 	chain := []team.Task{}
 	for i := 1; i <= 5; i++ {
@@ -65,8 +65,8 @@ func TestDraw(t *testing.T) {
 │ ┬─── ▸ build build it
 └─│─┬→ · #3 test
   └─┴→ · ship
-       ✗ #6 alone␛[31m and↵hostile`},
-		"ascii": {diamond, Options{Columns: 40, Plain: true}, "\n+----- v lint\n| +--- > build build it\n`-|-+> . #3 test\n  `-'> . ship\n       x #6 alone␛[31m and↵hostile"},
+       ✗ #6 alone␛[2J and↵hostile`},
+		"ascii": {diamond, Options{Columns: 40, Plain: true}, "\n+----- v lint\n| +--- > build build it\n`-|-+> . #3 test\n  `-'> . ship\n       x #6 alone␛[2J and↵hostile"},
 		"chain": {chain, Options{Columns: 18}, `
 ┬─ · #1 步骤1
 └→ · #2 步骤2
