@@ -109,7 +109,7 @@ func (a *app) taskAdd() *cobra.Command {
 	f.StringVar(&body.ActiveForm, "active-form", "", "the subject in the present continuous form: Fixing the parser")
 	f.StringVar(&body.Owner, "owner", "", "the member that it is for")
 	f.StringVar(&body.Role, "role", "", "only members of this role take it")
-	f.DurationVar(&timeout, "timeout", 0, "of its command")
+	f.DurationVar(&timeout, "timeout", 0, "how long one attempt of its command may take; 0 for 1h")
 	f.Int64Var(&body.Retries, "retries", 0, "how often it is retried after a failure")
 	metadataFlag(c, &meta, "what to keep with the task")
 	f.StringVar(&body.When, "when", "", "always: it also runs if a task that it depends on has failed")

@@ -48,8 +48,9 @@ func (e *Engine) Leading(ctx context.Context, name string) (string, error) {
 		return "", team.Refuse(team.Invalid, "%s cannot lead by itself; the agents that can: %s", name,
 			strings.Join(drivers.Leading(), ", "))
 	}
-	if err := CheckAgent(name); err != nil {
-		return "", err
+	if !drivers.Known(name) {
+		return "", team.Refuse(team.Invalid, "no agent named %q; the agents that can lead: %s", name,
+			strings.Join(drivers.Leading(), ", "))
 	}
 	// asking for the version would take seconds with some programs
 	if err := agent.Missing(e.Agents.Agent(name), ""); err != nil {

@@ -3,6 +3,7 @@ package run_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"cadre/internal/agent/drivers"
@@ -29,5 +30,9 @@ func TestTeamFilesTakeEveryAgent(t *testing.T) {
 		if _, err := new(engine.Engine).Leading(t.Context(), agent); !slices.Contains(drivers.Leading(), agent) && team.CodeOf(err) != team.Invalid {
 			t.Errorf("%s leads a goal: %v", agent, err)
 		}
+	}
+	if _, err := new(engine.Engine).Leading(t.Context(), "clod"); err == nil ||
+		!strings.HasSuffix(err.Error(), "can lead: "+strings.Join(drivers.Leading(), ", ")) {
+		t.Errorf("an unknown agent leads a goal: %v", err)
 	}
 }

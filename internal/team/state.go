@@ -267,7 +267,7 @@ type Task struct {
 	Dir       string                     // directory below that one in which the command runs
 	Env       []string                   // NAME=value, added to its environment
 	When      string                     // [Always], or "" for after its blockers are done
-	Timeout   time.Duration              // limit for one attempt; 0 for the agent's own
+	Timeout   time.Duration              // limit for one attempt of its command; 0 for an hour
 	Retries   int64                      // number of failed attempts that are repeated
 	Fence     int64                      // number of the newest claim; older claims are void
 	Attempts  int64                      // number of claims so far

@@ -88,3 +88,21 @@ func TestAnAgentThatOnlyFollows(t *testing.T) {
 		t.Errorf("a lead is refused with %v", err)
 	}
 }
+
+// TestUnknownAgent: the agents are named as a file names them.
+func TestUnknownAgent(t *testing.T) {
+	_, err := teamfile.Parse([]byte("name: a\nmembers: [{name: w, agent: clod}]\ntasks: [{id: b, run: x}]"), "a.yaml", models[2:])
+	if err == nil || !strings.Contains(err.Error(), `agent "clod" is unknown`) ||
+		!strings.Contains(err.Error(), "acp:COMMAND") {
+		t.Error(err)
+	}
+}
+
+// TestCycleOnOneLine: a line with several entries of a cycle is named once.
+func TestCycleOnOneLine(t *testing.T) {
+	_, err := teamfile.Parse([]byte("name: a\nmembers: [{name: w}]\ntasks:\n  [{id: a, run: x, blockedBy: [b]}, {id: b, "+
+		"run: x, blockedBy: [a]}]"), "a.yaml", models)
+	if err == nil || !strings.Contains(err.Error(), "a → b → a; remove one of the blockedBy entries on line 4\n") {
+		t.Error(err)
+	}
+}

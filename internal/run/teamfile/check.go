@@ -295,7 +295,7 @@ func (p *parser) checkCycles() {
 }
 
 // reportCycle lists the tasks of a cycle, from the first one in the file, with the lines of the
-// blockedBy entries that form it.
+// blockedBy entries that form it, each line once.
 func (p *parser) reportCycle(cycle []int) {
 	first := slices.Index(cycle, slices.Min(cycle))
 	cycle = append(slices.Clone(cycle[first:]), cycle[:first]...)
@@ -304,7 +304,9 @@ func (p *parser) reportCycle(cycle []int) {
 		next := p.tasks[cycle[(k+1)%len(cycle)]].ID
 		entry := p.tasks[i].blockers[slices.Index(p.tasks[i].BlockedBy, next)]
 		names = append(names, p.tasks[i].ID)
-		lines = append(lines, fmt.Sprint(entry.Line))
+		if line := fmt.Sprint(entry.Line); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
 	}
 	names = append(names, names[0])
 	const shown = 20

@@ -152,10 +152,14 @@ func (p *parser) workSettings(m *mapping, task *Task) {
 	task.Retries = int(m.integer("retries", int64(task.Retries), 0, MaxRetries))
 }
 
+// agentNames returns the agents as they are written in a team file: acp:COMMAND for acp: and a command.
 func (p *parser) agentNames() []string {
 	names := make([]string, len(p.agents))
 	for i, a := range p.agents {
 		names[i] = a.Name
+		if strings.HasSuffix(a.Name, ":") {
+			names[i] += "COMMAND"
+		}
 	}
 	return names
 }
@@ -345,12 +349,16 @@ func (p *parser) eachTask(nodes []*yaml.Node, start Task) {
 		}
 		t.In, t.When = m.oneOf("in", "", []string{inMerged}), m.oneOf("when", "", []string{always})
 		t.Dir, t.Env, t.Metadata = p.taskDir(m), p.env(m), p.metadata(m)
-		for _, key := range []string{"dir", "env"} {
-			if t.Run == "" && m.values[key] != nil && !m.isEmpty(key) {
-				p.fail(m.at(key),
-					"task %q has %s: and no run, and only commands have one; add run: with a command, or "+
-						"leave it out", shorten(t.ID), key)
+		for _, key := range []string{"dir", "env", "timeout"} {
+			if t.Run != "" || !m.isBlank("run") || m.values[key] == nil || m.isEmpty(key) {
+				continue
 			}
+			or := ""
+			if key == "timeout" {
+				or = "limit the team with budget: {time: 2h}, "
+			}
+			p.fail(m.at(key), "task %q has %s: and no run, and only commands have one; add run: with a command, %sor "+
+				"leave it out", shorten(t.ID), key, or)
 		}
 		t.BlockedBy, node.blockers = m.texts("blockedBy", "task ids")
 		t.Owner, t.Role = m.text("owner"), m.line("role")

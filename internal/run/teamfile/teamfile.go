@@ -24,7 +24,7 @@
 //	  model: sonnet
 //	  prompt: be brief
 //	  priority: medium            # low, medium, high or critical
-//	  timeout: 10m                # left out: no limit
+//	  timeout: 10m                # of one attempt of a command; left out: 1h
 //	  retries: 0                  # how often a failed task is retried, 0 to 100
 //	members:
 //	  - name: scout
@@ -49,7 +49,7 @@
 //	    owner: scout-1            # a member, or
 //	    role: reader              # any member with this role; neither: any member
 //	    priority: high
-//	    timeout: 1m30s
+//	    timeout: 1m30s            # only with run
 //	    retries: 2
 //	hooks:                        # the shape of settings.json; timeout in seconds
 //	  TaskCompleted:
