@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os"
@@ -154,4 +155,59 @@ func pressCtrlC(t *testing.T, dir string, env, awaits []string, ready func() boo
 		t.Errorf("the run ended with %v:\n%s", err, shown.Bytes())
 	}
 	return shown.String()
+}
+
+// TestClosedOutput closes the output of a run after its first line, as cadre run team.yaml | head -1
+// does. The run pauses its team in order, and can be continued.
+func TestClosedOutput(t *testing.T) {
+	root := t.TempDir()
+	env := append(os.Environ(), "HOME="+root, "CADRE_HOME="+filepath.Join(root, "home"),
+		"GIT_CEILING_DIRECTORIES="+root)
+	const file = "name: demo\nmembers: [{name: w, agent: shell}]\ntasks:\n" +
+		"  - {id: one, run: \"{ sh -c yes; echo $? >&2; } | head -1; test -e go || sleep 600\"}\n"
+	if err := os.WriteFile(filepath.Join(root, "team.yaml"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), self, "run", "team.yaml", "--plain")
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = root, append(env, asProgram+"=1"), in, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	for lines := bufio.NewScanner(out); lines.Scan() && !strings.Contains(lines.Text(), "▸"); {
+	}
+	out.Close()
+	err = cmd.Wait()
+	if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != tryAgain {
+		t.Errorf("the run ended with %v, not with status %d: %s", err, tryAgain, said.Bytes())
+	}
+	for _, want := range []string{"cadre: stopping 1 member: the reader closed the output",
+		"paused: the reader closed the output; the same command continues where this one stopped"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("the run did not print %q:\n%s", want, said.Bytes())
+		}
+	}
+	if r := (call{args: []string{"status", "demo"}, dir: root, env: env}).run(t); !regexp.MustCompile(
+		`(?m)^ *w .* paused `).Match(r.out) {
+		t.Errorf("the member is not paused:\n%s", r.out)
+	}
+	if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := (call{args: []string{"run", "team.yaml"}, dir: root, env: env}).run(t); r.code != done {
+		t.Errorf("the run does not continue: %s", r.err)
+	}
+	shown := call{args: []string{"task", "show", "demo", "one"}, dir: root, env: env}.run(t)
+	if !bytes.Contains(shown.out, []byte("141")) {
+		t.Errorf("a command of the team inherited another action for a closed pipe:\n%s", shown.out)
+	}
 }

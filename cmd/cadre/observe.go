@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,7 +147,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if err := o.check(&args); err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGPIPE) // a closed output is an error; what has to be kept is kept first
+	closedIsError() // what has to be kept is kept first
 	to := o.out.JSON()
 	if o.pass {
 		to = protocol()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -32,6 +34,21 @@ func (a *app) whileRead(ctx context.Context) context.Context {
 	}()
 	return ctx
 }
+
+// pausesUnread returns a context for a command that runs a team: when the reader of standard output
+// has closed it, the context ends, so that the command pauses the team in order. A SIGPIPE would kill
+// the command in the middle of its work. A team that continues in the background needs no reader.
+func (a *app) pausesUnread(ctx context.Context) context.Context {
+	closedIsError()
+	if a.leave {
+		return ctx
+	}
+	return a.whileRead(ctx)
+}
+
+// closedIsError makes a write to a closed output an error, instead of the end of the process. It does so
+// with a handler: the programs that cadre starts would inherit a signal that is ignored.
+func closedIsError() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 const (
 	readerPause = time.Second            // bounds one look at the reader

@@ -165,7 +165,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	o := a.again(of)
 	closed()
 	stays()
-	return a.runAndConsolidate(ctx, o, o.File.Consolidate)
+	return a.runAndConsolidate(a.pausesUnread(ctx), o, o.File.Consolidate)
 }
 
 // ledError adds what to type to the error for a lead that another process has.

@@ -89,10 +89,10 @@ With --json every record is printed as it happens, one a line, and the result la
 				return err
 			}
 			o.Redo, o.Changed, o.StartOver = r.redo, r.changed(c.Context()), r.yes
-			ctx := c.Context()
 			if r.dry {
-				return a.preview(ctx, o)
+				return a.preview(c.Context(), o)
 			}
+			ctx := a.pausesUnread(c.Context())
 			if r.timeout > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the time limit of %s was reached", team.Span(r.timeout)))
@@ -390,21 +390,21 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		if sealed.Record != nil {
 			last.Consolidated, last.Team.Status = &sealed, team.TeamComplete
 		}
-		if err := a.out.Value(ended{last}); err != nil {
+		if err := quiet(a.out.Value(ended{last})); err != nil {
 			return err
 		}
 	case sealed.Record != nil:
-		if err := writeSealed(a.out.Writer, sealed.Record); err != nil {
+		if err := quiet(writeSealed(a.out.Writer, sealed.Record)); err != nil {
 			return err
 		}
 	case failure == nil:
 		done()
-		if err := writeFailures(a.out.Writer, r.Failures); err != nil {
+		if err := quiet(writeFailures(a.out.Writer, r.Failures)); err != nil {
 			return err
 		}
 		// the last line has the details
-		if err := writeItems(a.out.Writer, a.callable(r.Team), slices.DeleteFunc(r.Attention,
-			func(i team.Item) bool { return i.Kind == team.ItemConsolidate })); err != nil {
+		if err := quiet(writeItems(a.out.Writer, a.callable(r.Team), slices.DeleteFunc(r.Attention,
+			func(i team.Item) bool { return i.Kind == team.ItemConsolidate }))); err != nil {
 			return err
 		}
 		if last := next(r, a.callable(r.Team)); last != "" {
@@ -475,10 +475,10 @@ func (a *app) mending(t team.Team, o run.Options) []way {
 		line("run", append(words, "--redo", "TASK", "--consolidate")...).line}}
 }
 
-// paused reports whether a signal ended the run early.
+// paused reports whether a signal, or the end of the reader of its output, ended the run early.
 func paused(short error) bool {
 	_, signaled := errors.AsType[*interruptedError](short)
-	return signaled
+	return signaled || errors.Is(short, errReaderGone)
 }
 
 // someFiles names up to three files.

@@ -193,7 +193,7 @@ func (a *app) hostCommand() *cobra.Command {
 			"queue, and the next host continues.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
-		ctx := c.Context()
+		ctx := a.pausesUnread(c.Context())
 		t, err := a.engine().Open(ctx, name)
 		if err != nil {
 			return err
