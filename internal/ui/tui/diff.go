@@ -94,7 +94,8 @@ func (m *Model) readsDiff(msg diffMsg) {
 		every = max(diffEvery, team.Time(9*msg.took.Milliseconds())) // reading takes at most a tenth of the time
 	}
 	d.asked, d.due = false, m.now+every
-	m.overlay.text = diffLines(msg, m.width)
+	m.overlay.lay = func(width int) []string { return diffLines(msg, width) }
+	m.overlay.resized(m.width)
 }
 
 func diffLines(msg diffMsg, width int) (out []string) {

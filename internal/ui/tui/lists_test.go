@@ -9,6 +9,7 @@ import (
 
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -179,6 +180,23 @@ func TestPlanIsLaidOutAgain(t *testing.T) {
 	again.picks("consolidate")
 	if got, want := x.frame(), again.frame(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("after a change of the size:\n%s\nat once:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestDiffIsLaidOutAgain: a diff uses the width that the screen has now, also before it is read again.
+func TestDiffIsLaidOutAgain(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 120, 40)
+	x.diffs = diffMsg{head: "the saved work", patch: "diff --git a/a b/a\n+" + strings.Repeat("word ", 18) + "end\n"}
+	x.open(s)
+	x.keys("2", "enter", "d")
+	x.says("end")
+	x.send(tea.WindowSizeMsg{Width: 40, Height: 40})
+	x.says("end")
+	for _, l := range x.frame() {
+		if w := render.Widest(stripped(l)); w > 40 {
+			t.Errorf("a line has %d columns: %q", w, stripped(l))
+		}
 	}
 }
 

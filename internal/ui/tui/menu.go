@@ -3,6 +3,7 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -48,7 +49,7 @@ func (m *Model) choose() tea.Cmd {
 
 // lines shows the entries, and below them all details of the selected one.
 func (n *menu) lines(width, height int) []string {
-	out := []string{" " + strong.on(n.title), ""}
+	out := []string{" " + strong.on(render.Cut(n.title, width-2)), ""}
 	for _, l := range n.text {
 		for _, part := range wrap(l, width-3) {
 			out = append(out, "  "+part)

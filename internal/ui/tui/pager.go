@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render"
 )
 
 // pager shows a long text over the view. The lines are sanitized.
@@ -17,9 +19,10 @@ type pager struct {
 	diff  *diffing                 // the diff that it shows and reads again; nil for a fixed text
 	// confirm does what the text describes; nil for a text without an action.
 	confirm func(*Model) tea.Cmd
-	why     string // why confirm does not apply now; "" if it does
-	follows string // the team whose consolidation the text follows; "" for none
-	stage   *stage // the paths that can be chosen; nil for other texts
+	why     string   // why confirm does not apply now; "" if it does
+	follows string   // the team whose consolidation the text follows; "" for none
+	steps   []string // the steps of that consolidation
+	stage   *stage   // the paths that can be chosen; nil for other texts
 }
 
 // resized lays the text out again.
@@ -41,7 +44,7 @@ func (p *pager) lines(width, height int) []string {
 		p.top = min(max(p.top, p.stage.line-room+1), max(0, p.stage.line-1))
 	}
 	p.top = max(0, min(p.top, len(p.text)-room))
-	out := []string{" " + strong.on(p.title), ""}
+	out := []string{" " + strong.on(render.Cut(p.title, width-2)), ""}
 	end := min(len(p.text), p.top+room)
 	if out = append(out, p.text[p.top:end]...); says {
 		out = append(out, hiddenRows(p.top, len(p.text)-end))

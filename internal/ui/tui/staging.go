@@ -175,8 +175,16 @@ func (m *Model) consolidates() tea.Cmd {
 	text := fmt.Sprintf("Consolidate the team %s: %s? [y/N]", name, oneLine(s.msg.plan.String()))
 	ref := s.msg.ref
 	m.ask = yesOrNo(text, func(m *Model) tea.Cmd {
-		m.overlay = &pager{title: "consolidate " + name, follows: ref, text: []string{
-			"  " + faint.on("It runs. Esc leaves this view, and the result is shown when it is there.")}}
+		p := &pager{title: "consolidate " + name, follows: ref}
+		p.lay = func(width int) []string {
+			text := wrapAll("It runs. Esc leaves this view, and the result is shown when it is there.", width, faint)
+			for _, step := range p.steps {
+				text = append(text, "  "+render.Cut(step, width-3))
+			}
+			return text
+		}
+		m.overlay = p
+		p.resized(m.width)
 		return m.runCommand(args)
 	})
 	return nil
@@ -256,9 +264,8 @@ func (m *Model) steps(msg teamMsg) {
 	if m.overlay == nil || m.overlay.follows != msg.ref || msg.fresh {
 		return
 	}
-	for _, step := range msg.steps {
-		m.overlay.text = append(m.overlay.text, "  "+render.Cut(step, m.width-3))
-	}
+	m.overlay.steps = append(m.overlay.steps, msg.steps...)
+	m.overlay.resized(m.width)
 	m.overlay.top = farAway
 }
 
