@@ -23,8 +23,8 @@ func (a *app) hooksCommand() *cobra.Command {
 team itself. Without a team, list the hooks of the project in this directory.
 
 Each hook has an ID, by which cadre hooks disable switches it off for the team and cadre hooks try runs it. A hook is
-its source, event and command: one whose command changes is another hook. A project's hooks do not run before cadre
-trust. Functions that a Go program added are known only to that program.`,
+identified by its source, event and command: if the command changes, it is another hook. A project's hooks do not run
+before cadre trust. Functions that a Go program added are known only to that program.`,
 		Example: "  cadre hooks demo\n  cadre hooks disable demo 3f2a9c10\n  cadre hooks try demo TaskCompleted",
 		RunE: func(c *cobra.Command, args []string) error {
 			list, err := a.hooksFor(c, dir, args)
