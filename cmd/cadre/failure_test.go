@@ -15,6 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"cadre/internal/claude/sdkrelay"
 	"cadre/internal/journal"
 	"cadre/internal/render/sanitize"
@@ -181,6 +184,13 @@ func TestRemediesBelowAreHints(t *testing.T) {
 			t.Fatalf("%q would not be found", planted)
 		}
 	}
+	flag := regexp.MustCompile(`\s--(` + strings.Join(flagNames(newApp().root(nil)), "|") + `)\b`)
+	others := regexp.MustCompile(`\bgit |Claude Code`) // their flags may be named
+	for planted, is := range map[string]bool{"finish it with --dir %s": true, "git worktree remove --force": false} {
+		if found := flag.MatchString(planted) && !others.MatchString(planted); found != is {
+			t.Fatalf("%q: found %t, want %t", planted, found, is)
+		}
+	}
 	checked := 0
 	look := func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -205,6 +215,9 @@ func TestRemediesBelowAreHints(t *testing.T) {
 				if command.MatchString(text.Value) {
 					t.Errorf("%s: a text names a command: %s", set.Position(text.Pos()), text.Value)
 				}
+				if flag.MatchString(text.Value) && !others.MatchString(text.Value) {
+					t.Errorf("%s: a text names a flag: %s", set.Position(text.Pos()), text.Value)
+				}
 			}
 			return true
 		})
@@ -218,6 +231,16 @@ func TestRemediesBelowAreHints(t *testing.T) {
 	if checked < 5000 {
 		t.Errorf("checked %d texts, want at least 5000", checked)
 	}
+}
+
+// flagNames returns the names of the flags of a command and of all below it.
+func flagNames(c *cobra.Command) (names []string) {
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	for _, sub := range c.Commands() {
+		names = append(names, flagNames(sub)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // TestWays checks that what to type after an error of the command line is a hint in JSON, and stands

@@ -39,7 +39,9 @@ Exit status 0: no damage, or mended. 2: damage.`,
 			return err
 		}
 		if !h.Healthy && mend {
-			if err := x.Mend(c.Context(), &h); err != nil {
+			if err := x.Mend(c.Context(), &h); len(team.HintsOf(err)) > 0 { // the checkpoint has more
+				return withWays(err, way{"mend it all the same", line("fsck", name, "--mend", "--force").line})
+			} else if err != nil {
 				return err
 			}
 		}

@@ -204,7 +204,7 @@ func (w *work) leave(ctx context.Context) error {
 	}
 	branches, err := w.waiting(ctx, parent)
 	for _, b := range branches {
-		err = errors.Join(err, w.ask(ctx, b, "", w.about(b, "With --no-commit nothing is merged.")))
+		err = errors.Join(err, w.ask(ctx, b, "", w.about(b, "Without a commit nothing is merged.")))
 	}
 	return err
 }

@@ -39,7 +39,6 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/git/checkout"
 	"cadre/internal/host"
-	"cadre/internal/render/sanitize"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/sys/proc"
@@ -332,8 +331,7 @@ func (a *attempt) unlike(t team.Team) error {
 			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 	case t.Dir != a.Dir:
 		return team.Refuse(team.NotReady,
-			"the unfinished team %s works in %s, not in %s; finish it with --dir %s, or start "+
-				"over", t.Name, t.Dir, a.Dir, sanitize.Quote(t.Dir)).
+			"the unfinished team %s works in %s, not in %s; finish it there, or start over", t.Name, t.Dir, a.Dir).
 			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 	}
 	return nil

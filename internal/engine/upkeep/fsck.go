@@ -182,7 +182,7 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 	if h.Better() && !x.Force {
 		return team.Refuse(team.NotReady, "a checkpoint in git has the records up to %d, and the files only those up to "+
 			"%d. Nothing was changed. Restore the team from the checkpoint, which keeps the damaged files aside, or mend "+
-			"it without the checkpoint: --force", h.Checkpoint, h.Last).
+			"it without the checkpoint", h.Checkpoint, h.Last).
 			With(team.Hint{Action: team.ActContinueCopy, Team: h.Team})
 	}
 	ctx, cancel := context.WithTimeout(ctx, mendTime)

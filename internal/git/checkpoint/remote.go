@@ -63,7 +63,7 @@ func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
 	case name == "" && len(names) == 0:
 		return Remote{}, fmt.Errorf("%w: %s has none; add one: git remote add origin URL", ErrNoRemote, b.repo)
 	case name == "":
-		return Remote{}, fmt.Errorf("%w: say which of %s, with --remote", ErrNoRemote, strings.Join(names, ", "))
+		return Remote{}, fmt.Errorf("%w: choose one of %s", ErrNoRemote, strings.Join(names, ", "))
 	case !slices.Contains(names, name):
 		return Remote{}, fmt.Errorf("%w as %q in %s; there are: %s; to add one: git remote add NAME URL", ErrNoRemote,
 			name, b.repo, strings.Join(names, ", "))

@@ -99,7 +99,7 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 		return broken(aside, "is a worktree of another repository, whose folder is %s",
 			filepath.Dir(filepath.Dir(link)))
 	case !e.there():
-		return broken("Bring that repository back, or name the directory in which it is now with --dir.",
+		return broken("Bring that repository back, or name the directory in which it is now.",
 			"is a worktree of the repository %s, which is not there, and %s has no such worktree",
 			filepath.Dir(filepath.Dir(link)), p.Repo)
 	case !exists(link), !exists(e.tree()):

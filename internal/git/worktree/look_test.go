@@ -208,7 +208,7 @@ func TestNotAWorktree(t *testing.T) {
 			r.git("clone", "-q", r.place.Repo, other)
 			r.git("-C", other, "worktree", "add", "-q", "-b", r.place.Branch, r.place.Dir)
 			r.remove(other)
-		}, []string{"/other/.git, which is not there", "--dir"}},
+		}, []string{"/other/.git, which is not there", "name the directory"}},
 		"a copy": {func(r *repository) {
 			old := r.place.Dir
 			r.place.Dir = filepath.Join(r.t.TempDir(), "ann")

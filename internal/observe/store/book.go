@@ -61,7 +61,7 @@ func OpenBook(ctx context.Context, h layout.Home, name string, note func(string)
 		return nil, err
 	case s.Team().Observed == "":
 		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is one of your own teams. Choose another "+
-			"name for the observed team: --as-team NAME", name)}
+			"name for the observed team", name)}
 	default:
 		b.team, b.seq = s.Team().ID, s.Seq()
 		if b.journal, b.dir, err = h.Open(name, note); err != nil {
