@@ -120,6 +120,7 @@ func TestNewerSavedWorkStays(t *testing.T) {
 func TestNewerWorkIsKeptLast(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
+	s.claimed()
 	j := &lateSave{Journal: s.team.Open(), waits: make(chan struct{}), release: make(chan struct{})}
 	rep, err := replica.Open(t.Context(), j, replica.Options{})
 	if err != nil {
@@ -214,6 +215,7 @@ func TestSavedWorkOutlivesItsSession(t *testing.T) {
 	for name, failures := range map[string]int64{"at once": 0, "not at once": 1} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
+			s.claimed()
 			j := &failing{kind: []byte("work_saved")}
 			j.left.Store(failures)
 			s.start("h1", model(func(a *session) error {
@@ -243,14 +245,12 @@ func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
 	for _, kind := range []string{"work_saved", "task_released"} {
 		t.Run(kind, func(t *testing.T) {
 			s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
+			s.claimed()
 			j := &failing{kind: []byte(kind)}
 			j.left.Store(1)
 			s.start("h1", scripted(func(a *session) error {
 				a.updates <- agent.Started{Session: "s"}
 				a.updates <- agent.Text{Text: "half"}
-				if _, err := a.Do(context.Background(), &team.ClaimTask{Member: a.Member}); err != nil {
-					t.Error(err)
-				}
 				if _, err := a.Do(context.Background(), &team.ReportStatus{Member: a.Member, Status: team.Blocked,
 					Summary: "waits for an answer"}); err != nil {
 					t.Error(err)
