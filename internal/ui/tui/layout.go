@@ -32,6 +32,10 @@ const gap = 2
 type table struct {
 	columns []column
 	rows    [][]cell
+	// a long table has made instead of rows, which makes the row i of count rows in the space of
+	// the one before
+	made  func(i int, space []cell) []cell
+	count int
 	// selected is the index of the selected row; -1 for none.
 	selected int
 	headless bool
@@ -43,6 +47,25 @@ type table struct {
 	// first and end are the rows that lines has shown, from first up to end. top is the line of the
 	// first one.
 	first, end, top int
+
+	space []cell // of the last row that made has made
+}
+
+// length returns the number of rows.
+func (t *table) length() int {
+	if t.made != nil {
+		return t.count
+	}
+	return len(t.rows)
+}
+
+// at returns a row, until the next call.
+func (t *table) at(i int) []cell {
+	if t.made != nil {
+		t.space = t.made(i, t.space[:0])
+		return t.space
+	}
+	return t.rows[i]
 }
 
 // mark stands before the selected row.
@@ -63,14 +86,14 @@ func (t *table) lines(width, height int) []string {
 		out = append(out, "  "+t.row(head, widths, false))
 		height--
 	}
-	t.first, t.end = window(len(t.rows), t.selected, height)
+	t.first, t.end = window(t.length(), t.selected, height)
 	t.top = len(out)
 	for i := t.first; i < t.end; i++ {
 		prefix := "  "
 		if i == t.selected {
 			prefix = strong.on(mark)
 		}
-		out = append(out, prefix+t.row(t.rows[i], widths, i == t.selected))
+		out = append(out, prefix+t.row(t.at(i), widths, i == t.selected))
 	}
 	return out
 }
@@ -83,10 +106,10 @@ func (t *table) listed(width, height int) []string {
 		head = 0
 	}
 	const least = 4 // rows that can spare one
-	if len(t.rows)+head <= height || height-head < least {
+	if t.length()+head <= height || height-head < least {
 		return t.lines(width, height)
 	}
-	return append(t.lines(width, height-1), hiddenRows(t.first, len(t.rows)-t.end))
+	return append(t.lines(width, height-1), hiddenRows(t.first, t.length()-t.end))
 }
 
 // window returns which of n rows are shown in height lines, so that the selected row is among them.
@@ -141,14 +164,16 @@ func (t *table) widths(room int) []int {
 // needs returns the width that each column would take without limits; 0 for an empty one. flex is the
 // index of the flex column; -1 for none. It measures the rows once. The caller must not change widths.
 func (t *table) needs() (widths []int, flex int) {
-	if t.needed != nil && t.neededFor == len(t.rows) {
+	if t.needed != nil && t.neededFor == t.length() {
 		return t.needed, t.flex
 	}
 	widths, flex = make([]int, len(t.columns)), -1
-	for i, c := range t.columns {
-		for _, row := range t.rows {
-			widths[i] = max(widths[i], drawn(row[i].text))
+	for i := range t.length() {
+		for j, one := range t.at(i) {
+			widths[j] = max(widths[j], drawn(one.text))
 		}
+	}
+	for i, c := range t.columns {
 		if c.flex {
 			flex = i
 		}
@@ -156,7 +181,7 @@ func (t *table) needs() (widths []int, flex int) {
 			widths[i] = max(widths[i], drawn(c.head))
 		}
 	}
-	t.needed, t.flex, t.neededFor = widths, flex, len(t.rows)
+	t.needed, t.flex, t.neededFor = widths, flex, t.length()
 	return widths, flex
 }
 

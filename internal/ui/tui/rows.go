@@ -149,6 +149,7 @@ type teamView struct {
 	tasks                  []taskRow // the tasks that are shown
 	moreTasks              int       // completed tasks that are not in tasks
 	graph                  graph.Picked
+	lastTasks              map[string]string // see [lastTasks]
 	requests               map[string]string
 	asked                  map[string]asked // open permission requests
 	dir                    string
@@ -163,6 +164,12 @@ const mostTasks = 400
 
 // viewOf copies from a team's state what the screen shows. outside may be nil.
 func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
+	return viewAfter(nil, ref, s, outside)
+}
+
+// viewAfter is viewOf, given the view before; nil for none. It takes what it has of the tasks, if
+// nothing was recorded since: processes are looked at more often than records come.
+func viewAfter(before *teamView, ref string, s *team.State, outside *team.Outside) *teamView {
 	t := s.Team()
 	v := &teamView{ref: ref, name: sanitize.Line(t.Name), goal: render.Clean(t.Goal), state: stateOf(s, outside),
 		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate,
@@ -172,7 +179,13 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 		spending: spending{t.Budget, t.Usage, t.CreatedAt, t.Exhausted}}
 	v.observed = t.Observed != ""
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
-	works, taskOf, holds := render.WorksOn(s), lastTasks(s), map[string]bool{}
+	if before != nil && before.id == v.id && before.seq == v.seq {
+		v.everyTask, v.graph, v.lastTasks = before.everyTask, before.graph, before.lastTasks
+	} else {
+		v.everyTask, v.graph, v.lastTasks = taskRows(s), graph.Pick(s.Tasks(), 0), lastTasks(s)
+	}
+	v.tasks, v.moreTasks = v.everyTask, v.all-len(v.everyTask)
+	works, holds := render.WorksOn(s), map[string]bool{}
 	began := map[string]team.Time{} // the last task of each member
 	for t := range s.Underway() {
 		holds[t.Owner] = true
@@ -184,7 +197,7 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 			role: sanitize.Line(m.Role), model: sanitize.Line(m.Model), mode: m.PermissionMode,
 			state: string(s.Standing(m.Name, outside)), since: m.Since, works: render.Clean(works[m.Name]),
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
-			turn: m.Status == team.Active, holds: holds[m.Name], color: colorOf(m.Color, i), task: taskOf[m.Name],
+			turn: m.Status == team.Active, holds: holds[m.Name], color: colorOf(m.Color, i), task: v.lastTasks[m.Name],
 			spending: spending{m.Budget, m.Charged(), m.BudgetSince(), m.Exhausted}})
 		if m.Status == team.Active {
 			v.members[i].since = max(m.Since, began[m.Name])
@@ -200,8 +213,6 @@ func viewOf(ref string, s *team.State, outside *team.Outside) *teamView {
 	for _, p := range s.Permissions() {
 		v.requests[p.Request] = sanitize.Line(p.Tool) + "\n" + inputOf(p.Input)
 	}
-	v.listTasks(s)
-	v.graph = graph.Pick(s.Tasks(), 0)
 	return v
 }
 
@@ -231,9 +242,9 @@ func (m memberRow) rank() int {
 	return 2
 }
 
-// listTasks lists the tasks in this order: in progress, failed, open, and completed, the newest
+// taskRows returns the tasks in this order: in progress, failed, open, and completed, the newest
 // first.
-func (v *teamView) listTasks(s *team.State) {
+func taskRows(s *team.State) []taskRow {
 	var parts [4][]taskRow
 	add := func(part int, t team.Task) {
 		if len(parts[part]) < mostTasks {
@@ -263,9 +274,7 @@ func (v *teamView) listTasks(s *team.State) {
 		}
 	}
 	slices.Reverse(parts[3])
-	v.everyTask = slices.Concat(parts[:]...)
-	v.tasks = v.everyTask
-	v.moreTasks = v.all - len(v.tasks)
+	return slices.Concat(parts[:]...)
 }
 
 // mostOfFailure is how many lines of a failed task's output are shown where the task waits for the user.

@@ -120,6 +120,7 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 	defer tools.Wait()
 	defer unwatch()
 	looker := t.Looker()
+	var view *teamView
 	for {
 		began := engine.Now()
 		outside, err := looker.Look(ctx, time.UnixMilli(int64(began)))
@@ -137,7 +138,8 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 			after = r.Seq
 		}
 		t.View(func(st *team.State) {
-			msg.view, seq = viewOf(ref, st, outside), st.Seq()
+			view, seq = viewAfter(view, ref, st, outside), st.Seq()
+			msg.view = view
 			if of := st.Team(); !msg.view.ended && of.Observed != "" && !catalog.Watched(s.engine.Home, &of) {
 				msg.view.state = catalog.Unwatched
 			}

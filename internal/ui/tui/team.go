@@ -80,7 +80,7 @@ func (m *Model) tabLine(width int) string {
 // withFeed shows a table, and the latest messages below it if they fit.
 func (m *Model) withFeed(t table, of tab, width, height int) []string {
 	defer func() { m.spotsOfTab(&t, of, 1, 0, width) }()
-	needs := len(t.rows) + 1
+	needs := t.length() + 1
 	const leastFeed = 4
 	if height-needs < leastFeed {
 		return t.listed(width, height)
@@ -93,7 +93,7 @@ func (m *Model) withFeed(t table, of tab, width, height int) []string {
 func (m *Model) wideTeam(width, height int) []string {
 	members, tasks := m.memberTable(), m.taskTable()
 	left := shared(width, &members, &tasks)
-	top := min(max(len(members.rows), len(tasks.rows))+2, max(6, height*3/5))
+	top := min(max(members.length(), tasks.length())+2, max(6, height*3/5))
 	heading := func(t tab, text string) string {
 		if t == m.tab {
 			return style{bold: true, reverse: true}.on(" " + text + " ")
@@ -176,8 +176,16 @@ func (m *Model) memberTable() table {
 
 func (m *Model) taskTable() table {
 	t := table{columns: []column{{head: "TASK", most: 16, tail: true}, {head: "STATUS", most: 22}, {head: "OWNER", most: 12, spare: 1},
-		{head: "TRY", right: true, spare: 2}, {head: "SUBJECT", flex: true}}, selected: m.taskIndex()}
-	for _, one := range m.team.tasks {
+		{head: "TRY", right: true, spare: 2}, {head: "SUBJECT", flex: true}}, selected: m.taskIndex(), count: len(m.team.tasks)}
+	if m.team.moreTasks > 0 {
+		t.count++
+	}
+	t.made = func(i int, row []cell) []cell {
+		if i == len(m.team.tasks) {
+			more := fmt.Sprintf("… and %d more: cadre task list", m.team.moreTasks)
+			return append(row, cell{}, cell{}, cell{}, cell{}, cell{more, faint})
+		}
+		one := &m.team.tasks[i]
 		try, look, subject := "", plain, one.subject
 		if one.attempts > 1 {
 			try = fmt.Sprint(one.attempts)
@@ -191,11 +199,8 @@ func (m *Model) taskTable() table {
 		if subject == one.called {
 			subject = ""
 		}
-		t.rows = append(t.rows, []cell{{one.called, look}, {one.state, stateStyle(one.state)},
-			{one.owner, m.memberStyle(one.owner)}, {try, waits}, {subject, look}})
-	}
-	if n := m.team.moreTasks; n > 0 {
-		t.rows = append(t.rows, []cell{{}, {}, {}, {}, {fmt.Sprintf("… and %d more: cadre task list", n), faint}})
+		return append(row, cell{one.called, look}, cell{one.state, stateStyle(one.state)},
+			cell{one.owner, m.memberStyle(one.owner)}, cell{try, waits}, cell{subject, look})
 	}
 	return t
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -135,6 +136,44 @@ func TestNobodyWorksInADormantTeam(t *testing.T) {
 	}
 	if v := viewOf("demo", s.state, &team.Outside{At: s.at}); v.state != "dormant" || v.atWork() > 0 {
 		t.Errorf("%s, and %d work", v.state, v.atWork())
+	}
+}
+
+// TestAnotherLookCopiesNoTasks: a look at the processes of a team, in which nothing was recorded since the
+// look before, takes over the tasks. Any record makes them again.
+func TestAnotherLookCopiesNoTasks(t *testing.T) {
+	s := newStory(t)
+	for i := range 200 {
+		s.do(team.User, &team.CreateTask{Subject: fmt.Sprint("Task ", i)})
+	}
+	first := viewOf("demo", s.state, s.found())
+	copies := testing.AllocsPerRun(10, func() { viewOf("demo", s.state, s.found()) })
+	if again := testing.AllocsPerRun(10, func() { viewAfter(first, "demo", s.state, s.found()) }); again > copies-40 {
+		t.Errorf("another look allocates %.0f times, and the first one %.0f times", again, copies)
+	}
+	again := viewAfter(first, "demo", s.state, &team.Outside{At: s.at})
+	if want := viewOf("demo", s.state, &team.Outside{At: s.at}); !reflect.DeepEqual(again, want) {
+		t.Errorf("another look shows %+v, and not %+v", again, want)
+	}
+	s.do(team.User, &team.CompleteTask{Task: "1"})
+	if got, want := viewAfter(first, "demo", s.state, s.found()), viewOf("demo", s.state, s.found()); !reflect.DeepEqual(got, want) {
+		t.Errorf("after a record it shows %+v, and not %+v", got, want)
+	}
+}
+
+// TestHiddenTasksCostNoMemory: a frame makes the rows that it shows, and not those of all tasks.
+func TestHiddenTasksCostNoMemory(t *testing.T) {
+	frame := func(tasks int) float64 {
+		s := newStory(t)
+		for i := range tasks {
+			s.do(team.User, &team.CreateTask{Subject: fmt.Sprint("Task ", i), Owner: "ann"})
+		}
+		x := newScreen(s, 120, 40)
+		x.open(s)
+		return testing.AllocsPerRun(10, func() { x.frame() })
+	}
+	if few, many := frame(50), frame(350); many > few+100 {
+		t.Errorf("a frame of 50 tasks allocates %.0f times, and one of 350 tasks %.0f times", few, many)
 	}
 }
 
