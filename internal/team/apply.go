@@ -299,7 +299,7 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	i := taskIndex(t.ID)
 	switch {
 	case i == len(s.tasks):
-		s.tasks = append(s.tasks, Task{})
+		s.tasks = append(roomy(s.tasks), Task{})
 	case i >= 0 && i < len(s.tasks) && s.tasks[i].skipped():
 		s.counts[statusIndex(Deleted)]--
 	default:

@@ -72,3 +72,15 @@ func constant[T ~string](text T, constants ...T) T {
 	}
 	return text
 }
+
+// roomy returns the tasks with room for one more. They are large and there are many, so the room
+// grows by an eighth at a time, and not by a quarter or a half as append would have it.
+func roomy(tasks []Task) []Task {
+	n := len(tasks)
+	if n < cap(tasks) {
+		return tasks
+	}
+	roomy := make([]Task, n, n+max(8, n/8))
+	copy(roomy, tasks)
+	return roomy
+}

@@ -114,3 +114,22 @@ func TestATaskKeepsNoRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestRoomForTasks: the list of tasks has little room that no task uses, and is rarely copied.
+func TestRoomForTasks(t *testing.T) {
+	s := &State{team: Team{ID: "t1"}}
+	copies, room := 0, 0
+	const tasks = 2_000
+	for i := 1; i <= tasks; i++ {
+		(&TaskCreated{Task{ID: fmt.Sprint(i), Status: Pending}}).apply(s, &Record{At: 1})
+		if n := cap(s.tasks); n != room {
+			copies, room = copies+1, n
+		}
+		if over := room - len(s.tasks); over > max(8, len(s.tasks)/8) {
+			t.Fatalf("%d tasks have room for %d more", i, over)
+		}
+	}
+	if copies > 60 {
+		t.Errorf("%d tasks were copied %d times", tasks, copies)
+	}
+}
