@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,8 +50,7 @@ func (a *app) watchCommand() *cobra.Command {
 				return withWays(usage{fmt.Errorf("the screen cannot be drawn here, because %s", why)},
 					way{"follow a team without it", line("log", orPlaceholder(name), "--follow").line})
 			}
-			stays()
-			debug.SetGCPercent(50) // a screen stays open for days and does little: memory counts more than time
+			defer stayingSmall(c.Context())()
 			o.Presence = presence.Open(a.home.Root, os.Getenv)
 			defer o.Presence.Close()
 			notes := make(chan string, 16)
