@@ -193,9 +193,12 @@ func (m *Model) actions() tea.Cmd {
 	return nil
 }
 
-// memberActions returns the commands about a member.
+// memberActions returns the commands about a member; none about the person who leads.
 func (m *Model) memberActions(one memberRow) []choice {
 	ref, id := m.ref, m.team.id
+	if one.you { // a person has no session that cadre could steer
+		return nil
+	}
 	ended, leads := "", ""
 	if !one.running {
 		ended = one.name + " has ended."
@@ -206,9 +209,6 @@ func (m *Model) memberActions(one memberRow) []choice {
 	budget := ""
 	if one.lead {
 		budget = one.name + " leads, and without it the team stops. Set the budget of the team."
-	}
-	if one.you {
-		return []choice{{"budget " + one.name, "What it may spend.", "You lead this team. Set the budget of the team.", nil}}
 	}
 	mode := ended
 	switch one.agent {

@@ -132,11 +132,9 @@ func TestActionsThatDoNotApply(t *testing.T) {
 		x.keys("shift+up")
 	}
 	x.keys(".")
-	for _, name := range []string{"interrupt lead", "handover lead", "shutdown lead", "mode lead"} {
+	for _, name := range []string{"interrupt lead", "handover lead", "shutdown lead", "mode lead", "budget lead"} {
 		x.lacks(name)
 	}
-	x.picks("budget lead")
-	x.says("Set the budget of the team.")
 	x.keys("esc", "[")
 	x.keys(".")
 	x.says("Nothing can be done in the past.")

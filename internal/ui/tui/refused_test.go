@@ -80,6 +80,9 @@ func TestDormantTeamIsResumed(t *testing.T) {
 	}
 	x.send(msg)
 	x.keys(".")
+	if first := x.menu.choices[0].name; first != "resume" {
+		t.Errorf("the menu begins with %s", first)
+	}
 	x.picks("resume")
 	x.says("Resume the team demo in the background?")
 	x.keys("y")
