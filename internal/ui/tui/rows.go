@@ -45,7 +45,7 @@ type teamRow struct {
 	goal    string
 
 	observed string // the name that its own agents have for an observed team
-	stranger string // the name of a team that Claude Code runs and nobody observes; "" for others
+	stranger string // the name of a team that Claude Code runs and cadre does not observe; "" for others
 }
 
 // rowOf returns the row of a team.

@@ -58,7 +58,8 @@ func (m *Model) withStrangers(all []teamRow) []teamRow {
 	return all
 }
 
-// unobserved says how the selected team can be shown, if it is one of Claude Code's that nobody observes.
+// unobserved says how the selected team can be shown, if it is one of Claude Code's that cadre does
+// not observe.
 func (m *Model) unobserved() string {
 	if one := m.teams[m.teamIndex()]; one.stranger != "" {
 		return "This team of Claude Code is not observed. To show it, type in another terminal: cadre observe --claude-team " +
