@@ -21,7 +21,8 @@
 //
 // Exit status 0 completes the task. Its result is what the command printed, standard output and
 // error together; of a long output, the beginning and the end. Any other status fails the task,
-// with the output kept. Either way, the lead gets one line.
+// with the output kept. Either way, the lead gets one line. Viewers see the end of the output while
+// the command runs; it never waits for them.
 package shell
 
 import (
