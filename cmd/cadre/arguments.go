@@ -36,6 +36,9 @@ func counts(c *cobra.Command, args []string, least, most int) error {
 	return miscounted(c, args, least, most)
 }
 
+// below returns the name of the command without cadre, because errors begin with cadre's own.
+func below(c *cobra.Command) string { return strings.TrimPrefix(c.CommandPath(), "cadre ") }
+
 // miscounted returns the error for too few or too many arguments. It names what is missing, or the
 // first argument that is too many.
 func miscounted(c *cobra.Command, args []string, least, most int) error {
@@ -45,11 +48,11 @@ func miscounted(c *cobra.Command, args []string, least, most int) error {
 		if len(args) > 0 {
 			needs += fmt.Sprintf(", and %q is not enough", strings.Join(args, " "))
 		}
-		return withWays(usage{fmt.Errorf("%s needs %s: %s", c.CommandPath(), needs, call)}, helpOf(c))
+		return withWays(usage{fmt.Errorf("%s needs %s: %s", below(c), needs, call)}, helpOf(c))
 	}
 	surplus := args[most]
 	if most == 0 {
-		return withWays(usage{fmt.Errorf("%s takes no arguments, and %q is one", c.CommandPath(), surplus)}, helpOf(c))
+		return withWays(usage{fmt.Errorf("%s takes no arguments, and %q is one", below(c), surplus)}, helpOf(c))
 	}
 	quote := ""
 	if places, _ := placeholders(c); len(places) > 0 && slices.Contains(texts, places[len(places)-1]) {

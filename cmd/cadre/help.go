@@ -24,10 +24,9 @@ type dailyGroup struct {
 // dailyCommands are those that cadre shows when it is called alone. They fit a terminal of 80 columns
 // and 24 lines, with the prompts before and after them.
 var dailyCommands = []dailyGroup{
-	{"Start a team", []string{"init", "run", "resume"}},
-	{"See what it does, and steer it", []string{"watch", "ls", "status", "log", "send", "task"}},
+	{"Start a team", []string{"doctor", "init", "run", "resume"}},
+	{"See what it does, and steer it", []string{"watch", "attention", "ls", "status", "log", "send", "task"}},
 	{"Bring it to its end", []string{"consolidate", "cleanup"}},
-	{"Find out what is wrong", []string{"doctor"}},
 }
 
 // daily writes the help that fits one screen. next is its line about what to try, or "" for a first run.

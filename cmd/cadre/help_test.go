@@ -43,8 +43,8 @@ func TestHelpFitsAScreen(t *testing.T) {
 			t.Errorf("cadre help --all lacks %s", e.name)
 		}
 	}
-	if shown != 12 {
-		t.Errorf("the help shows %d commands, want 12:\n%s", shown, short)
+	if shown != 13 {
+		t.Errorf("the help shows %d commands, want 13:\n%s", shown, short)
 	}
 	if !strings.Contains(all, "Exit status: 0 done") {
 		t.Errorf("cadre help --all does not contain the whole text:\n%s", all)

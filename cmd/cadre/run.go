@@ -55,8 +55,8 @@ step needs the one before.
 Killed or interrupted, the same command continues where it stopped: completed tasks are not done again, and failed
 ones are tried again. If the file was changed, the changes are shown and asked about first; --yes applies them without
 asking, --dry-run only shows them, and --redo NAME does a completed task again. A team that is complete is archived
-under its id, and the file starts over. While files that the team changed in the directory are not committed, the run
-names them and is refused; --yes starts over all the same.
+under its id, and the file starts over. If the team left files in the
+directory that are not committed, the run is refused and lists them; --yes starts over.
 
 A run commits nothing. Work done in worktrees is on the members' branches. The last line names the command that checks
 and commits the work: cadre consolidate TEAM. With --consolidate, or consolidate: true in the team file, the run does
