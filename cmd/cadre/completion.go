@@ -276,7 +276,7 @@ func (a *app) offerMembers(c *cobra.Command, name string) (found []string) {
 	a.within(c, name, func(s *team.State) {
 		for _, m := range s.Roster() {
 			if m.Status.Running() && len(found) < mostOffered {
-				found = append(found, described(m.Name, m.Agent, string(s.Phase(m.Name))))
+				found = append(found, described(m.Name, m.Agent, string(s.Standing(m.Name, nil))))
 			}
 		}
 	})

@@ -184,7 +184,7 @@ func (b *Interrupt) decide(d *decision) error {
 	case m.Shutdown.Request != "":
 		return refuse(NotReady, "%s is shutting down", m.Name)
 	case m.Status != Active:
-		return Refuse(NotReady, "%s is %s: no turn runs that could be interrupted", m.Name, m.Status).
+		return Refuse(NotReady, "%s is %s: no turn runs that could be interrupted", m.Name, d.Standing(m.Name, nil)).
 			With(Hint{Action: ActAsk, Team: d.team.Name, Member: m.Name})
 	case m.Interrupt != 0:
 		return nil

@@ -72,6 +72,8 @@ func (s *State) Standing(member string, o *Outside) Phase {
 		return Paused
 	case m.Status == Spawning && m.Exhausted != "": // a host starts it when its budget is raised
 		return Paused
+	case m.Status == Spawning && m.Host == "" && (m.Summary == RunEndedReason || m.Summary == PausedReason):
+		return Paused
 	}
 	return s.Phase(member)
 }
