@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -107,7 +108,7 @@ type resumption struct {
 // resume continues a team.
 func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound {
-		return a.notHere(ctx, name)
+		return a.notHere(ctx, name, err)
 	}
 	of, err := a.engine().Open(ctx, name)
 	if err != nil {
@@ -339,10 +340,13 @@ func (x *examined) mail() {
 	}
 }
 
+// shortestEstimate is the shortest time for which an estimate helps.
+const shortestEstimate = 5 * time.Second
+
 func (x *examined) tasks() {
 	all := x.e.Tasks["pending"] + x.e.Tasks["in_progress"] + x.e.Tasks["completed"]
 	left := ""
-	if x.e.Left() > 0 {
+	if x.e.Left() >= shortestEstimate {
 		left = ", about " + team.Span(x.e.Left()) + " left"
 	}
 	x.line(true, "%d of %s done (%d %%), %d in progress%s", x.e.Tasks["completed"], team.Count(all, "task"), x.e.Percent,

@@ -142,6 +142,7 @@ func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, erro
 	var members, roster []team.Member
 	var past pace
 	var mail []int64
+	workable := false // a task is in progress or ready
 	rep.View(func(s *team.State) {
 		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageCount(), s.HeldMessages(),
 			s.Permissions()
@@ -155,6 +156,8 @@ func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, erro
 		}
 		for t := range s.Tasks() {
 			past.add(t)
+			workable = workable || t.Status == team.InProgress ||
+				t.Status == team.Pending && !t.OutOfRetries() && len(t.Blocked()) == 0
 		}
 	})
 	if created := time.UnixMilli(int64(e.Team.CreatedAt)); now.Before(created.Add(-heartbeat.Tolerance)) {
@@ -180,7 +183,7 @@ func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, erro
 	rep.View(func(s *team.State) {
 		e.Attention = append([]team.Item{}, s.Attention(team.Time(now.UnixMilli()), &seen.outside)...)
 	})
-	e.progress(past)
+	e.progress(past, workable)
 	return e, e.mail(ctx, rep, mail)
 }
 
@@ -200,7 +203,8 @@ func (e *Examination) member(dir string, m team.Member, task string, seen team.S
 	e.Members = append(e.Members, one)
 }
 
-func (e *Examination) progress(past pace) {
+// progress counts what is done. It estimates the rest only if work is going on, or could.
+func (e *Examination) progress(past pace, workable bool) {
 	open := e.Tasks[string(team.Pending)] + e.Tasks[string(team.InProgress)]
 	all := open + e.Tasks[string(team.Completed)]
 	if all > 0 {
@@ -212,7 +216,9 @@ func (e *Examination) progress(past pace) {
 			workers++
 		}
 	}
-	e.LeftMillis = past.left(open, workers).Milliseconds()
+	if workable {
+		e.LeftMillis = past.left(open, workers).Milliseconds()
+	}
 }
 
 // mail finds the last messages in the history, at the places in the state.

@@ -559,6 +559,11 @@ func TestProgress(t *testing.T) {
 		found.Tasks["in_progress"] != 1 || found.Tasks["pending"] != 3 {
 		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left()) // four by three: two times 1 s
 	}
+	failed := append(slices.Clone(history), team.User, &team.DeleteTask{Task: "4"}, &team.DeleteTask{Task: "5"},
+		&team.DeleteTask{Task: "6"}, "bob", &team.FailTask{Task: "7", Fence: 1, Reason: "broken"})
+	if found := newPlace(t, failed...).examine(time.Hour); found.Tasks["pending"] != 1 || found.Left() != 0 {
+		t.Errorf("of %v, no task can be done, and %s are left", found.Tasks, found.Left())
+	}
 	found = newPlace(t, append(history, team.User, &team.ReportStopped{Member: "cy"},
 		&team.ReportStopped{Member: "bob"})...).examine(time.Hour)
 	if found.Left() != 4*time.Second {
