@@ -321,7 +321,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			p.Process.Signal(signal)
 			if code := p.wait(); code != 1 || !strings.Contains(p.said(),
 				"signal received; the same command continues where this one stopped. To ") ||
-				!strings.Contains(p.said(), ": cadre resume demo") || !strings.Contains(p.said(), "cadre: stopping ") {
+				!strings.Contains(p.said(), ": cadre resume demo") || !strings.Contains(p.said(), "note: stopping ") {
 				t.Errorf("the run ended with %d: %s", code, p.said())
 			}
 			noneLeft(t, mark)

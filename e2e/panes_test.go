@@ -55,7 +55,7 @@ func TestPanes(t *testing.T) {
 	for name, id := range shown { // the panes became smaller while others were opened
 		p.wait("the first line of a pane is whole", func() bool {
 			text := strings.Join(strings.Fields(p.do("capture-pane", "-p", "-S", "-", "-t", id)), " ")
-			return strings.Count(text, "cadre: a line that you type goes to "+name+"; leave with Ctrl-C") == 1
+			return strings.Count(text, "note: a line that you type goes to "+name+"; leave with Ctrl-C") == 1
 		})
 		p.wait("the last line of a pane names its member", func() bool {
 			return strings.HasSuffix(strings.TrimSpace(p.do("capture-pane", "-p", "-t", id)), "\nto "+name+" ▸")

@@ -49,7 +49,7 @@ func (w *world) state() string {
 func TestResumeRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refused(w.cadre("resume", "nowhere"), 2, "Team nowhere not found. To list the teams: cadre ls")
+	w.refused(w.cadre("resume", "nowhere"), 2, "team nowhere does not exist; the home has no teams")
 	w.must("create", "demo")
 	w.refused(w.cadre("resume", "demo"), 2, "Team not initialized. To add a teammate: cadre spawn demo NAME")
 	w.must("abort", "demo", "--yes")

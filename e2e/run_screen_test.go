@@ -142,7 +142,7 @@ func TestRunScreen(t *testing.T) {
 	os.Remove(filepath.Join(w.dir, "go"))
 	p = w.runs()
 	w.write("go", "")
-	p.leavesLines(0, "team demo continues", "2 of 2 tasks done in")
+	p.leavesLines(0, "team demo continues", "2 of 2 tasks done; this run took")
 }
 
 // TestRunScreenStatus: a run at a terminal that will not work ends with the status of one elsewhere.
@@ -201,7 +201,7 @@ func TestRunScreenCommands(t *testing.T) {
 	p.shows("team   tokens  5000000")
 	p.keys(":")
 	p.enter("resume nobody")
-	p.shows("Team nobody not found")
+	p.shows("team nobody does not exist")
 	if text := p.screen(); strings.Contains(text, "in the background") {
 		t.Errorf("a refused command is said to continue:\n%s", text)
 	}
@@ -367,7 +367,7 @@ func TestRunScreenAsks(t *testing.T) {
 	p.enter("y")
 	p.opens()
 	w.write("go", "")
-	p.leavesLines(0, "Apply these changes and run? [y/N] y", "team demo continues", "2 of 2 tasks done in")
+	p.leavesLines(0, "Apply these changes and run? [y/N] y", "team demo continues", "2 of 2 tasks done; this run took")
 }
 
 // TestRunScreenLost: a run whose terminal is lost pauses its team, with the screen open as without it.

@@ -117,11 +117,14 @@ func subcommand(c *cobra.Command, args []string) error {
 		see.line = "cadre help --all"
 	}
 	c.SuggestionsMinimumDistance = min(2, len(args[0])/2)
+	whole := func(word string) string { return strings.Join(append(called(c)[1:], word), " ") }
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		for i := range near {
+			near[i] = whole(near[i])
+		}
 		hint = ", did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return withWays(usage{fmt.Errorf("%q is not a command%s", strings.Join(append(called(c)[1:], args[0]), " "), hint)},
-		see)
+	return withWays(usage{fmt.Errorf("%q is not a command%s", whole(args[0]), hint)}, see)
 }
 
 // workDir returns the absolute path of a directory that exists.

@@ -36,7 +36,7 @@ func TestArguments(t *testing.T) {
 		"task foo":                  `"task foo" is not a command; see: cadre task --help`,
 		"stauts --watch":            `"stauts" is not a command, did you mean status?; see: cadre help --all`,
 		"--json stauts demo -w":     `"stauts" is not a command, did you mean status?; see: cadre help --all`,
-		"task complete a --as ann":  `"task complete" is not a command, did you mean done?; see: cadre task --help`,
+		"task complete a --as ann":  `"task complete" is not a command, did you mean task done?; see: cadre task --help`,
 		"--watch status":            "unknown flag: --watch; see: cadre --help",
 		"task --watch":              "unknown flag: --watch; see: cadre task --help",
 		"create x --dir /no/such":   "the directory /no/such does not exist. Create it, or name another one with --dir",

@@ -196,7 +196,7 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 	word := strings.ToLower(strings.TrimSpace(line.text))
 	if _, err := one.team.Do(ctx, team.Command{Actor: team.User,
 		Body: one.answer(word == "y" || word == "yes")}); err != nil {
-		q.progress.note(explain(err))
+		q.progress.beside(func() { q.progress.app.fail(err) })
 	}
 	return true
 }

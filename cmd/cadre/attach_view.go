@@ -207,7 +207,7 @@ func (v *viewer) send(c *cobra.Command, messages <-chan message, sent chan<- mes
 func (v *viewer) sent(m message) error {
 	if m.err != nil {
 		v.line.hide()
-		v.note(m.err.Error())
+		v.fail(m.err)
 		if v.line.Empty() && v.line.tty != nil {
 			v.line.Set(m.typed)
 		}

@@ -32,7 +32,7 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 		}
 		if now := now(); i.Deadline > now {
 			more += fmt.Sprintf(" (%s left)", team.Span(i.Deadline.Sub(now)))
-		} else if i.Since > 0 && i.Deadline == 0 {
+		} else if i.Since > 0 && i.Deadline == 0 && i.Kind != team.ItemDormant && i.Kind != team.ItemUnhosted {
 			more += " (" + render.Ago(now, i.Since) + ")"
 		}
 		help, comma := stepFor(name, i), ""

@@ -43,6 +43,14 @@ func (a *app) forgotten(c *cobra.Command, args []string, needed int, err error) 
 	if len(args) == 1 && (slices.Contains(places, "ID") || slices.Contains(places, "TASK")) {
 		text += ". Quote the number of a task: '#2'. A shell takes #2 for a comment"
 	}
+	if slices.Contains(places, "REQUEST") {
+		return withWays(usage{errors.New(text)}, way{"see which requests wait", line("attention", args[0]).line})
+	}
+	lead := ""
+	a.within(c, args[0], func(s *team.State) { lead = s.Team().Lead })
+	if c.Name() == "inbox" && lead != "" {
+		return withWays(usage{errors.New(text)}, way{"read the mail of the lead", line("inbox", args[0], lead).line})
+	}
 	return usage{errors.New(text)}
 }
 

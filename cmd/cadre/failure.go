@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -73,5 +72,5 @@ func (a *app) report(c *cobra.Command, err error, code int, args []string) {
 		a.err.Value(failed{f})
 		return
 	}
-	say(a.err.Writer, render.Alarm, explain(err))
+	a.fail(err)
 }

@@ -74,12 +74,12 @@ func TestUsageHasAHint(t *testing.T) {
 		t.Fatal(said)
 	}
 	for line, want := range map[string]string{
-		"inbox demo --follow --wait --json":    "cadre inbox --help",
-		"inbox demo --json --lines 3":          "cadre inbox --help",
-		"log demo --json --since yesterdayish": "cadre log --help",
-		"task list demo --json --status odd":   "cadre task list --help",
-		"task list demo --json --nosuch":       "cadre task list --help",
-		"run --json":                           "cadre run --help",
+		"inbox demo lead --follow --wait --json": "cadre inbox --help",
+		"inbox demo --json --lines 3":            "cadre inbox demo lead",
+		"log demo --json --since yesterdayish":   "cadre log --help",
+		"task list demo --json --status odd":     "cadre task list --help",
+		"task list demo --json --nosuch":         "cadre task list --help",
+		"run --json":                             "cadre run --help",
 	} {
 		said, err := run(strings.Fields(line)...)
 		if err == nil {

@@ -268,4 +268,4 @@ func remedied(text string, all []remedy) string {
 func (a *app) advise(n team.Note) { a.note(helped(n.Text, n.Hints)) }
 
 // fail prints an error that does not end the command.
-func (a *app) fail(err error) { say(a.err.Writer, render.Alarm, explain(err)) }
+func (a *app) fail(err error) { say(a.err.Writer, render.Alarm, errorPrefix, explain(err)) }

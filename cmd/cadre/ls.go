@@ -76,7 +76,7 @@ may come from another machine. cadre resume NAME --from-git continues one here.`
 				case a.json && damaged == nil: // which the command reports when it ends
 					damaged = fmt.Errorf("%s: %w", one.Name, one.Err)
 				default:
-					a.note(one.Name + ": " + explain(one.Err))
+					a.fail(fmt.Errorf("%s: %w", one.Name, one.Err))
 					damaged = cmp.Or(damaged, error(exit(status(one.Err))))
 				}
 			}

@@ -95,12 +95,12 @@ func writeInGit(w *sanitize.Writer, names []string, state string) error {
 		some, state, names[0])
 }
 
-// notHere returns the error for a team that is not in this home. It names the repository's
-// checkpoints, if there are any.
-func (a *app) notHere(ctx context.Context, name string) error {
+// notHere returns the error for a team that is not in this home. missing is the error of looking for
+// it. If the repository has checkpoints of the team, the error names them instead.
+func (a *app) notHere(ctx context.Context, name string, missing error) error {
 	found := a.onlyInGit(ctx, name, nil)
 	if len(found) == 0 {
-		return withWays(team.Refuse(team.NotFound, "Team %s not found", name), way{"list the teams", "cadre ls"})
+		return missing
 	}
 	var where []string
 	for _, one := range found {

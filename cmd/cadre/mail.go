@@ -62,7 +62,7 @@ func (a *app) noteUnread(of *engine.Team, m *team.SendMessage) {
 	var to team.Member
 	of.View(func(s *team.State) { to, _ = s.Member(m.To) })
 	if to.Agent == team.Shell && m.Priority != "urgent" {
-		a.note(to.Name + " is a shell member, which reads no messages; one only lets it continue after an interrupt")
+		a.note(to.Name + " runs commands and reads no messages; a message only lets it continue after an interrupt")
 	}
 }
 

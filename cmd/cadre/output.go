@@ -88,12 +88,16 @@ func protocol() io.Writer { return os.Stdout }
 // atTerminal reports whether standard input is a terminal.
 func atTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
 
-// say prints a message beside the result, in that tone. Further lines of the text are indented.
-func say(to *sanitize.Writer, tone render.Tone, text string) error {
+// errorPrefix begins errors, and notePrefix messages that report no error.
+const errorPrefix, notePrefix = "cadre:", "note:"
+
+// say prints a message beside the result, after the prefix in that tone. Further lines of the text
+// are indented.
+func say(to *sanitize.Writer, tone render.Tone, prefix, text string) error {
 	first, rest, more := strings.Cut(strings.TrimRight(text, "\n"), "\n")
-	line := sanitize.Hanging{Text: strings.TrimSuffix(first, "\r"), At: len("cadre: "), Indent: 2}
+	line := sanitize.Hanging{Text: strings.TrimSuffix(first, "\r"), At: len(prefix + " "), Indent: 2}
 	if !more {
-		return to.Printf("%s %s\n", tone.On("cadre:"), line)
+		return to.Printf("%s %s\n", tone.On(prefix), line)
 	}
-	return to.Printf("%s %s\n%s\n", tone.On("cadre:"), line, sanitize.Block(rest))
+	return to.Printf("%s %s\n%s\n", tone.On(prefix), line, sanitize.Block(rest))
 }

@@ -43,11 +43,11 @@ func TestProgressHidden(t *testing.T) {
 	}
 	p.reveal("cadre log demo")
 	p.printf("after")
-	want := "before\n… 3 lines before: cadre log demo\ncadre: a note\ncadre: another note\n"
+	want := "before\n… 3 lines before: cadre log demo\nnote: a note\nnote: another note\n"
 	for i := 3; i < mostKept+3; i++ {
 		want += fmt.Sprintf("line %d\n", i)
 	}
-	if got := shown.String(); got != want+"cadre: advice\nafter\n" {
+	if got := shown.String(); got != want+"note: advice\nafter\n" {
 		t.Errorf("it prints\n%s\nnot\n%s", got, want)
 	}
 }

@@ -240,7 +240,7 @@ func (a *app) callable(t team.Team) string {
 func now() team.Time { return engine.Now() }
 
 // note prints a message for the person that is not a result.
-func (a *app) note(text string) { say(a.err.Writer, render.Plain, text) }
+func (a *app) note(text string) { say(a.err.Writer, render.Plain, notePrefix, text) }
 
 // print prints the value as JSON, or calls text.
 func (a *app) print(value any, text func(w *sanitize.Writer) error) error {

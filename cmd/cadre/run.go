@@ -45,7 +45,7 @@ func (a *app) runCommand() *cobra.Command {
 
 With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and writes the report when all is
 done. --agent and --model choose the agent and its model; without --agent it is the first one that is installed (cadre
-doctor). --template NAME runs an example: hello, health. A single word counts as a mistyped file and starts nothing;
+doctor). --template NAME runs an example, and --template alone lists them. A single word counts as a mistyped file and starts nothing;
 --goal WORD makes it a goal.
 
 A team uses significantly more tokens than one session: each member has a context of its own. It is worth it for
@@ -193,6 +193,8 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 		if errors.Is(err, fs.ErrNotExist) {
 			if near := run.NearFile(text); near != "" {
 				err = withWays(usage{fmt.Errorf("%w; did you mean %s?", err, near)}, way{"run that", line("run", near).line})
+			} else {
+				err = noFile(err, text)
 			}
 		}
 		o.Mode = r.lead.mode
@@ -280,6 +282,16 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 	return withWays(usage{errors.New(text)}, goal)
 }
 
+// noFile adds the team files of the directory to the error for a team file that does not exist.
+func noFile(err error, path string) error {
+	files := run.TeamFiles(filepath.Dir(path))
+	if len(files) == 0 {
+		return usage{fmt.Errorf("%w. The directory has no team files", err)}
+	}
+	return withWays(usage{fmt.Errorf("%w. Team files there: %s", err, strings.Join(files, ", "))},
+		way{"run one", line("run", files[0]).line})
+}
+
 // restart returns how to run again the file or template of an ended team; nil if unknown.
 func restart(of team.Team) []way {
 	if name, is := strings.CutPrefix(of.Origin, run.TemplateOrigin); is {
@@ -336,7 +348,9 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	o.Engine.Log, o.Said = p.note, p.said
 	o.Engine.Advise = func(n team.Note) { p.beside(func() { a.advise(n) }) }
 	o.Engine.Warn = func(err error) { p.beside(func() { a.fail(err) }) }
-	o.Began = func(t team.Team, again bool) {
+	again := false // the run continues an earlier one
+	o.Began = func(t team.Team, continues bool) {
+		again = continues
 		p.began(t, again)
 		screen.begins(ctx, t)
 	}
@@ -359,8 +373,11 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		return a.moving(err, o.File.Name, "cadre resume "+o.File.Name)
 	}
 	done := func() error {
-		return a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open,
-			team.Span(r.Took), r.Report)
+		took := " in " + team.Span(r.Took)
+		if again { // earlier runs did some of the tasks
+			took = "; this run took " + team.Span(r.Took)
+		}
+		return a.out.Printf("%d of %d tasks done%s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, took, r.Report)
 	}
 	var sealed sealedTeam
 	var failure error
