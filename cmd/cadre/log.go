@@ -219,13 +219,20 @@ func (l *logging) lines(lines []render.Entry) error {
 	return nil
 }
 
-// writeLines prints lines of a history: the number of the record, its time, and what happened.
+// writeLines prints lines of a history: the number of the record, its time, and what happened. Only
+// the first line of a record has the number.
 func writeLines(w *sanitize.Writer, lines []render.Entry) error {
 	now := team.Time(time.Now().UnixMilli())
+	last := int64(0)
 	for _, line := range lines {
+		number := ""
+		if line.Seq != last {
+			number = fmt.Sprint(line.Seq)
+		}
+		last = line.Seq
 		at := render.When(now, line.At)
 		begins := len("   123  ") + len(at) + 2
-		if err := w.Printf("%s  %s  %s\n", render.Faint.On(fmt.Sprintf("%6d", line.Seq)), render.Faint.On(at),
+		if err := w.Printf("%s  %s  %s\n", render.Faint.On(fmt.Sprintf("%6s", number)), render.Faint.On(at),
 			sanitize.Hanging{Text: line.Text, At: begins, Indent: min(begins, len("   123  ")+10)}); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func Headline(e team.Event, r *team.Record, s *team.State) string {
 		return fmt.Sprintf("▸ %s  %s", e.Member, title(task(e.Task)))
 	case *team.TaskCompleted:
 		t := task(e.Task)
-		if t.StartedAt == 0 { // it was never claimed
+		if t.StartedAt == 0 || t.StartedAt > r.At { // it was never claimed, or is being done again since
 			return fmt.Sprintf("✓ %s  %s", e.By, title(t))
 		}
 		return fmt.Sprintf("✓ %s  %s (%s)", e.By, title(t), team.Span(r.At.Sub(t.StartedAt)))

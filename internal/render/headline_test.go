@@ -61,6 +61,19 @@ func TestHeadline(t *testing.T) {
 			t.Errorf("%s: %q, and not %q", events[0].Kind(), got, want)
 		}
 	}
+	for i, body := range []team.Body{&team.ClaimTask{Task: "1", Member: "ann"}} {
+		d, err := team.Decide(s, team.Command{ID: string(rune('k' + i)), Actor: team.User, At: 9000, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(d.Record)
+	}
+	completed := &team.TaskCompleted{Task: "1", By: "ann"}
+	for at, want := range map[team.Time]string{10_000: "✓ ann  look around (1 s)", 2000: "✓ ann  look around"} {
+		if got := render.Headline(completed, &team.Record{At: at, Events: []team.Event{completed}}, s); got != want {
+			t.Errorf("completed at %d, and claimed again at 9000: %q, and not %q", at, got, want)
+		}
+	}
 	for name, events := range map[string][]team.Event{
 		"an allowed request":  answered("allowed"),
 		"the answer to it":    {answered("allowed")[1], answered("allowed")[0]},
