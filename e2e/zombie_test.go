@@ -94,7 +94,7 @@ func TestTeammateWithoutALead(t *testing.T) {
 		strings.Count(text, "Task 2 (next) is done") != 1 {
 		t.Errorf("the next lead is told, failed %t: %s", failed, text)
 	}
-	if text, _ := again.call("TaskList", nil); strings.Contains(text, "is done after") {
+	if text, _ := again.call("TaskList", nil); strings.Contains(text, "its command took") {
 		t.Errorf("a second read returns: %s", text)
 	}
 	again.leave()

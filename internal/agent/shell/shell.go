@@ -299,7 +299,7 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 		_, err = s.team.Do(ctx, &team.CompleteTask{Task: task.ID, Fence: task.Fence, Result: output})
 		switch code := team.CodeOf(err); {
 		case err == nil:
-			return s.report(ctx, fmt.Sprintf("Task %s is done after %s.", titled(task), took))
+			return s.report(ctx, fmt.Sprintf("Task %s is done; its command took %s.", titled(task), took))
 		case code == team.Rejected:
 			failure = err.Error()
 			s.rejected[task.ID] = failure
@@ -310,7 +310,7 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 		}
 	}
 	return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure, Result: output},
-		fmt.Sprintf("Task %s failed after %s: %s", titled(task), took, failure))
+		fmt.Sprintf("Task %s failed; its command took %s: %s", titled(task), took, failure))
 }
 
 func (s *session) settle(ctx context.Context, task team.Task, body team.Body, report string) error {

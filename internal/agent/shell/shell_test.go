@@ -157,7 +157,7 @@ func TestATask(t *testing.T) {
 		what != "demo demo-1 ann 1 look around and more\n" {
 		t.Errorf("the task is %s with %q", task.Status, task.Result)
 	}
-	if mail := b.lead(); len(mail) != 1 || !strings.Contains(mail[0], "is done after") {
+	if mail := b.lead(); len(mail) != 1 || !strings.Contains(mail[0], "is done; its command took ") {
 		t.Errorf("the lead was told %q", mail)
 	}
 	if left, _ := os.ReadDir(b.spec.Scratch); len(left) > 0 {
