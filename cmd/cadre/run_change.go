@@ -98,12 +98,15 @@ func writeChanges(w *sanitize.Writer, all []run.Change) error {
 			}
 		case one.Does == run.ChangeRedo:
 			line += ": is done again"
+			if one.Why != "" {
+				line += "; " + one.Why
+			}
 		}
 		if err := w.Printf("%s\n", line); err != nil {
 			return err
 		}
 		for _, k := range one.Keys {
-			from, to := valueOf(k.From), valueOf(k.To)
+			from, to := valuesOf(k.From, k.To)
 			if err := w.Printf("      %s: %s → %s\n", k.Key, from, to); err != nil {
 				return err
 			}
@@ -112,10 +115,33 @@ func writeChanges(w *sanitize.Writer, all []run.Change) error {
 	return nil
 }
 
-// valueOf shortens a value of a team file to one line.
-func valueOf(text string) string {
-	if text == "" {
-		return "(left out)"
+// alikeShown is how many equal characters are shown before the first difference of two long values.
+const alikeShown = 20
+
+// valuesOf shortens the old and the new value of a key to one line each, so that the first
+// difference is shown.
+func valuesOf(from, to string) (string, string) {
+	one := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	a, b := []rune(one(from)), []rune(one(to))
+	cut := 0
+	if len(a) > 0 && len(b) > 0 && max(len(a), len(b)) > mostOfValue {
+		for cut < min(len(a), len(b)) && a[cut] == b[cut] {
+			cut++
+		}
+		cut = max(0, cut-alikeShown)
 	}
-	return excerpt.Characters(strings.Join(strings.Fields(text), " "), mostOfValue)
+	short := func(text []rune) string {
+		if len(text) == 0 {
+			return "(left out)"
+		}
+		mark := ""
+		if cut > 0 {
+			mark = excerpt.Mark
+		}
+		return mark + excerpt.Characters(string(text[cut:]), mostOfValue)
+	}
+	if from != to && string(a) == string(b) {
+		return short(a), short(b) + " (other line breaks or spaces)"
+	}
+	return short(a), short(b)
 }

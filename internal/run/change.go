@@ -28,7 +28,7 @@ type Change struct {
 	Name string      `json:"name"`           // name of the team, member or task
 	Does string      `json:"does"`           // what happens to it: add, change, remove, keep, redo or refuse
 	Keys []KeyChange `json:"keys,omitempty"` // the keys that changed
-	Why  string      `json:"why,omitempty"`  // why it is refused or kept
+	Why  string      `json:"why,omitempty"`  // why it is refused or kept, or what its redo leaves as it is
 
 	hints  []team.Hint
 	agreed bool // the file said so when it was applied

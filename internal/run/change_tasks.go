@@ -112,6 +112,23 @@ func (c *comparison) orphans(gone team.Task) {
 	}
 }
 
+// builds says which completed tasks build on the task and keep their results; "" for none.
+func (c *comparison) builds(t team.Task) string {
+	var kept []string
+	for _, id := range t.Blocks {
+		if w, ok := c.state.Task(id); ok && w.Status == team.Completed && !c.redo[id] {
+			kept = append(kept, w.Called())
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s, which builds on it, stays completed; --redo %s does it again too", kept[0], kept[0])
+	}
+	return fmt.Sprintf("%s, which build on it, stay completed; --redo NAME does one again too", strings.Join(kept, ", "))
+}
+
 // again returns a completed task to the queue.
 func (c *comparison) again(t team.Task, keys []KeyChange) {
 	for _, id := range t.Blocks {
@@ -122,7 +139,7 @@ func (c *comparison) again(t team.Task, keys []KeyChange) {
 			return
 		}
 	}
-	c.found(Change{What: "task", Name: t.Called(), Does: ChangeRedo, Keys: keys})
+	c.found(Change{What: "task", Name: t.Called(), Does: ChangeRedo, Keys: keys, Why: c.builds(t)})
 	c.redone = append(c.redone, &team.RedoTask{Task: t.ID, Reason: "the user asked for it again"})
 }
 

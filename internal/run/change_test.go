@@ -273,6 +273,17 @@ func TestCompletedTasksStay(t *testing.T) {
 		t.Errorf("they are %+v and %+v", a, b)
 	}
 	m.apply(again, []string{"a"}) // it is still to be done
+	for _, id := range []string{"1", "2"} {
+		m.must(team.User, &team.ClaimTask{Task: id, Member: "ann"})
+		m.must("ann", &team.CompleteTask{Task: id, Result: "x"})
+	}
+	if got := lines(m.compare(again, "a")); !slices.Equal(got,
+		[]string{"redo task a: b, which builds on it, stays completed; --redo b does it again too"}) {
+		t.Error(got)
+	}
+	if got := lines(m.compare(again, "a", "b")); !slices.Equal(got, []string{"redo task a", "redo task b"}) {
+		t.Error(got)
+	}
 	if _, err := Compare(m.state, m.parse(again), nil, []string{"nosuch"}); team.CodeOf(err) != team.NotFound {
 		t.Errorf("an unknown one: %v", err)
 	}

@@ -19,45 +19,55 @@ func (a *attempt) follow(ctx context.Context) error {
 				"agree to the changes", c.Path, c.Team)
 		}
 	}
-	return Follow(ctx, a.team, a.File, a.Redo, ask)
+	c, err := Follow(ctx, a.team, a.File, a.Redo, ask)
+	if err != nil || c.Asks() { // a person who was asked has seen the changes
+		return err
+	}
+	for _, one := range c.All {
+		if one.Does == ChangeRedo && one.Why != "" {
+			a.Engine.Note("task " + one.Name + " is done again; " + one.Why)
+		}
+	}
+	return nil
 }
 
 // Follow applies a changed team file to the unfinished team that was made from it, in one record.
 // It calls ask with the changes if a person must agree. If ask returns an error, Follow returns it
-// and changes nothing. Changes that cannot be applied now are refused.
-func Follow(ctx context.Context, t *engine.Team, f *teamfile.File, redo []string, ask func(Changes) error) error {
+// and changes nothing. Changes that cannot be applied now are refused. It returns the applied changes.
+func Follow(ctx context.Context, t *engine.Team, f *teamfile.File, redo []string, ask func(Changes) error) (c Changes,
+	err error) {
 	of := t.Team()
 	if of.OriginDigest == f.Digest() && len(redo) == 0 {
-		return nil
+		return c, nil
 	}
-	c, err := Differences(ctx, t, f, redo)
+	c, err = Differences(ctx, t, f, redo)
 	if err != nil {
-		return err
+		return c, err
 	}
 	if err := c.Refused(); err != nil {
-		return err
+		return c, err
 	}
 	if c.Asks() {
 		if err := ask(c); err != nil {
-			return err
+			return c, err
 		}
 		if err := t.Refresh(ctx); err != nil { // the answer may have come late
-			return err
+			return c, err
 		}
 		now, err := Differences(ctx, t, f, redo)
 		if err != nil {
-			return err
+			return c, err
 		}
 		if err := now.Refused(); err != nil {
-			return err
+			return c, err
 		}
 		if fmt.Sprint(now.All) != fmt.Sprint(c.All) {
-			return team.Refuse(team.Conflict, "team %s changed while you were asked; run it again", of.Name)
+			return c, team.Refuse(team.Conflict, "team %s changed while you were asked; run it again", of.Name)
 		}
 		c = now
 	}
 	_, err = t.Do(ctx, team.Command{Actor: team.User, Body: &team.Batch{Bodies: c.commands}})
-	return err
+	return c, err
 }
 
 // Differences compares the file with the team as [Compare] does, and with the directory of the
