@@ -103,11 +103,15 @@ func (l *Lead) Retry(ctx context.Context) error {
 			continue
 		}
 		for n := 2; ; n++ {
-			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model,
+			name := successor(m.Name, n)
+			err := l.do(ctx, team.User, &team.SpawnMember{Name: name, Agent: m.Agent, Model: m.Model,
 				Role: m.Role, Prompt: m.Prompt,
 				Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env,
 				Isolation: m.Isolation, Budget: m.Budget, Resume: m.Session, Succeeds: m.Name})
 			if err == nil {
+				if m.Status == team.Stopped {
+					l.Log(fmt.Sprintf("%s has ended (%s), and work is left: %s continues for it", m.Name, m.Summary, name))
+				}
 				break
 			}
 			t := l.Team.Team()

@@ -109,6 +109,8 @@ func TestASuccessorContinuesTheBudget(t *testing.T) {
 	for _, name := range []string{"ann", "bob"} {
 		do(host, &team.ReportFailed{Member: name, Reason: "gone"})
 	}
+	do(team.User, &team.SpawnMember{Name: "cy", Agent: team.Shell})
+	do(team.User, &team.ReportStopped{Member: "cy", Reason: "shut down"})
 	do(team.User, &team.CreateTask{Subject: "look"})
 	if err := l.Retry(t.Context()); err != nil {
 		t.Fatal(err)
@@ -123,7 +125,8 @@ func TestASuccessorContinuesTheBudget(t *testing.T) {
 		}
 	})
 	const why = "bob is not replaced: the token budget of bob is spent, and bob-again-2 would inherit it"
-	if !slices.Contains(said, why) {
+	const continues = "cy has ended (shut down), and work is left: cy-again-2 continues for it"
+	if !slices.Contains(said, why) || !slices.Contains(said, continues) {
 		t.Errorf("it said %q", said)
 	}
 	undone := l.Undone()
