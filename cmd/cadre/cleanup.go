@@ -52,8 +52,8 @@ commits would be lost. 2: will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		if !how.Branches { // branches of a removed team are found by its name
 			sure, err := a.sure(name, yes)
-			if _, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
-				return err
+			if other, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
+				return withWays(err, removals(other)...)
 			} else if err == nil {
 				name = sure
 			}
@@ -82,6 +82,14 @@ commits would be lost. 2: will not work.`,
 	c.Flags().BoolVar(&how.Branches, "branches", false, "remove the team's branches from the repository too")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
+}
+
+// removals returns the commands that remove the teams of other projects, by their ids.
+func removals(other *layout.ElsewhereError) (ways []way) {
+	for _, k := range other.Teams {
+		ways = append(ways, way{"remove the one in " + k.Team.Dir, line("cleanup", k.Team.ID).line})
+	}
+	return ways
 }
 
 // sure returns what to call the team that a command ends or removes: by its name, if the project

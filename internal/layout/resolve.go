@@ -133,8 +133,7 @@ func (e *ElsewhereError) Error() string {
 	if len(all) > 1 {
 		others = fmt.Sprintf("%d other projects have one", len(all))
 	}
-	return fmt.Sprintf("the project of %s has no team %s. %s. Give the id: %s", e.Dir, e.Name, others,
-		strings.Join(all, ", "))
+	return fmt.Sprintf("the project of %s has no team %s. %s: %s", e.Dir, e.Name, others, strings.Join(all, ", "))
 }
 
 func (e *ElsewhereError) Unwrap() error { return &team.Error{Code: team.NotFound, Text: e.Error()} }
