@@ -65,7 +65,7 @@ func TestProbeTouchesNothing(t *testing.T) {
 		order(t, w.must("probe", "demo"), "has ended", "2 offline")
 		w.must("ls")
 		w.must("status", "demo")
-		w.refused(w.cadre("review", "demo"), 1, "team demo is active, not at its end")
+		w.refused(w.cadre("review", "demo"), 1, "team demo is dormant, not at its end")
 	})
 }
 

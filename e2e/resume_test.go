@@ -229,7 +229,7 @@ func TestResumeAfterDeath(t *testing.T) {
 			}
 			c.dies(w, p, mark)
 			eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
-			order(t, w.must("probe", "demo"), "✓ it is active", "! session run-", "has ended", "offline",
+			order(t, w.must("probe", "demo"), "✓ it is dormant", "! session run-", "has ended", "offline",
 				"1 of 3 tasks done (33 %), 1 in progress")
 			order(t, w.must("status", "demo"), "demo is dormant", "offline", "No process of the team is running",
 				"next: cadre resume demo")

@@ -24,8 +24,9 @@ func stepFor(name string, i team.Item) step {
 }
 
 // writeItems writes the items that wait for a person: a sentence, and the command that answers it.
+// Consecutive items that one command answers share it.
 func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
-	for _, i := range items {
+	for n, i := range items {
 		mark, more := render.Wait.On("!"), ""
 		if i.WaitsFor != team.ForUser {
 			mark, more = render.Faint.On("·"), " ("+i.WaitsFor+" sees to it)"
@@ -39,7 +40,13 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 		if note, has := strings.CutPrefix(help.note, ", "); has { // the command stays whole, to be copied
 			help.note, comma = " "+note, ","
 		}
-		if err := w.Printf("%s %s\n    %s%s%s\n", mark, sanitize.Hanging{Text: i.Text + more, At: 2, Indent: 2},
+		if err := w.Printf("%s %s\n", mark, sanitize.Hanging{Text: i.Text + more, At: 2, Indent: 2}); err != nil {
+			return err
+		}
+		if n+1 < len(items) && stepFor(name, items[n+1]).line == help.line {
+			continue
+		}
+		if err := w.Printf("    %s%s%s\n",
 			render.Strong.On(help.line), comma,
 			sanitize.Hanging{Text: help.note, At: 4 + render.Width(help.line+comma), Indent: 4}); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -105,6 +106,12 @@ func (p *progress) saw(r *team.Record, of *engine.Team) {
 	}
 	p.showDue()
 	for _, i := range fresh {
+		if i.Kind == team.ItemTaskFailed && i.Hint.Action == team.ActRetryTask { // a line before has said why
+			p.printf("%s  %s %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"), sanitize.Hanging{At: textColumn + 2,
+				Indent: textColumn, Text: fmt.Sprintf("To try task %s again: %s", cmp.Or(i.Hint.TaskName, i.Task),
+					stepFor(of.Team().Name, i))})
+			continue
+		}
 		p.printf("%s  %s %s\n            %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
 			sanitize.Hanging{Text: i.Text, At: textColumn + 2, Indent: textColumn}, stepFor(of.Team().Name, i))
 	}

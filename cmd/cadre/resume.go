@@ -266,10 +266,19 @@ func (x *examined) status() {
 			}
 		}
 	case team.TeamActive, team.TeamPending:
+		if x.dormant() {
+			x.line(true, "it is dormant")
+			break
+		}
 		x.line(true, "it is %s", t.Status)
 	default:
 		x.line(t.Status == team.TeamComplete, "it is %s", t.Status)
 	}
+}
+
+// dormant reports whether no process of the team was running when it was examined.
+func (x *examined) dormant() bool {
+	return slices.ContainsFunc(x.e.Attention, func(i team.Item) bool { return i.Kind == team.ItemDormant })
 }
 
 func (x *examined) lead() {

@@ -419,9 +419,8 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		if err := quiet(writeFailures(a.out.Writer, r.Failures)); err != nil {
 			return err
 		}
-		// the last line has the details
-		if err := quiet(writeItems(a.out.Writer, a.callable(r.Team), slices.DeleteFunc(r.Attention,
-			func(i team.Item) bool { return i.Kind == team.ItemConsolidate }))); err != nil {
+		items := slices.DeleteFunc(r.Attention, saidAtEnd(r))
+		if err := quiet(writeItems(a.out.Writer, a.callable(r.Team), items)); err != nil {
 			return err
 		}
 		if last := next(r, a.callable(r.Team)); last != "" {
@@ -449,6 +448,23 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	}
 	return team.Refuse(team.NotReady, "not finished: %v; the same command continues where this one stopped", r.Short).
 		With(team.HintsOf(r.Short)...)
+}
+
+// saidAtEnd returns which items the other lines at the end of a run have said: the failed tasks, the
+// command that commits the work, and the error that the same command continues.
+func saidAtEnd(r run.Result) func(team.Item) bool {
+	return func(i team.Item) bool {
+		switch i.Kind {
+		case team.ItemConsolidate:
+			return true
+		case team.ItemTaskFailed:
+			return len(r.Failures) > 0
+		case team.ItemDormant, team.ItemUnhosted:
+			return r.Short != nil && (i.Hint.Action == team.ActResume || slices.ContainsFunc(team.HintsOf(r.Short),
+				func(h team.Hint) bool { return h.Action == i.Hint.Action }))
+		}
+		return false
+	}
 }
 
 // mostFailures and mostOutput bound how many failed tasks the end of a run shows, and how many

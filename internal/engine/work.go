@@ -54,7 +54,15 @@ type Review struct {
 // Review describes a team that has ended. It refuses a team that has not.
 func (t *Team) Review(ctx context.Context) (r Review, err error) {
 	if of := t.Team(); of.Status != team.TeamComplete && of.Status != team.TeamAborted {
-		return r, team.Refuse(team.NotReady, "team %s is %s, not at its end", t.Name, of.Status).
+		state := string(of.Status)
+		if outside, err := t.Looker().Look(ctx, time.Now()); err == nil {
+			t.View(func(s *team.State) {
+				if s.Dormant(outside) {
+					state = "dormant"
+				}
+			})
+		}
+		return r, team.Refuse(team.NotReady, "team %s is %s, not at its end", t.Name, state).
 			With(team.Hint{Action: team.ActShowTeam, Team: t.Name})
 	}
 	if r.Examination, err = t.Examine(ctx); err != nil {

@@ -215,7 +215,7 @@ func (a *attention) leftToDo() string {
 	if open == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s open", isAre(open, "task"))
+	return fmt.Sprintf("; %s not done", isAre(open, "task"))
 }
 
 func (a *attention) zombies() string {
@@ -350,7 +350,7 @@ func (a *attention) work() {
 	for t := range a.s.OutOfRetries() {
 		if n++; n == mostAlike && all > mostAlike {
 			a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt,
-				Hint: t.hint(a.t, ActRetryTask)},
+				Hint: a.retry(&t)},
 				"Task %s and %d more are out of retries.", t.Called(), all-n)
 			break
 		}
@@ -359,7 +359,7 @@ func (a *attention) work() {
 			times = fmt.Sprintf(" %d times", t.Failures)
 		}
 		a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt,
-			Hint: t.hint(a.t, ActRetryTask)},
+			Hint: a.retry(&t)},
 			"Task %s failed%s: %s", t.briefly(), times, clipTo(t.Failure, 200))
 	}
 	yours, theirs, others := a.s.untaken()

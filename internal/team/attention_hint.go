@@ -40,3 +40,12 @@ func (a *attention) consolidate() Hint {
 	}
 	return Hint{Action: ActShowTeam}
 }
+
+// retry is how a task that is out of retries is tried again. When a run of the team is resumed, it
+// tries all of them.
+func (a *attention) retry(t *Task) Hint {
+	if a.t.Origin != "" && a.s.Dormant(a.o) {
+		return a.resume()
+	}
+	return t.hint(a.t, ActRetryTask)
+}

@@ -136,7 +136,12 @@ func TestAttention(t *testing.T) {
 		{name: "a host that was killed", history: history{shell("ann"), hosted, User,
 			&CreateTask{Subject: "one", Run: "true"}},
 			outside: saw(dead(), "ann", Sight{Life: LifeOffline, Seen: 60 * second, HostGone: true}),
-			want:    "dormant for user since 60 → resume: No process of the team is running; 1 task is open.\n"},
+			want:    "dormant for user since 60 → resume: No process of the team is running; 1 task is not done.\n"},
+		{name: "a run that can be resumed tries its failed tasks", history: history{ran, shell("ann"),
+			&CreateTask{Subject: "one", Run: "false"}, hosted, "ann", &ClaimTask{Task: "1"}, fail("1")},
+			outside: saw(dead(), "ann", Sight{Life: LifePaused}),
+			want: "dormant for user since 0 → resume: No process of the team is running; 1 task is not done.\n" +
+				"task_failed for user since 7 → resume: Task 1 (one) failed: exit status 1\n"},
 		{name: "a lead that was killed, and its host", history: history{&AttachLead{Session: "run-1"}, shell("ann")},
 			outside: dead(),
 			want:    "dormant for user since 0 → resume: No process of the team is running.\n"},
@@ -309,12 +314,12 @@ func TestAttention(t *testing.T) {
 		{name: "a spent budget, and no process runs the team", history: history{&AttachLead{Session: "run-1"},
 			&SetBudget{Budget: Budget{Tokens: 100}}, shell("ann"), hosted, &CreateTask{Subject: "one"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
-			want: "dormant for user since 0 → raise_budget: No process of the team is running; 1 task is open.\n" +
+			want: "dormant for user since 0 → raise_budget: No process of the team is running; 1 task is not done.\n" +
 				"budget for user since 0 → raise_budget: The token budget is spent (used 120 tokens, the limit is 100 " +
 				"tokens); no new work is started.\nunassigned for user since 7 → assign_task 1: Task 1 is open and unassigned: one\n"},
 		{name: "a task for who leads, and no process runs the team", history: history{&AttachLead{Session: "run-1"}, eve,
 			&CreateTask{Subject: "one", Owner: "lead"}}, outside: dead(),
-			want: "dormant for user since 0 → complete_task 1: No process of the team is running; 1 task is open.\n" +
+			want: "dormant for user since 0 → complete_task 1: No process of the team is running; 1 task is not done.\n" +
 				"task_yours for user since 4 → complete_task lead 1: Task 1 waits for you: one\n"},
 		{name: "a task for an external member of a run", history: history{&CreateTeam{TeamID: "demo-1", Name: "demo",
 			Dir: "/there", Origin: "/there/demo.yaml"}, eve, &CreateTask{Subject: "one", Owner: "eve"}}, outside: alive(),

@@ -465,8 +465,8 @@ func (b *FailTask) decide(d *decision) error {
 		if t.Retries == 0 {
 			failure = "failed, and has no retries"
 		}
-		d.tell(d.team.Lead, t.ID, "Task %s %s:%s\nIt is tried again when you release it, or when a member claims it by "+
-			"its id.", t.titled(), failure, cited(clipTo(reason, MaxSubject)))
+		d.tell(d.team.Lead, t.ID, "Task %s %s:%s\nIt is tried again when the team is run again, when you release it, "+
+			"or when a member claims it by its id.", t.titled(), failure, cited(clipTo(reason, MaxSubject)))
 	}
 	failed.Unblocked = d.freedByFailure(t)
 	d.wakeOwners(failed.Unblocked, "task "+t.Called()+" has failed (out of retries)")
