@@ -33,6 +33,9 @@ func (e *Engine) Doctor(ctx context.Context, explain func(error) string) []Findi
 		checkProgram(ctx, explain, "/bin/sh", "-c", "echo runs the commands of tasks"),
 		checkProgram(ctx, explain, "git", "--version")}
 	all[0].Needed, all[2].Needed = true, true
+	if all[1].OK {
+		all[1].Detail += ", where Claude Code finds the teams"
+	}
 	return append(all, checkAgents(ctx)...)
 }
 
