@@ -84,3 +84,12 @@ func TestLogNumbers(t *testing.T) {
 		t.Errorf("the lines begin with %q:\n%s", got, out.String())
 	}
 }
+
+// TestUnmarked checks that a table shows the text of a Markdown line.
+func TestUnmarked(t *testing.T) {
+	for line, want := range map[string]string{"## **Two** of `main.go`": "Two of main.go", "2 * 3 * 4": "2 * 3 * 4", "": ""} {
+		if got := unmarked(line); got != want {
+			t.Errorf("%q is shown as %q, want %q", line, got, want)
+		}
+	}
+}

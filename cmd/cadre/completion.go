@@ -85,6 +85,15 @@ var withoutPackage string
 // completesInBash lets the script that "completion bash" prints work without the package
 // bash-completion. Cobra's own script prints errors of bash there.
 func completesInBash(root *cobra.Command) {
+	if c, _, err := root.Find([]string{"completion"}); err == nil && c.Name() == "completion" {
+		c.Long = `Print a script that completes commands, teams, members and tasks in a shell. To load it:
+
+  bash   source <(cadre completion bash)
+  zsh    source <(cadre completion zsh)
+  fish   cadre completion fish | source
+
+In the start-up file of the shell, the line holds for each new shell.`
+	}
 	c, _, err := root.Find([]string{"completion", "bash"})
 	if err != nil || c.Name() != "bash" {
 		return

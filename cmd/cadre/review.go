@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"strings"
 
 	"cadre/internal/engine"
 	"cadre/internal/inspect"
@@ -46,7 +47,7 @@ func writeReview(w *sanitize.Writer, name string, e *inspect.Examination, tasks 
 			if t.OutOfRetries() {
 				result = t.Failure
 			}
-			table.Row(t.Called(), render.TaskState(t), t.CompletedBy, t.Subject, firstLine(result))
+			table.Row(t.Called(), render.TaskState(t), t.CompletedBy, t.Subject, unmarked(firstLine(result)))
 		}
 		if err := table.Write(w); err != nil {
 			return err
@@ -56,4 +57,9 @@ func writeReview(w *sanitize.Writer, name string, e *inspect.Examination, tasks 
 		w.Printf("\nreport: %s\n", e.Team.Report)
 	}
 	return nil
+}
+
+// unmarked returns a line of Markdown without the marks that a terminal does not show.
+func unmarked(line string) string {
+	return strings.NewReplacer("**", "", "`", "").Replace(strings.TrimLeft(line, "# "))
 }

@@ -9,7 +9,7 @@
 //	<root>/replaced/<team>-<n>/     a copy of a team that a pull replaced by a newer one
 //	<root>/observed/<team>/         what the observer knows of a team that is only observed (observe/store)
 //	<root>/stranded/<team>-<n>/     worktrees of a team that was removed, whose repository could not be reached
-//	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (teammate)
+//	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (guest)
 //	<root>/trust.json               projects whose hooks may run (hook)
 //	<claude>/teams, <claude>/tasks  Claude Code's folders, for projections only (projection)
 //

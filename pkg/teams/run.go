@@ -53,7 +53,7 @@ type RunResult struct {
 //	   │  ▲                           └─ new work ─▶ working
 //	   └──┴─ ctx ended, budget spent, tasks out of retries: the report says so, and the team stays as it is
 //
-// The error is nil when everything is done. With one of the following errors, Result is valid too,
+// The error is nil when everything is done. With one of the following errors, RunResult is valid too,
 // the report is written, and the team is unfinished:
 //
 //   - the cause of ctx: its sessions continue until the manager is closed;
@@ -64,7 +64,7 @@ type RunResult struct {
 //     help;
 //   - ErrFinished: another process ended the team.
 //
-// After any other error Result is empty: ErrNotReady if the team runs already, also with cadre run;
+// After any other error RunResult is empty: ErrNotReady if the team runs already, also with cadre run;
 // ErrDenied for the manager of a teammate; ErrFinished if the manager was closed; or the error of
 // the host or of the report's file. Run can be called again, in any process.
 //
