@@ -40,7 +40,7 @@ func (t *Team) follow(ctx context.Context, o RunOptions) error {
 	case o.file == nil || of.Origin != o.origin || of.Ended():
 		return nil
 	}
-	return run.Follow(ctx, t.of, o.file, o.Redo, func(c run.Changes) error {
+	_, err := run.Follow(ctx, t.of, o.file, o.Redo, func(c run.Changes) error {
 		if o.Changed == nil {
 			return team.Refuse(team.NotReady, "%s was changed since team %s was made from it; set RunOptions.Changed to "+
 				"apply the changes", c.Path, c.Team)
@@ -55,4 +55,5 @@ func (t *Team) follow(ctx context.Context, o RunOptions) error {
 		}
 		return o.Changed(all)
 	})
+	return err
 }
