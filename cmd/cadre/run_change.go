@@ -99,7 +99,7 @@ func writeChanges(w *sanitize.Writer, all []run.Change) error {
 		case one.Does == run.ChangeRedo:
 			line += ": is done again"
 			if one.Why != "" {
-				line += "; " + one.Why
+				line += "; " + one.Why + " (--redo NAME does it again too)"
 			}
 		}
 		if err := w.Printf("%s\n", line); err != nil {

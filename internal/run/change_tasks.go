@@ -124,9 +124,9 @@ func (c *comparison) builds(t team.Task) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("%s, which builds on it, stays completed; --redo %s does it again too", kept[0], kept[0])
+		return kept[0] + ", which builds on it, stays completed"
 	}
-	return fmt.Sprintf("%s, which build on it, stay completed; --redo NAME does one again too", strings.Join(kept, ", "))
+	return strings.Join(kept, ", ") + ", which build on it, stay completed"
 }
 
 // again returns a completed task to the queue.
