@@ -12,8 +12,8 @@ func TestArguments(t *testing.T) {
 	t.Setenv("CADRE_HOME", "")
 	t.Setenv("CADRE_TEAM", "")
 	for line, want := range map[string]string{
-		"validate":                  "cadre validate needs at least one FILE: cadre validate FILE...; see: cadre validate --help",
-		"permit":                    "cadre permit needs REQUEST: cadre permit [TEAM] REQUEST; see: cadre permit --help",
+		"validate":                  "validate needs at least one FILE: cadre validate FILE...; see: cadre validate --help",
+		"permit":                    "permit needs REQUEST: cadre permit [TEAM] REQUEST; see: cadre permit --help",
 		"mode demo":                 `mode needs NAME and MODE, and "demo" is not enough: cadre mode [TEAM] NAME MODE; see`,
 		"status a b":                `"b" is one argument too many: cadre status [TEAM]; see: cadre status --help`,
 		"send demo --to ann hi you": `"you" is one argument too many: cadre send [TEAM] --to NAME TEXT. Put a text of several words in quotes; see: cadre send --help`,
@@ -22,9 +22,9 @@ func TestArguments(t *testing.T) {
 		"run a.yaml --policy me":    "--policy is for a goal. In a.yaml the key is: permissions.policy",
 		"run a.yaml --check make":   "--check is for a goal. In a.yaml the key is: checks",
 		"inbox demo --as ann":       "inbox takes the member's name without --as. To read its mail: cadre inbox [TEAM] NAME",
-		"task done --fence 1":       "cadre task done needs ID: cadre task done [TEAM] ID [--as NAME]",
+		"task done --fence 1":       "task done needs ID: cadre task done [TEAM] ID [--as NAME]",
 		"doctor x":                  `doctor takes no arguments, and "x" is one; see: cadre doctor --help`,
-		"hooks try":                 "cadre hooks try needs HOOK: cadre hooks try [TEAM] HOOK; see: cadre hooks try --help",
+		"hooks try":                 "hooks try needs HOOK: cadre hooks try [TEAM] HOOK; see: cadre hooks try --help",
 		"resend demo":               `resend needs TEAM and NAME, and "demo" is not enough`,
 		"budget demo --tokens 1.5":  `--tokens takes a whole number, such as 20, not "1.5"; see: cadre budget --help`,
 		"log demo -n abc":           `--lines takes a whole number, such as 20, not "abc"; see: cadre log --help`,
