@@ -190,7 +190,7 @@ func TestClosedOutput(t *testing.T) {
 	if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != tryAgain {
 		t.Errorf("the run ended with %v, not with status %d: %s", err, tryAgain, said.Bytes())
 	}
-	for _, want := range []string{"cadre: stopping 1 member: the reader closed the output",
+	for _, want := range []string{"note: stopping 1 member: the reader closed the output",
 		"paused: the reader closed the output; the same command continues where this one stopped"} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("the run did not print %q:\n%s", want, said.Bytes())
