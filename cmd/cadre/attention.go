@@ -40,7 +40,7 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 		if note, has := strings.CutPrefix(help.note, ", "); has { // the command stays whole, to be copied
 			help.note, comma = " "+note, ","
 		}
-		if err := w.Printf("%s %s\n", mark, sanitize.Hanging{Text: i.Text + more, At: 2, Indent: 2}); err != nil {
+		if err := w.Printf("%s %s\n", mark, sanitize.Hanging{Text: i.Text + more, At: 2, Indent: 6}); err != nil {
 			return err
 		}
 		if n+1 < len(items) && stepFor(name, items[n+1]).line == help.line {

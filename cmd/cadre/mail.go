@@ -316,7 +316,7 @@ func writeLetter(w *sanitize.Writer, member string, l history.Letter, now team.T
 		return err
 	}
 	if news := l.NewsFor(member); news != "" {
-		w.Printf("%s\n", sanitize.Hanging{Text: "news: " + news, Indent: 2})
+		w.Printf("%s\n", sanitize.Hanging{Text: "news: " + news, Indent: 4})
 	}
 	return w.Printf("\n")
 }
@@ -361,5 +361,5 @@ func writeNews(w *sanitize.Writer, member string, mail []history.Letter) error {
 	if len(news) == 0 {
 		return nil
 	}
-	return w.Printf("%s\n\n", sanitize.Hanging{Text: "news: " + strings.Join(news, " "), Indent: 2})
+	return w.Printf("%s\n\n", sanitize.Hanging{Text: "news: " + strings.Join(news, " "), Indent: 4})
 }

@@ -95,7 +95,7 @@ const errorPrefix, notePrefix = "cadre:", "note:"
 // are indented.
 func say(to *sanitize.Writer, tone render.Tone, prefix, text string) error {
 	first, rest, more := strings.Cut(strings.TrimRight(text, "\n"), "\n")
-	line := sanitize.Hanging{Text: strings.TrimSuffix(first, "\r"), At: len(prefix + " "), Indent: 2}
+	line := sanitize.Hanging{Text: strings.TrimSuffix(first, "\r"), At: len(prefix + " "), Indent: 4}
 	if !more {
 		return to.Printf("%s %s\n", tone.On(prefix), line)
 	}

@@ -54,12 +54,13 @@ func TestNextLine(t *testing.T) {
 // last.
 func TestState(t *testing.T) {
 	for want, o := range map[string]catalog.Overview{
-		"active":      {Status: team.TeamActive},
-		"released":    {Status: team.TeamActive, Released: 1, Dormant: true},
-		"interrupted": {Status: team.TeamConsolidating, Interrupted: true, Dormant: true},
-		"dormant":     {Status: team.TeamActive, Dormant: true},
-		"observed":    {Status: team.TeamActive, Observed: "fx"},
-		"complete":    {Status: team.TeamComplete, Observed: "fx"},
+		"active":          {Status: team.TeamActive},
+		"released":        {Status: team.TeamActive, Released: 1, Dormant: true},
+		"interrupted":     {Status: team.TeamConsolidating, Interrupted: true, Dormant: true},
+		"dormant":         {Status: team.TeamActive, Dormant: true},
+		"observed":        {Status: team.TeamActive, Observed: "fx", Watched: true},
+		"complete":        {Status: team.TeamComplete, Observed: "fx"},
+		catalog.Unwatched: {Status: team.TeamActive, Observed: "fx"},
 	} {
 		if got := o.State(); got != want {
 			t.Errorf("%+v has state %s", o, got)

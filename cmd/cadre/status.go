@@ -211,7 +211,7 @@ func (n *standing) write(w *sanitize.Writer) error {
 	if err := writeItems(w, n.called, n.Attention); err != nil {
 		return err
 	}
-	return w.Printf("\n%s\n", sanitize.Hanging{Text: n.next(), Indent: 2})
+	return w.Printf("\n%s\n", sanitize.Hanging{Text: n.next(), Indent: 4})
 }
 
 // waiting says how many items wait.
@@ -330,7 +330,7 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 	}
 	for _, line := range []string{n.budget(), n.checks(), n.modes()} {
 		if line != "" {
-			w.Printf("%s\n", sanitize.Hanging{Text: line, Indent: 2})
+			w.Printf("%s\n", sanitize.Hanging{Text: line, Indent: 4})
 		}
 	}
 	w.Printf("\n")

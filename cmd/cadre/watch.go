@@ -44,7 +44,7 @@ func (a *app) watchCommand() *cobra.Command {
 			if linear {
 				stays()
 				return engine.InTermsOf(name, stopped(c.Context(), tui.Linear(a.whileRead(c.Context()), o,
-					func(line string) { a.out.Printf("%s\n", sanitize.Hanging{Text: line, Indent: 2}) })))
+					func(line string) { a.out.Printf("%s\n", sanitize.Hanging{Text: line, Indent: 4}) })))
 			}
 			if why := a.undrawable(); why != "" {
 				return withWays(usage{fmt.Errorf("the screen cannot be drawn here, because %s", why)},

@@ -88,7 +88,8 @@ func wrap(text string, at, indent, columns int) string {
 	return strings.ReplaceAll(strings.Join(parts, "\n"), held, " ")
 }
 
-// fold breaks the lines of a text that are too long for a terminal of that many columns. A line of its
+// fold breaks the lines of a text that are too long for a terminal of that many columns. The parts after
+// the first are indented further than any line of cadre, so that none passes for one. A line of its
 // own with a command stays whole: a person who pastes half of it runs another command.
 func fold(text string, columns int) string {
 	if columns < leastRoom || len(text) <= columns {
@@ -104,7 +105,7 @@ func fold(text string, columns int) string {
 			out.WriteString(line)
 			continue
 		}
-		out.WriteString(strings.Repeat(" ", indent) + wrap(content, indent, indent+2, columns) +
+		out.WriteString(strings.Repeat(" ", indent) + wrap(content, indent, indent+shallow, columns) +
 			line[indent+len(content):])
 	}
 	return out.String()

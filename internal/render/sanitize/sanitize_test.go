@@ -132,21 +132,21 @@ func TestLinesFitTheTerminal(t *testing.T) {
 		want   string
 	}{
 		{"%s\n", []any{"short"}, "short\n"},
-		{"%s\n", []any{"a line that is too long for this"}, "a line that is too\n  long for this\n"},
-		{"    %s\n", []any{"indented, and too long"}, "    indented, and\n      too long\n"},
+		{"%s\n", []any{"a line that is too long for this"}, "a line that is too\n    long for this\n"},
+		{"    %s\n", []any{"indented, and too long"}, "    indented, and\n        too long\n"},
 		{"%s\n", []any{"cadre resume team --take-over"}, "cadre resume team --take-over\n"},
-		{"%s\n", []any{"To go on: cadre resume x; or not"}, "To go on:\n  cadre resume x; or\n  not\n"},
+		{"%s\n", []any{"To go on: cadre resume x; or not"}, "To go on:\n    cadre resume x;\n    or not\n"},
 		{"%s %s\n", []any{"12", sanitize.Hanging{Text: "words that hang below", At: 3, Indent: 3}},
 			"12 words that hang\n   below\n"},
 		{"%s\n", []any{sanitize.Hanging{Text: "a " + strings.Repeat("x", 19), Indent: 10}},
 			"a\n    xxxxxxxxxxxxxxxx\n    xxx\n"},
-		{"%s\n", []any{"漢字漢字漢字漢字漢字漢字"}, "漢字漢字漢字漢字漢字\n  漢字\n"},
+		{"%s\n", []any{"漢字漢字漢字漢字漢字漢字"}, "漢字漢字漢字漢字漢字\n    漢字\n"},
 		{"%s\n", []any{sanitize.Block("a text of some lines that is long")},
 			"  │ a text of some\n  │ lines that is\n  │ long\n"},
 		{"%s is %s\n", []any{sanitize.Styled{Look: sanitize.Bold, Text: "the team"},
 			sanitize.Styled{Look: "", Text: "there, and well, too"}},
-			"\x1b[1mthe team\x1b[0m is there,\n  and well, too\n"},
-		{"%s\n", []any{"a line \x1b[2J of an agent"}, "a line ␛[2J of an\n  agent\n"},
+			"\x1b[1mthe team\x1b[0m is there,\n    and well, too\n"},
+		{"%s\n", []any{"a line \x1b[2J of an agent"}, "a line ␛[2J of an\n    agent\n"},
 	} {
 		var out strings.Builder
 		w := sanitize.NewWriter(&out)
