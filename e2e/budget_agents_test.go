@@ -25,7 +25,7 @@ func TestBudgets(t *testing.T) {
 		"money, opencode": {"opencode", "usd: 0.002",
 			`cost, \$0.00\d\d of \$0.0020; with a larger budget, the same command continues where this one stopped\. To raise the budget: cadre budget spent --usd AMOUNT`, "--usd=100"},
 		"time": {"claude", "time: 5s",
-			`time, 5 s since the team was created; with a larger budget, the same command continues where this one stopped\. To raise the budget: cadre budget spent --time SPAN`, "--time=1h"},
+			`time, 5 s since the team was created; with a larger budget, the same command continues where this one stopped\. To raise the budget: cadre budget spent --time DURATION`, "--time=1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

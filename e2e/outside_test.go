@@ -56,6 +56,20 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	}
 }
 
+// TestNoTeamWithoutAClient checks that cadre mcp creates a team when a client initializes it, and says
+// so, but not before: a mistyped name is no team.
+func TestNoTeamWithoutAClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.refused(w.cadre("mcp", "--team", "nope"), 1, "no client has initialized the server, so team nope was not created")
+	w.refused(w.cadre("status", "nope"), 2, "nope")
+	lead := w.mcp("mcp", "--team", "real")
+	if text, failed := lead.call("TeamStatus", nil); failed || !strings.Contains(text, "real") {
+		t.Errorf("the client is told:\n%s", text)
+	}
+	w.must("status", "real")
+}
+
 // TestLeadIsToldWhoIsOffline checks that the lead is told once when a teammate is unreachable, and
 // what it can do. The teammate is a killed or stopped outside session, or one whose host is killed.
 func TestLeadIsToldWhoIsOffline(t *testing.T) {

@@ -132,7 +132,7 @@ func TestAbort(t *testing.T) {
 			w.must("abort", "demo", "--yes")
 			order(t, w.must("review", "demo"), "! it is aborted", "members: ", "ended", "0 of 2 tasks done")
 			order(t, w.must("log", "demo"), "a fire")
-			w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. To see what it did: cadre review demo")
+			w.refused(w.cadre("resume", "demo"), 2, "team demo is aborted. To see what it did: cadre review demo")
 			if state := w.state(); state != "aborted" {
 				t.Errorf("it is %s", state)
 			}

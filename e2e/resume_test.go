@@ -53,9 +53,9 @@ func TestResumeRefuses(t *testing.T) {
 	w.must("create", "demo")
 	w.refused(w.cadre("resume", "demo"), 2, "Team not initialized. To add a teammate: cadre spawn demo NAME")
 	w.must("abort", "demo", "--yes")
-	w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. To see what it did: cadre review demo")
+	w.refused(w.cadre("resume", "demo"), 2, "team demo is aborted. To see what it did: cadre review demo")
 	w.must("run", w.write("quick.yaml", "name: quick\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo 1}]\n"))
-	w.refused(w.cadre("resume", "quick"), 2, "Team is complete. To see what it did: cadre review quick")
+	w.refused(w.cadre("resume", "quick"), 2, "team quick is complete. To see what it did: cadre review quick")
 	w.refused(w.cadre("run", w.write("lost.yaml", "name: lost\nfacts: [go.mod]\nmembers: [{name: ann}]\ntasks: [{id: "+
 		"one, run: echo 1}]\n")), 2, "go.mod cannot be a fact: there is no such file in "+w.dir)
 	if has(w.home, "teams", "lost") {

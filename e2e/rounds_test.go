@@ -335,7 +335,7 @@ func (r *round) resume() {
 		switch {
 		case said.code == 0:
 			return
-		case said.code == 2 && (strings.Contains(said.err, "Team is complete") ||
+		case said.code == 2 && (strings.Contains(said.err, "team demo is complete") ||
 			strings.Contains(said.err, "has ended meanwhile")):
 			return
 		case said.code == 1 && (strings.Contains(said.err, "leads team ") || strings.Contains(said.err, "lead team ")): // the lead is alive

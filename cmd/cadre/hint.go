@@ -45,6 +45,9 @@ func command(h team.Hint) step {
 	case team.ActTakeBack:
 		return line("resume", h.Team, "--take-back")
 	case team.ActRelease:
+		if h.Dir != "" { // the copy of another home, on this machine
+			return step{line: "cd " + sanitize.Quote(h.Dir) + " && CADRE_HOME=DIR " + line("push", h.Team, "--release").line}
+		}
 		return line("push", h.Team, "--release")
 	case team.ActPull:
 		return line("pull", h.Team)
@@ -193,7 +196,7 @@ func budgetFlags(budget string) []string {
 	case "cost":
 		return []string{"--usd", "AMOUNT"}
 	case "time":
-		return []string{"--time", "SPAN"}
+		return []string{"--time", "DURATION"}
 	}
 	return []string{"--tokens", "N"}
 }
@@ -254,10 +257,13 @@ func remedied(text string, all []remedy) string {
 	if len(helps) == 0 {
 		return text
 	}
-	help := "T" + strings.TrimPrefix(strings.Join(helps, "; "), "t")
-	if strings.Contains(text, "\n") {
-		return strings.TrimRight(text, "\n") + "\n" + help
+	if strings.Contains(text, "\n") { // a line for each
+		for _, help := range helps {
+			text = strings.TrimRight(text, "\n") + "\nT" + strings.TrimPrefix(help, "t")
+		}
+		return text
 	}
+	help := "T" + strings.TrimPrefix(strings.Join(helps, "; "), "t")
 	if text = strings.TrimRight(text, " ;"); text == "" || !strings.ContainsRune(".?!", rune(text[len(text)-1])) {
 		text += "."
 	}

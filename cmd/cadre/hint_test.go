@@ -32,7 +32,7 @@ func hints(a team.Action) []team.Hint {
 }
 
 // filledIn maps each placeholder that a person fills in to an example value.
-var filledIn = map[string]string{"N": "1000", "AMOUNT": "2.50", "SPAN": "30m", "NAME": "eve", "DIR": "/",
+var filledIn = map[string]string{"N": "1000", "AMOUNT": "2.50", "DURATION": "30m", "NAME": "eve", "DIR": "/",
 	"TEXT": "hello", "PLAN": "1. look", "TASK": "4", "COMMAND": "make", "PATH": "a.txt"}
 
 // TestEveryHintIsACommand parses each hint with the real command tree. The tree must accept the

@@ -61,7 +61,8 @@ func (a *app) interruptCommand() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "interrupt [TEAM] NAME", Short: "End a member's turn",
 		Long: "End the turn of a member, even in the middle of a tool. The member keeps its tasks, and waits for a " +
-			"message: cadre send. The command of a shell member ends, which counts as a failed attempt.",
+			"message: cadre send. The wait also ends with its session, for example when the team is paused and resumed. " +
+			"The command of a shell member ends, which counts as a failed attempt.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.Interrupt{Member: args[0]},
 			func(*engine.Team, *team.Record) error {

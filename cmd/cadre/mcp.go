@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,7 +29,7 @@ teammates.
   codex mcp add cadre -- cadre mcp --team NAME
   gemini mcp add cadre cadre mcp --team NAME
 
-If the team does not exist, it is created with this session as its lead, which is briefed when it connects. Every tool
+If the team does not exist, it is created when the session connects, with this session as its lead, which is briefed. Every tool
 result ends with new messages, and with the tasks that teammates completed. TeamStatus with wait_seconds waits for the
 next ones.
 
@@ -62,6 +64,26 @@ func (a *app) geminiHookCommand() *cobra.Command {
 	}
 }
 
+// createForClient creates the team that a client is to lead, once the client initializes the server. It
+// returns the input of the server.
+func (a *app) createForClient(ctx context.Context, name, dir string, in io.ReadCloser) (io.ReadCloser, error) {
+	if err := a.who.Create(name); err != nil {
+		return nil, err
+	}
+	in, is, err := mcpserver.Introduced(ctx, in)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("team %s does not exist and was not created: %w", name, err)
+	case !is:
+		return nil, team.Refuse(team.NotReady, "no client has initialized the server, so team %s was not created", name)
+	}
+	if err := a.engine().CreateLed(ctx, name, dir); err != nil {
+		return nil, err
+	}
+	a.note(fmt.Sprintf("team %s is created in %s; this session leads it", name, dir))
+	return in, nil
+}
+
 // serveTools serves the tools of a member whose session cadre does not run.
 func (a *app) serveTools(ctx context.Context, name, as string) error {
 	here, nowhere := workDir(".") // an existing team keeps its directory
@@ -77,11 +99,12 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		}
 	}
 	folder, err := find(name)
+	in := io.ReadCloser(os.Stdin)
 	if team.CodeOf(err) == team.NotFound && as == "" {
 		if nowhere != nil {
 			return nowhere
 		}
-		if err := a.engine().CreateLed(ctx, name, here); err != nil {
+		if in, err = a.createForClient(ctx, name, here, in); err != nil {
 			return err
 		}
 		folder, err = find(name)
@@ -98,7 +121,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		as = a.actor
 	}
 	return t.Attend(ctx, as, here, func(ctx context.Context, o *engine.Outside) error {
-		return mcpserver.Stdio(ctx, o.Tools(), os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName,
+		return mcpserver.Stdio(ctx, o.Tools(), in, protocol(), mcpserver.Options{Name: agent.ToolServerName,
 			Version: version, Greet: o.Greet, Called: o.Called})
 	})
 }

@@ -134,7 +134,11 @@ func (a *app) closePanes(ctx context.Context, of *engine.Team, mode pane.Mode) e
 	if err != nil {
 		return err
 	}
-	return a.says(fmt.Sprintf("%s closed; the members of team %s continue", team.Count(n, "pane"), of.Name))
+	text := team.Count(n, "pane") + " closed"
+	if of.Hosted() {
+		text += fmt.Sprintf("; the members of team %s continue", of.Name)
+	}
+	return a.says(text)
 }
 
 // says prints what was done with panes. The command has no JSON: it shows something to a person.

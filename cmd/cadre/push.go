@@ -228,7 +228,7 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 // again, with what it lacks.
 func (a *app) moving(err error, name, mine string) error {
 	if fork, ok := errors.AsType[*checkpoint.ForkError](err); ok {
-		return withWays(usage{fmt.Errorf("%w. Choose one; the other stays reachable from the branch", err)},
+		return withWays(usage{fmt.Errorf("%w\nChoose one; the other stays reachable from the branch.", err)},
 			choices(fork, name)...)
 	}
 	if _, ok := errors.AsType[*transfer.MovedError](err); ok {

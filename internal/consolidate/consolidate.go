@@ -361,7 +361,8 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 			}
 		}
 		w.Advise(team.Note{Text: "not committed, " + strings.Join(left, "; "),
-			Hints: []team.Hint{{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.strangers}}})
+			// without paths: other teams' files and the user's may be among them
+			Hints: []team.Hint{{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name}}})
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
 		return s.ours, nil

@@ -116,7 +116,7 @@ func Refusal(t team.Team) error {
 		return team.Refuse(team.Finished, "team %s was cleaned up, and something is left of it", t.Name).
 			With(team.Hint{Action: team.ActCleanUp, Team: t.Name})
 	case t.Status == team.TeamComplete || t.Status == team.TeamAborted:
-		return team.Refuse(team.Finished, "Team is %s", t.Status).
+		return team.Refuse(team.Finished, "team %s is %s", t.Name, t.Status).
 			With(team.Hint{Action: team.ActShowReview, Team: t.Name})
 	case t.Status == team.TeamPending && t.Goal == "" && t.Origin == "":
 		return team.Refuse(team.Invalid, "Team not initialized").

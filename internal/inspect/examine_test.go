@@ -131,8 +131,8 @@ func TestRefusal(t *testing.T) {
 	}{
 		{"active", team.Team{Status: team.TeamActive}, "", "", ""},
 		{"consolidating", team.Team{Status: team.TeamConsolidating}, "", "", ""},
-		{"complete", team.Team{Status: team.TeamComplete}, team.Finished, "Team is complete", team.ActShowReview},
-		{"aborted", team.Team{Status: team.TeamAborted}, team.Finished, "Team is aborted", team.ActShowReview},
+		{"complete", team.Team{Status: team.TeamComplete}, team.Finished, "team demo is complete", team.ActShowReview},
+		{"aborted", team.Team{Status: team.TeamAborted}, team.Finished, "team demo is aborted", team.ActShowReview},
 		{"cleaned up comes first", team.Team{Status: team.TeamAborted, CleanedUp: true}, team.Finished,
 			"team demo was cleaned up, and something is left of it", team.ActCleanUp},
 		{"pending", team.Team{Status: team.TeamPending}, team.Invalid, "Team not initialized", team.ActSpawn},

@@ -112,8 +112,11 @@ func waiting(s *team.State) (words []string, help []team.Hint) {
 		if task.Owner == t.Lead && task.Status != team.Completed && task.Status != team.Deleted &&
 			len(task.Blocked()) == 0 {
 			words = append(words, fmt.Sprintf("task %s waits for you: %s", task.Called(), task.Subject))
-			help = append(help, team.Hint{Action: team.ActCompleteTask, Team: t.Name, Task: task.ID,
-				TaskName: task.Name})
+			h := team.Hint{Action: team.ActCompleteTask, Team: t.Name, Task: task.ID, TaskName: task.Name}
+			if s.AsksToMerge(task.ID) { // the task itself says how
+				h.Action = team.ActShowTask
+			}
+			help = append(help, h)
 		}
 	}
 	return words, help

@@ -178,6 +178,9 @@ func (a *attention) whole() {
 	switch {
 	case c.Open() || waits && !c.Open():
 	case a.s.Dormant(o):
+		if _, spent := a.spent(); spent { // the item about the budget is about the cause
+			break
+		}
 		a.add(Item{Kind: ItemDormant, Since: a.lastSeen(), Hint: a.resume()},
 			"No process of the team is running%s.", a.leftToDo())
 	case len(without) > 0 && (o.Elsewhere == "" || o.Led):

@@ -1,10 +1,12 @@
 package team
 
+import "slices"
+
 // resume returns the action that continues the team. A team with a spent budget, or in which only
 // the person who leads has something to do, cannot be resumed before that.
 func (a *attention) resume() Hint {
-	if a.t.Exhausted != "" {
-		return Hint{Action: ActRaiseBudget, Budget: a.t.Exhausted}
+	if h, spent := a.spent(); spent {
+		return h
 	}
 	lead := a.s.lead()
 	if lead.Agent != External || a.s.Count(InProgress) > 0 || a.s.failed.count() > 0 {
@@ -27,6 +29,34 @@ func (a *attention) resume() Hint {
 		return theirs.hint(a.t, ActShowTask)
 	}
 	return theirs.hint(a.t, ActCompleteTask)
+}
+
+// spent returns the action that raises a budget, if only that lets the team continue: its own is spent,
+// or those of all members that would take the tasks that are left.
+func (a *attention) spent() (h Hint, is bool) {
+	if a.t.Exhausted != "" {
+		return Hint{Action: ActRaiseBudget, Budget: a.t.Exhausted}, true
+	}
+	if a.s.Count(InProgress) > 0 || a.s.failed.count() > 0 ||
+		!slices.ContainsFunc(a.s.members, func(m Member) bool { return m.Exhausted != "" }) {
+		return h, false
+	}
+	for p := range a.s.ready {
+		for i := range a.s.ready[p].all() {
+			for k, m := range a.s.members {
+				t, budget := &a.s.tasks[i], m.Exhausted
+				m.Exhausted = "" // of the copy: whether it would take the task
+				switch {
+				case !m.Status.Running() || !a.s.takes(&m, t) || k == 0 && m.Agent == External && t.Owner != m.Name:
+				case budget == "":
+					return h, false
+				case h.Action == "":
+					h = Hint{Action: ActRaiseBudget, Member: m.Name, Budget: budget}
+				}
+			}
+		}
+	}
+	return h, h.Action != ""
 }
 
 // consolidate returns the action that consolidates the team, or the one that comes before it.

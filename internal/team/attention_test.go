@@ -314,9 +314,21 @@ func TestAttention(t *testing.T) {
 		{name: "a spent budget, and no process runs the team", history: history{&AttachLead{Session: "run-1"},
 			&SetBudget{Budget: Budget{Tokens: 100}}, shell("ann"), hosted, &CreateTask{Subject: "one"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
-			want: "dormant for user since 0 → raise_budget: No process of the team is running; 1 task is not done.\n" +
-				"budget for user since 0 → raise_budget: The token budget is spent (used 120 tokens, the limit is 100 " +
+			want: "budget for user since 0 → raise_budget: The token budget is spent (used 120 tokens, the limit is 100 " +
 				"tokens); no new work is started.\nunassigned for user since 7 → assign_task 1: Task 1 is open and unassigned: one\n"},
+		{name: "a spent budget of the only member for a task", history: history{&AttachLead{Session: "run-1"},
+			&SpawnMember{Name: "ann", Agent: Claude, Budget: Budget{Tokens: 100}}, hosted,
+			&CreateTask{Subject: "one", Owner: "ann"},
+			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
+			want: "budget for user since 0 → raise_budget ann: The token budget of ann is spent (used 120 tokens, the " +
+				"limit is 100 tokens); it gets no new work. 1 task waits for it.\n"},
+		{name: "a spent budget, and another member for the task", history: history{&AttachLead{Session: "run-1"},
+			&SpawnMember{Name: "ann", Agent: Claude, Budget: Budget{Tokens: 100}}, &SpawnMember{Name: "bob", Agent: Claude},
+			hosted, &CreateTask{Subject: "one"},
+			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
+			want: "dormant for user since 0 → resume: No process of the team is running; 1 task is not done.\n" +
+				"budget for user since 0 → raise_budget ann: The token budget of ann is spent (used 120 tokens, the " +
+				"limit is 100 tokens); it gets no new work.\n"},
 		{name: "a task for who leads, and no process runs the team", history: history{&AttachLead{Session: "run-1"}, eve,
 			&CreateTask{Subject: "one", Owner: "lead"}}, outside: dead(),
 			want: "dormant for user since 0 → complete_task 1: No process of the team is running; 1 task is not done.\n" +

@@ -42,6 +42,9 @@ func (s *State) asks(task string) *Member {
 	return nil
 }
 
+// AsksToMerge reports whether the task asks the lead to merge the branch of a member.
+func (s *State) AsksToMerge(task string) bool { return s.asks(task) != nil }
+
 const mergeSubject = "Merge the branch "
 
 // ThisTask stands in [LeaveBranch.Why] for the id of the task that asks, because that id is known

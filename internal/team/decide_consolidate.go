@@ -85,7 +85,11 @@ func (d *decision) green() error {
 			say("%s works on %s", t.Owner, t.label())
 			busy[t.Owner] = true
 		case t.Status == Pending:
-			say("%s is open", t.label())
+			if m := d.asks(t.ID); m != nil {
+				say("the branch of %s does not merge: %s is open, and says how", m.Name, t.label())
+			} else {
+				say("%s is open", t.label())
+			}
 			if open == nil {
 				open = t
 			}

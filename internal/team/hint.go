@@ -35,7 +35,7 @@ const (
 	ActSkipCommit       Action = "skip_commit"        // complete the team without a commit
 	ActGoWithout        Action = "go_without"         // complete the team without the work of Tasks
 	ActKeepCheckChanges Action = "keep_check_changes" // also commit what the checks change
-	ActIncludeFiles     Action = "include_files"      // also commit the files Paths
+	ActIncludeFiles     Action = "include_files"      // also commit the files Paths, or files to name if there are none
 	ActCommitOnly       Action = "commit_only"        // commit only the files Paths, or files to name if it is empty
 	ActCheckClean       Action = "check_clean"        // run the checks without uncommitted changes of the user
 
@@ -94,10 +94,11 @@ type Hint struct {
 	Task     string `json:"task,omitempty"`     // id of the task
 	TaskName string `json:"taskName,omitempty"` // name of the task; "" for a task without one
 	Request  string `json:"request,omitempty"`  // id of the request or plan
-	Name     string `json:"name,omitempty"`     // for spawn: a free name, or "" for any
+	Name     string `json:"name,omitempty"`     // for spawn: a free name, or "" for any; for release: the machine that has the team, or "" for this one
 	Agent    string `json:"agent,omitempty"`    // for spawn: agent of the new member, or "" for any
 	Budget   string `json:"budget,omitempty"`   // for raise_budget: tokens, cost or time
-	// for move and trust: the directory; for revert_work, show_file and keep_commit: the repository
+	// for move and trust: the directory; for revert_work, show_file and keep_commit: the repository; for
+	// release: that of another copy on this machine
 	Dir   string   `json:"dir,omitempty"`
 	From  string   `json:"from,omitempty"`  // for revert_work, show_file and keep_commit: id of the commit or tree
 	To    string   `json:"to,omitempty"`    // for revert_work: id of the commit that has the files as they were
@@ -121,7 +122,6 @@ var purposes = [...]struct {
 	{ActContinueCopy, "continue from the checkpoint"},
 	{ActTakeOver, "take the lead"},
 	{ActTakeBack, "take the team back, where it runs nowhere else"},
-	{ActRelease, "release the team"},
 	{ActPull, "see where the team is now"},
 	{ActCleanUp, "remove the team"},
 	{ActForceCleanUp, "end and remove the whole team"},
@@ -158,7 +158,18 @@ func (h Hint) Purpose() string {
 		}
 		return "say where it was moved to"
 	case ActIncludeFiles:
+		if len(h.Paths) == 0 {
+			return "commit one of them, too"
+		}
 		return "commit " + strings.Join(h.Paths, ", ") + ", too"
+	case ActRelease:
+		switch {
+		case h.Dir != "":
+			return "release it in that copy"
+		case h.Name != "":
+			return "release it on " + h.Name
+		}
+		return "release the team"
 	case ActRaiseBudget:
 		if h.Member != "" {
 			return "raise the budget of " + h.Member

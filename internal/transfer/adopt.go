@@ -273,16 +273,18 @@ func counterpart(t team.Team, top string) string {
 // machine's name does not identify it. Only the path of the team's former repository shows whether
 // it is this machine.
 func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpoint.Found) team.Note {
-	who, with := cmp.Or(from.Work.Machine, "the machine that had it"), ""
+	release := team.Hint{Action: team.ActRelease, Team: o.Team, Name: cmp.Or(from.Work.Machine, "the machine that had it")}
+	who, with := release.Name, ""
 	if top := from.Work.Top; top != "" {
 		if store, err := o.store(ctx, procs, top); err == nil && store.SamePlace(from.Work) {
 			who, with = "the copy in "+top+" on this machine", ", with the CADRE_HOME of that copy"
+			release.Name, release.Dir = "", top
 		}
 	}
 	return team.Note{Text: fmt.Sprintf("%s did not release team %s: it may still run there (last seen %s). "+
 		"If it continues there, the team has two histories. Release it there%s, and then pull it here.", who,
 		o.Team, checkpoint.Date(from.Heard), with),
-		Hints: []team.Hint{{Action: team.ActRelease, Team: o.Team}, {Action: team.ActPull, Team: o.Team}}}
+		Hints: []team.Hint{release, {Action: team.ActPull, Team: o.Team}}}
 }
 
 // checkpoint makes a checkpoint of the local team.

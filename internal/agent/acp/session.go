@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -258,6 +259,11 @@ func (s *session) fail(err error) error {
 		}
 	}
 	kind := agent.KindOf(0, words)
+	if answer := (*sdk.RequestError)(nil); !s.greeted && errors.As(err, &answer) &&
+		(answer.Code == methodNotFound || answer.Code == invalidRequest) {
+		return &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s does not answer as an agent of the "+
+			"Agent Client Protocol (initialize: %s)", cmp.Or(s.spec.Program, s.agent.facts.command[0]), words)}
+	}
 	if kind == agent.ProblemModel && gone {
 		if s.greeted {
 			return errors.New(words)

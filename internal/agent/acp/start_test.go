@@ -27,12 +27,14 @@ func TestAProgramThatEndsAtItsStart(t *testing.T) {
 	spec := agent.Spec{Member: "ann", Dir: t.TempDir(), Scratch: t.TempDir(), Procs: procs}
 	for command, want := range map[string]string{
 		"/bin/false": "exit status 1",
+		"/bin/cat":   "/bin/cat does not answer as an agent of the Agent Client Protocol (initialize: ",
 		`/bin/sh -c "exec 0<&-; echo no key is known here >&2; exit 3"`:                 "no key is known here",
 		`/bin/sh -c "exec 0<&- 1>&-; sleep 0.3; echo no key is known here >&2; exit 3"`: "no key is known here",
 	} {
 		for range 10 {
 			_, err := acp.Command(command).Start(t.Context(), spec, nil)
-			if problem := (*agent.Problem)(nil); !errors.As(err, &problem) || !strings.Contains(problem.Text, want) {
+			if problem := (*agent.Problem)(nil); !errors.As(err, &problem) || !strings.Contains(problem.Text, want) ||
+				problem.Kind != agent.ProblemMissing {
 				t.Errorf("%s: %v", command, err)
 			}
 		}

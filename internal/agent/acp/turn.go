@@ -197,8 +197,10 @@ func outcomeOf(response sdk.PromptResponse, err error, cancelled bool) outcome {
 
 // These are codes of errors.
 const (
-	internalError = -32603
-	authRequired  = -32000 // the agent is not logged in
+	internalError  = -32603
+	methodNotFound = -32601
+	invalidRequest = -32600
+	authRequired   = -32000 // the agent is not logged in
 )
 
 func arrived(ids []string) (all []agent.Update) {

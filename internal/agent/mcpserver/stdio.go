@@ -48,6 +48,36 @@ func Stdio(ctx context.Context, tools agent.Tools, in io.ReadCloser, out io.Writ
 	return err
 }
 
+// Introduced waits for the first message of a client. It returns in with that message unread, and
+// whether the client initializes the server with it. If in ends first, no client was there. The error
+// is that of ctx, or says what the client sent instead.
+func Introduced(ctx context.Context, in io.ReadCloser) (_ io.ReadCloser, is bool, err error) {
+	var line []byte
+	r, read := bufio.NewReaderSize(in, 64<<10), make(chan struct{})
+	go func() {
+		defer close(read)
+		for err = nil; err == nil && len(bytes.TrimSpace(line)) == 0; {
+			line, err = next(r)
+		}
+	}()
+	select {
+	case <-ctx.Done():
+		return in, false, ctx.Err()
+	case <-read:
+	}
+	if len(bytes.TrimSpace(line)) == 0 {
+		return in, false, nil
+	}
+	m, broken := decoded(line)
+	if broken != nil || m.Method != "initialize" {
+		return in, false, errors.New("the first message on standard input is not the initialize of an MCP client")
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(append(line, '\n')), r), in}, true, nil
+}
+
 // read handles the messages of in until it ends.
 func (s *server) read(in io.Reader, reply func(json.RawMessage)) {
 	r := bufio.NewReaderSize(in, 64<<10)

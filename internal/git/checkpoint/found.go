@@ -157,7 +157,7 @@ func (e *ForkError) Error() string {
 	if e.Since > 0 {
 		since = team.Count(e.Since, "record") + " in common"
 	}
-	return fmt.Sprintf("team %s has two histories, with %s. %s", e.Team, since, strings.Join(sides, "; "))
+	return fmt.Sprintf("team %s has two histories, with %s:\n%s", e.Team, since, strings.Join(sides, "\n"))
 }
 
 func (e *ForkError) Unwrap() error { return ErrForked }

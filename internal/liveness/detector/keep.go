@@ -2,6 +2,7 @@ package detector
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -116,6 +117,7 @@ func (k *keeper) leave() {
 // logOnce logs an error, but not the same one twice in a row.
 func (k *keeper) logOnce(err error) {
 	switch {
+	case errors.Is(err, context.Canceled): // it is ending
 	case err == nil:
 		k.trouble = ""
 	case err.Error() != k.trouble:
