@@ -1,4 +1,4 @@
-# The commands of this project. None needs anything but Go, git and make; with npm, the tests also run the real agents.
+# The commands of this project. They need Go, git and make; the race detector also a C compiler, and some tests tmux. With npm, the tests also run the real agents.
 
 GO ?= go
 # What a change must compile for, besides the system that runs it: no file depends on the processor.

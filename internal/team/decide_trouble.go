@@ -27,8 +27,9 @@ type ReportTrouble struct {
 	Retrying bool
 }
 
-// patience returns how long a member pauses after that many troubles in a row.
-func patience(setbacks int64) time.Duration { // 2 s, 8 s, 32 s, 2 min, 8.5 min
+// patience returns how long a member pauses after that many troubles in a row. After [MaxSetbacks] it
+// does not pause any more: it has failed, or waits for a person.
+func patience(setbacks int64) time.Duration { // 2 s, 8 s, 32 s, 2 min
 	return 500 * time.Millisecond << (2 * min(setbacks, 5))
 }
 

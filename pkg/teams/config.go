@@ -65,7 +65,7 @@ type MemberConfig struct {
 	// Role restricts which tasks the member takes. If the role has a definition in .claude/agents,
 	// of the project or the user, the member gets its prompt, tools and model.
 	Role    string
-	Prompt  string   // prompt of its first session, which does not see the lead's conversation
+	Prompt  string   // part of the first prompt of each new session, which does not see the lead's conversation
 	Model   string   // "" for the agent's own choice
 	Program string   // executable, by its path or its name in PATH; "" for the agent's own
 	Args    []string // added to the arguments of the agent
