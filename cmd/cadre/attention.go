@@ -111,7 +111,7 @@ Exit status 0: the list was printed, or is empty; with --wait, something waits f
 			return a.printItems(items)
 		},
 	}
-	c.Flags().BoolVar(&wait, "wait", false, "return when something waits for you")
+	c.Flags().BoolVar(&wait, "wait", false, "return when something waits for you; name the team where others wait for long")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait, stop after this time, for example 30m; by "+
 		"default never")
 	return c

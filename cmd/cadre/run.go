@@ -316,7 +316,7 @@ type result struct {
 	Reason       string      `json:"reason,omitempty"`       // why the run is not done; "" if it is
 	Completed    int         `json:"completed"`              // number of completed tasks
 	Failed       int         `json:"failed"`                 // number of tasks that are out of retries
-	Open         int         `json:"open"`                   // number of tasks that are neither completed nor failed
+	Open         int         `json:"open"`                   // number of tasks that are pending or in progress, and not failed
 	Took         seconds     `json:"seconds"`                // how long the run took
 	Unmerged     []string    `json:"unmerged,omitempty"`     // branches that are not consolidated
 	Uncommitted  []string    `json:"uncommitted,omitempty"`  // changed files that are not consolidated

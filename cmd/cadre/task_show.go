@@ -47,6 +47,13 @@ func (a *app) taskShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if len(text) == 0 { // standard output is for git
+			what := "the work of task " + t.Called() + " is not recorded"
+			if t.Work != nil {
+				what = "task " + t.Called() + " changed no files"
+			}
+			a.note(what)
+		}
 		return a.print(taskPatch{t.ID, string(text)}, func(w *sanitize.Writer) error {
 			if !isPatch(string(text)) { // otherwise its lines could look like cadre's
 				return w.Printf("%s\n", sanitize.Block(text))
@@ -99,8 +106,11 @@ func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 			w.Printf("  %s\n", whole)
 		}
 	case t.Status == team.Completed && t.Attempts > 0:
-		w.Printf("\nwork: not recorded; no host ran when the task was claimed, or the team's directory is in no git " +
-			"repository\n")
+		why := "no host ran when the task was claimed"
+		if d.Team().Base.Top == "" {
+			why = "the team's directory is not in a git repository"
+		}
+		w.Printf("\nwork: not recorded; %s\n", why)
 	}
 	return nil
 }

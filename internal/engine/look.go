@@ -98,6 +98,7 @@ func (e *Engine) Here(ctx context.Context, dir string) ([]team.Team, error) {
 type WhichError struct {
 	Unfinished []team.Team // teams that have not ended
 	Finished   []string    // names of the other teams
+	Here       bool        // all of Unfinished work in the directory, and others are left out
 }
 
 func (e *WhichError) Error() string {
@@ -107,10 +108,13 @@ func (e *WhichError) Error() string {
 	var names []string
 	for _, of := range e.Unfinished {
 		name := of.Name
-		if of.Dir != "" {
+		if of.Dir != "" && !e.Here {
 			name += " (" + of.Dir + ")"
 		}
 		names = append(names, name)
+	}
+	if e.Here {
+		return "unfinished teams here: " + strings.Join(names, ", ")
 	}
 	return "unfinished teams: " + strings.Join(names, ", ")
 }
@@ -133,6 +137,8 @@ func (e *Engine) Meant(ctx context.Context, dir string, guess bool) (string, err
 	switch here := inProject(dir, open); {
 	case len(here) == 1:
 		return here[0].Name, nil
+	case len(here) > 1: // no other can be meant
+		return "", &WhichError{Unfinished: here, Here: true}
 	case guess && len(open) == 1:
 		return open[0].Name, nil
 	case guess && len(names) == 1:

@@ -23,8 +23,8 @@ func ValidName(name string) bool {
 // CheckName returns an error for a name that is not a [ValidName]. what is team, member or lead.
 func CheckName(what, name string) error {
 	if !ValidName(name) {
-		return refuse(Invalid, "%q cannot be the name of a %s: a name is a letter or digit and then up to 63 "+
-			"letters, digits, _ or -", brief(name), what)
+		return refuse(Invalid, "%q cannot be the name of a %s: a name is one of a-z, A-Z and 0-9, and then up to "+
+			"63 of these, _ or -", brief(name), what)
 	}
 	return nil
 }

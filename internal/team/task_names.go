@@ -263,8 +263,8 @@ func (d *decision) checkTaskName(name string) error {
 	}
 	if !ValidTaskName(name) {
 		return refuse(Invalid,
-			"%q cannot be the name of a task: a name is a letter or digit and then up to 63 letters, "+
-				"digits, dots, _ or -", brief(name))
+			"%q cannot be the name of a task: a name is one of a-z, A-Z and 0-9, and then up to 63 of "+
+				"these, dots, _ or -", brief(name))
 	}
 	if t := d.byName(name); t != nil && t.Status != Deleted {
 		return Refuse(Taken, "a task named %s exists already (#%s)", name, t.ID).With(t.hint(&d.team, ActShowTask))

@@ -373,7 +373,7 @@ var front = []fronted{
 		"the environment of a session, and the agent behind a teammate that Claude Code starts as this process"},
 	{"agent/drivers", nil, "its help names the agents, and it tells the engine their helper"},
 	{"agent/acp", []string{"Hook", "Relay"}, "agents start it as their helper, on its standard input and output"},
-	{"agent/mcpserver", []string{"Options", "Stdio"}, "it serves tools on its standard input and output"},
+	{"agent/mcpserver", []string{"Introduced", "Options", "Stdio"}, "it serves tools on its standard input and output"},
 	{"ui/presence", nil, "it knows what is shown at this terminal"},
 	{"ui/notify", nil, "it tells the person at this terminal, and shows how"},
 	{"ui/pane", nil, "the panes of the terminal at which the command was called"},
