@@ -89,6 +89,9 @@ func parses(line string) error {
 
 // parsed finds the command of the line and parses its words, as a shell would split them.
 func parsed(line string) (*cobra.Command, error) {
+	if cd, command, elsewhere := strings.Cut(line, " && CADRE_HOME=DIR "); elsewhere && strings.HasPrefix(cd, "cd ") {
+		line = command // it is typed in the place of another copy
+	}
 	words := words(line)
 	if len(words) < 2 || words[0] != "cadre" {
 		return nil, errors.New("is no line of cadre")
