@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"cadre/internal/team"
 )
@@ -10,10 +11,71 @@ import (
 // Headline says in a line what a person who watches a team wants to know of an event of the record.
 // s is the state after it. "" is for an event that only the log shows.
 func Headline(e team.Event, r *team.Record, s *team.State) string {
+	return headlineOf(e, r, s, func(id string) team.Task {
+		t, _ := s.Task(id)
+		return t
+	})
+}
+
+// Headlines calls yield with each event of the records that has a headline or is a step of a
+// consolidation. The records follow each other, and s is a state after them. The titles of tasks and the
+// times that they took are those of the records, whatever happened to the tasks since.
+func Headlines(records []*team.Record, s *team.State, yield func(r *team.Record, line string)) {
+	past := pastTasks(records, s)
 	task := func(id string) team.Task {
+		if t, known := past[id]; known {
+			return *t
+		}
 		t, _ := s.Task(id)
 		return t
 	}
+	for _, r := range records {
+		for _, e := range r.Events {
+			switch e := e.(type) {
+			case *team.TaskClaimed:
+				past[e.Task].StartedAt = r.At
+			case *team.TaskUpdated:
+				if e.Subject != nil {
+					past[e.Task].Subject = *e.Subject
+				}
+			}
+			if line := cmp.Or(headlineOf(e, r, s, task), Step(e)); line != "" {
+				yield(r, line)
+			}
+		}
+	}
+}
+
+// pastTasks returns the tasks that the records change, with the names and subjects that they had before
+// the first record. A task that is claimed in the records has no start before that: it is not known.
+func pastTasks(records []*team.Record, s *team.State) map[string]*team.Task {
+	past := map[string]*team.Task{}
+	take := func(id string) *team.Task {
+		if past[id] == nil {
+			t, _ := s.Task(id)
+			past[id] = &t
+		}
+		return past[id]
+	}
+	for _, r := range slices.Backward(records) {
+		for _, e := range slices.Backward(r.Events) {
+			switch e := e.(type) {
+			case *team.TaskCreated:
+				*take(e.Task.ID) = e.Task
+			case *team.TaskClaimed:
+				take(e.Task).StartedAt = 0
+			case *team.TaskUpdated:
+				if t := take(e.Task); e.Was != nil && e.Was.Subject != nil {
+					t.Subject = *e.Was.Subject
+				}
+			}
+		}
+	}
+	return past
+}
+
+// headlineOf is [Headline], given what the tasks are.
+func headlineOf(e team.Event, r *team.Record, s *team.State, task func(id string) team.Task) string {
 	switch e := e.(type) {
 	case *team.TaskClaimed:
 		return fmt.Sprintf("▸ %s  %s", e.Member, title(task(e.Task)))

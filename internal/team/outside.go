@@ -126,12 +126,15 @@ func (s *State) Paused() bool {
 }
 
 // Interrupted reports whether a consolidation was begun and is not finished, and no process runs
-// it.
+// it. A look from before the consolidation began, or ended, does not say so.
 func (s *State) Interrupted(o *Outside) bool {
 	if o == nil || o.Consolidating || s.team.CleanedUp {
 		return false
 	}
 	c := &s.team.Consolidation
+	if o.At > 0 && o.At <= max(c.BeganAt, c.EndedAt) {
+		return false
+	}
 	return c.Open() || s.team.Status == TeamComplete && c.Step == Done && !o.Sealed
 }
 

@@ -306,7 +306,7 @@ func (f *Frame) Legend(plain bool) string {
 		sign rune
 		text string
 	}{{s.kinds[Working], "works"}, {s.kinds[Tool], "runs a tool"}, {s.kinds[Person], "waits for a person"},
-		{s.kinds[Limit], "tries again later"}, {s.kinds[Dependency], "blocked"}, {s.kinds[Idle], "idle"},
+		{s.kinds[Limit], "tries again later"}, {s.kinds[Dependency], "idle, tasks blocked"}, {s.kinds[Idle], "idle"},
 		{s.kinds[Starting], "has no session"}, {s.quiet, "no member works for long"}, {s.marks[Failure], "failed"},
 		{s.marks[Plan], "plan"}, {s.marks[Retry], "retry"}} {
 		if shown[one.sign] {

@@ -19,13 +19,11 @@ type feedLine struct {
 // mostFeed bounds the lines that are kept. The whole history is in cadre log.
 const mostFeed = 500
 
-// feedOf returns the lines of a record. s is the state after it, or a later one.
-func feedOf(r *team.Record, s *team.State) (lines []feedLine) {
-	for _, e := range r.Events {
-		if text := render.Headline(e, r, s); text != "" {
-			lines = append(lines, feedLine{r.Seq, r.At, render.Clean(strings.TrimLeft(text, " "))})
-		}
-	}
+// feedOf returns the lines of records that follow each other. s is a state after them.
+func feedOf(records []*team.Record, s *team.State) (lines []feedLine) {
+	render.Headlines(records, s, func(r *team.Record, line string) {
+		lines = append(lines, feedLine{r.Seq, r.At, render.Clean(strings.TrimLeft(line, " "))})
+	})
 	return lines
 }
 

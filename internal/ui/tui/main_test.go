@@ -96,11 +96,7 @@ func (s *story) listed() attention.Found {
 
 // message is what the source sends of the team.
 func (s *story) message() teamMsg {
-	msg := teamMsg{ref: "demo", view: viewOf("demo", s.state, s.found()), fresh: true}
-	for _, r := range s.records {
-		msg.feed = append(msg.feed, feedOf(r, s.state)...)
-	}
-	return msg
+	return teamMsg{ref: "demo", view: viewOf("demo", s.state, s.found()), fresh: true, feed: feedOf(s.records, s.state)}
 }
 
 // screen is a model without a terminal. Its requests are recorded.

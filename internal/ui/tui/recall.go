@@ -155,12 +155,14 @@ func (s *source) Moment(ref string, seq int64) tea.Msg {
 	msg.view = viewOf(ref, state, nil)
 	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	defer cancel()
+	var records []*team.Record
 	for r, err := range t.Records(ctx, max(0, seq-mostFeed)) {
 		if err != nil || r.Seq > seq {
 			break // a moment without its lines is still useful
 		}
-		msg.feed = append(msg.feed, feedOf(r, state)...)
+		records = append(records, r)
 	}
+	msg.feed = feedOf(records, state)
 	return msg
 }
 

@@ -26,11 +26,7 @@ func (x *screen) moment(ref string, seq int64) tea.Msg {
 	if err != nil {
 		return momentMsg{ref: ref, seq: seq, err: err.Error()}
 	}
-	msg := momentMsg{ref: ref, seq: seq, view: viewOf(ref, s, nil)}
-	for _, r := range x.story.records[:seq] {
-		msg.feed = append(msg.feed, feedOf(r, s)...)
-	}
-	return msg
+	return momentMsg{ref: ref, seq: seq, view: viewOf(ref, s, nil), feed: feedOf(x.story.records[:seq], s)}
 }
 
 // TestTimeTravel walks through the history with the keys, and checks that each moment is shown as it

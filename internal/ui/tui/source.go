@@ -129,15 +129,17 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 		}
 		msg := teamMsg{ref: ref, fresh: fresh}
 		seq := t.Seq()
+		var records []*team.Record
 		for r, err := range t.Read(ctx, after) {
 			if err != nil {
 				return err
 			}
-			t.View(func(st *team.State) { msg.feed = append(msg.feed, feedOf(r, st)...) })
+			records = append(records, r)
 			msg.steps = append(msg.steps, stepsOf(r)...)
 			after = r.Seq
 		}
 		t.View(func(st *team.State) {
+			msg.feed = feedOf(records, st)
 			view, seq = viewAfter(view, ref, st, outside), st.Seq()
 			msg.view = view
 			if of := st.Team(); !msg.view.ended && of.Observed != "" && !catalog.Watched(s.engine.Home, &of) {
