@@ -109,11 +109,11 @@ func (p *progress) saw(r *team.Record, of *engine.Team) {
 		if i.Kind == team.ItemTaskFailed && i.Hint.Action == team.ActRetryTask { // a line before has said why
 			p.printf("%s  %s %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"), sanitize.Hanging{At: textColumn + 2,
 				Indent: textColumn, Text: fmt.Sprintf("To try task %s again: %s", cmp.Or(i.Hint.TaskName, i.Task),
-					stepFor(of.Team().Name, i))})
+					stepFor(p.app.callable(of.Team()), i))})
 			continue
 		}
 		p.printf("%s  %s %s\n            %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
-			sanitize.Hanging{Text: i.Text, At: textColumn + 2, Indent: textColumn}, stepFor(of.Team().Name, i))
+			sanitize.Hanging{Text: i.Text, At: textColumn + 2, Indent: textColumn}, stepFor(p.app.callable(of.Team()), i))
 	}
 	p.await(r, of)
 }
@@ -129,7 +129,7 @@ func (p *progress) await(r *team.Record, of *engine.Team) {
 		p.show(p.digest.Held())
 	}
 	for _, one := range all {
-		h := team.Hint{Action: team.ActClaimTask, Team: of.Team().Name, Task: one.Task.ID, TaskName: one.Task.Name,
+		h := team.Hint{Action: team.ActClaimTask, Team: p.app.callable(of.Team()), Task: one.Task.ID, TaskName: one.Task.Name,
 			Member: one.Members[0]}
 		what := "waits for member " + strings.Join(one.Members, " or ") + ". To take it"
 		if one.Task.Status == team.InProgress {
