@@ -310,11 +310,20 @@ func writeSealed(w *sanitize.Writer, r *consolidate.Record) error {
 	for _, t := range r.Tasks {
 		who[t.By] = true
 	}
-	by := ""
-	if delete(who, ""); len(who) > 0 {
-		by = " by " + team.Count(len(who), "member")
+	var by []string
+	delete(who, "")
+	led := len(r.Members) > 0 && who[r.Members[0].Name]
+	if led {
+		delete(who, r.Members[0].Name)
 	}
-	return w.Printf("team %s is complete: %s; %s%s%s\n", r.Name, what, team.Count(len(r.Tasks), "task"), by, passed)
+	if len(who) > 0 {
+		by = append(by, team.Count(len(who), "member"))
+	}
+	if led {
+		by = append(by, "the lead")
+	}
+	return w.Printf("team %s is complete: %s; %s%s%s\n", r.Name, what, team.Count(len(r.Tasks), "task"),
+		prefix(" by ", strings.Join(by, " and ")), passed)
 }
 
 // reached describes the state of an unfinished consolidation.

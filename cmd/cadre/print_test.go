@@ -181,6 +181,9 @@ func TestSealedText(t *testing.T) {
 			Commit: "0123456789abcdef", Files: 1, Tasks: []consolidate.Task{{By: "ann"}, {By: "ann"}},
 			Members: make([]consolidate.Member, 2), // the lead did none of the tasks
 			Checks:  []consolidate.Checked{{Name: "vet"}, {Name: "test"}}},
+		"team demo is complete: nothing was committed; 2 tasks by 1 member and the lead\n": {Name: "demo",
+			Tasks:   []consolidate.Task{{By: "ann"}, {By: "lead"}},
+			Members: []consolidate.Member{{Name: "lead"}, {Name: "ann"}}},
 	} {
 		if got := printing(t, func(w *sanitize.Writer) error { return writeSealed(w, r) }); got != want {
 			t.Errorf("got %q, want %q", got, want)
