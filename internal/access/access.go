@@ -148,8 +148,8 @@ func claimed(getenv func(string) string) Caller {
 		c.unknown = fmt.Sprintf("%s is %q and %s is not set; set both to act as that member, or unset %s",
 			agent.MemberVariable, name, agent.TeamVariable, agent.MemberVariable)
 	case !team.ValidName(name) || !team.ValidName(of):
-		c.unknown = fmt.Sprintf("%s is %q and %s is %q, and a name is a letter or digit and then up to 63 letters, "+
-			"digits, _ or -; correct them, or unset both",
+		c.unknown = fmt.Sprintf("%s is %q and %s is %q, and a name is one of a-z, A-Z and 0-9, and then up to 63 of these, "+
+			"_ or -; correct them, or unset both",
 			agent.MemberVariable, name, agent.TeamVariable, of)
 	default:
 		c.team, c.member = of, name
