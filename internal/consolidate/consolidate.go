@@ -360,9 +360,11 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 				left = append(left, fmt.Sprintf("because %s: %s", why, names(paths)))
 			}
 		}
-		w.Advise(team.Note{Text: "not committed, " + strings.Join(left, "; "),
-			// without paths: other teams' files and the user's may be among them
-			Hints: []team.Hint{{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name}}})
+		include := w.hint(team.ActIncludeFiles)
+		if len(s.strangers) == 1 { // among several may be files of the user and of other teams
+			include.Paths = s.strangers
+		}
+		w.Advise(team.Note{Text: "not committed, " + strings.Join(left, "; "), Hints: []team.Hint{include}})
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
 		return s.ours, nil
