@@ -69,6 +69,7 @@ git commit -q -m "Begin"`,
 		steps: map[string]needs{
 			"cadre run examples/health.yaml":              {in: "src/cadre"},
 			"go run ./cmd/cadre run examples/health.yaml": {notRun: "it compiles the program, which this test is"},
+			"CGO_ENABLED=0 go install ./cmd/cadre":        {notRun: "it compiles the program, which this test is"},
 			`cadre run "Port the parser to the new grammar, with tests" --members 2 --budget-tokens 2000000`: {
 				in: "src/parser", notRun: "it needs an agent; TestReadmeGoal in e2e runs it with one"},
 			"cadre run release.yaml": {status: 1},

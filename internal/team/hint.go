@@ -97,7 +97,7 @@ type Hint struct {
 	Name     string `json:"name,omitempty"`     // for spawn: a free name, or "" for any; for release: the machine that has the team, or "" for this one
 	Agent    string `json:"agent,omitempty"`    // for spawn: agent of the new member, or "" for any
 	Budget   string `json:"budget,omitempty"`   // for raise_budget: tokens, cost or time
-	// for move and trust: the directory; for revert_work, show_file and keep_commit: the repository; for
+	// for move, trust: the directory; for revert_work, show_file and keep_commit: the repository; for
 	// release: that of another copy on this machine
 	Dir   string   `json:"dir,omitempty"`
 	From  string   `json:"from,omitempty"`  // for revert_work, show_file and keep_commit: id of the commit or tree
