@@ -312,12 +312,13 @@ func noTaskOfItem(m *Model) string {
 	return ""
 }
 
-// openItem shows the failed task or the member that the item is about, or else its team.
+// openItem shows the task that failed or that says what to do, the member that the item is about, or else its
+// team.
 func (m *Model) openItem() tea.Cmd {
 	one, _ := m.item()
 	cmd := m.open(one.ref)
 	switch {
-	case one.Kind == team.ItemTaskFailed && one.Task != "":
+	case (one.Kind == team.ItemTaskFailed || one.Kind == team.ItemConflict) && one.Task != "":
 		return tea.Batch(cmd, m.openTask(one.Task))
 	case one.Member == "":
 		m.enter(atTeam)
@@ -367,7 +368,7 @@ func attentionKeys() []key {
 			m.palette(strings.TrimPrefix(m.command(one.Hint), "cadre "))
 			return nil
 		}},
-		{[]string{"enter", "o"}, inAttention, "open", "show the member, the failed task or the team", noItem, (*Model).openItem},
-		{[]string{"a", "A"}, inTeams | inTeam | inMember | inTask, "waiting", "show what waits for you", nil, (*Model).openAttention},
+		{[]string{"enter", "o"}, inAttention, "open", "show the member, the task or the team", noItem, (*Model).openItem},
+		{[]string{"a", "A", "!"}, inTeams | inTeam | inMember | inTask, "waiting", "show what waits for you", nil, (*Model).openAttention},
 	}
 }

@@ -49,7 +49,7 @@ func (m *Model) quits() tea.Cmd {
 	}
 	m.ask = &question{text: "Pause team " + name + ", or let it continue in the background?",
 		options: []option{{[]string{"p", "P", "s", "S"}, "pause it", leave(Pause)},
-			{[]string{"b", "B"}, "background", leave(Background)}}, no: "cancel"}
+			{[]string{"b", "B"}, "background", leave(Background)}}, no: "cancel", leaves: true}
 	return nil
 }
 
@@ -96,6 +96,18 @@ func (h *Hosted) passOn(ctx context.Context, send func(tea.Msg)) {
 // endedMsg says that the process has run the team to its end.
 type endedMsg struct{ stays bool }
 
+// endKeys names the keys that a person needs after the end of a run, as they work now.
+func (m *Model) endKeys() string {
+	const keys = "a lists it, q closes the screen."
+	switch m.scope() {
+	case inTeams, inTeam, inMember, inTask:
+		return keys
+	case inAttention:
+		return "it is in this list. q closes the screen."
+	}
+	return "Esc, then " + keys
+}
+
 // ends closes the screen of a team that has ended, unless the person types or is needed.
 func (p *program) ends() bool {
 	if !p.ended {
@@ -103,7 +115,7 @@ func (p *program) ends() bool {
 	}
 	if p.stays {
 		if p.notice.text == "" {
-			p.notice = notice{"The run has ended, and something needs you: a lists it, q closes the screen.", waits}
+			p.notice = notice{"The run has ended, and something needs you: " + p.endKeys(), waits}
 		}
 		return false
 	}

@@ -140,3 +140,30 @@ func TestHostedStays(t *testing.T) {
 		t.Error("q does not close the screen")
 	}
 }
+
+// TestHostedEndsDuringTheQuestion: at the end of the run, the question what happens to the team goes
+// away. What the screen says then names the keys as they work in the view that is open.
+func TestHostedEndsDuringTheQuestion(t *testing.T) {
+	s := newStory(t)
+	opened := func() (*program, *screen) {
+		x := newScreen(s, 100, 24)
+		x.hosted = "demo"
+		x.open(s)
+		return &program{Model: x.Model, settled: true}, x
+	}
+	p, x := opened()
+	x.keys("q")
+	p.Update(endedMsg{stays: true})
+	if x.ask != nil {
+		t.Errorf("it still asks %q", x.ask.text)
+	}
+	x.says("something needs you: a lists it, q closes the screen.")
+	x.run(x.openMember("ann"))
+	p.Update(clockMsg(x.now))
+	x.says("something needs you: Esc, then a lists it, q closes the screen.")
+	p, x = opened()
+	x.keys("q")
+	if _, cmd := p.Update(endedMsg{}); cmd == nil {
+		t.Error("the question keeps the screen of a team that has ended open")
+	}
+}

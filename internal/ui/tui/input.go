@@ -107,7 +107,7 @@ func (m *Model) inputLine() (text string, cursor int) {
 	switch {
 	case m.input != nil:
 		label, look, f = m.input.label, m.input.look, &m.input.field
-	case m.place == atMember && m.member != "" && m.menu == nil && notOurs(m) == "":
+	case m.place == atMember && m.member != "" && m.menu == nil && (noLine(m) == "" || !m.draft().empty()):
 		look, f = style{color: m.opened().color, bold: true}, m.draft()
 	default:
 		return "", -1

@@ -436,16 +436,17 @@ func (m *Model) keyLine() string {
 	}
 	var cells []cell
 	needs := func(k key) int { return len([]rune(shown(k.names[0]))) + 1 + len(k.label) + gap }
-	const help = "?"
+	// ? shows the keys that do not fit, and q is how to leave
+	always := func(k key) bool { return k.names[0] == "?" || k.names[0] == "q" }
 	used, all := 1, m.applying()
 	for _, k := range all {
-		if k.names[0] == help { // it shows the keys that do not fit
+		if always(k) {
 			used += needs(k)
 		}
 	}
 	for _, k := range all {
 		name := shown(k.names[0])
-		if name != help {
+		if !always(k) {
 			if used+needs(k) > m.width {
 				continue
 			}

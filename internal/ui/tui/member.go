@@ -11,7 +11,8 @@ import (
 
 // openMember opens the session of a member, with a line to write to it.
 func (m *Model) openMember(name string) tea.Cmd {
-	m.chosen.member, m.member, m.session, m.typing = name, name, session{}, notOurs(m) == ""
+	m.chosen.member, m.member, m.session = name, name, session{}
+	m.typing = noLine(m) == ""
 	past := m.away()
 	if m.enter(atMember); past {
 		m.notice = notice{"A session is shown as it is now: this is the present again.", waits}
@@ -43,7 +44,7 @@ func (m *Model) nextMember(by int) tea.Cmd {
 	typing := m.typing
 	m.moveMember(by)
 	cmd := m.openMember(m.chosen.member)
-	m.typing = typing
+	m.typing = typing && noLine(m) == ""
 	return cmd
 }
 
@@ -228,6 +229,27 @@ func (m *Model) diff() tea.Cmd {
 	return m.openDiff(m.opened().task)
 }
 
+// noLine returns why the person cannot write to the open member; "" if they can.
+func noLine(m *Model) string {
+	one := m.opened()
+	switch why := notOurs(m); {
+	case why != "":
+		return why
+	case one.you:
+		return "You lead this team: " + one.name + " is you."
+	case one.state != "" && !one.running:
+		return one.name + " has ended, and reads no messages."
+	}
+	return ""
+}
+
+// closesLine closes the line to a member that has ended since, unless it has a text.
+func (m *Model) closesLine() {
+	if m.place == atMember && m.typing && m.draft().empty() && noLine(m) != "" {
+		m.typing = false
+	}
+}
+
 func noInterrupt(m *Model) string { return firstOf(notOurs(m), cannotInterrupt(m.opened())) }
 
 // cannotInterrupt returns why the member's turn cannot be interrupted; "" if it can.
@@ -302,7 +324,7 @@ func memberKeys() []key {
 			"(! before its first word does the same)", nil, func(m *Model) tea.Cmd { return m.say(true) }},
 		{[]string{"tab"}, inLine, "session", "leave the line, so that letters are keys", nil,
 			func(m *Model) tea.Cmd { m.typing = false; return nil }},
-		{[]string{"tab", "enter", "i"}, inMember, "write", "write to the member", notOurs,
+		{[]string{"tab", "enter", "i"}, inMember, "write", "write to the member", noLine,
 			func(m *Model) tea.Cmd { m.typing = true; return nil }},
 		{[]string{"d"}, inMember, "diff", "show what is changed for the member's task, in its worktree as it is now", noTask, (*Model).diff},
 		{[]string{"p"}, inMember, "plan", "show the last plan of the member", noPlan, (*Model).showPlan},

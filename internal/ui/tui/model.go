@@ -139,6 +139,7 @@ type question struct {
 	options []option
 	line    *prompting // the line that the question is about, which comes back after a no; nil for none
 	no      string     // what any other key means; "" for no
+	leaves  bool       // it asks what happens to the team on quitting
 }
 
 // option is an answer to a question.
@@ -324,6 +325,7 @@ func (m *Model) see(msg teamMsg) {
 		m.scroll += len(msg.feed)
 	}
 	m.opensMenu()
+	m.closesLine()
 	*feed = append(*feed, msg.feed...)
 	if over := len(*feed) - mostFeed; over > 0 {
 		*feed = slices.Clone((*feed)[over:])

@@ -120,7 +120,11 @@ func (m *Model) printed(msg outputMsg) {
 	short := msg.asked == "" && len(lines) == 1 && len(lines[0]) < m.width-2
 	if !short && m.types() {
 		m.late = append(m.late, msg)
-		m.notice = notice{command + " has ended. What it says is shown when you type nothing.", waits}
+		when := "after two seconds without a key."
+		if f := m.typed(); m.ask != nil || m.input != nil || f != nil && !f.empty() {
+			when = "when you finish here."
+		}
+		m.notice = notice{command + " has ended. Its output follows " + when, waits}
 		return
 	}
 	m.notice = notice{}

@@ -189,6 +189,9 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return p, p.quit(msg.leave)
 	case endedMsg:
 		p.ended, p.stays = true, msg.stays
+		if p.ask != nil && p.ask.leaves { // the answer has no meaning any more
+			p.ask = nil
+		}
 		if p.stays { // quitting has nothing to ask any more
 			p.hosted, p.notice = "", notice{}
 		}

@@ -106,12 +106,50 @@ func TestMessageToTheLead(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
 	x.open(s)
+	for i := range x.team.members { // a session leads
+		x.team.members[i].you = false
+	}
 	x.run(x.openMember("lead"))
 	x.keys("well done", "enter")
 	x.says("Sent to lead.")
 	if frame := stripped(strings.Join(x.frame(), "\n")); strings.Contains(frame, "tool boundary") {
 		t.Errorf("the lead has no session, and the screen says:\n%s", frame)
 	}
+}
+
+// TestNoLine: there is no line to write to the person who leads, or to a member that has ended. There,
+// letters are keys. A text that was typed before the member ended stays.
+func TestNoLine(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	none := func(why string) {
+		t.Helper()
+		x.keys("i")
+		x.says(why)
+		if frame := stripped(strings.Join(x.frame(), "\n")); x.typing || strings.Contains(frame, " ▸ ") {
+			t.Errorf("there is a line:\n%s", frame)
+		}
+	}
+	x.run(x.openMember("lead"))
+	none("You lead this team: lead is you.")
+	x.keys("esc")
+	end := func(name string) {
+		s.do(team.Host("host-1"), &team.ReportStopped{Member: name})
+		x.send(s.message())
+	}
+	x.run(x.openMember("ann"))
+	end("ann")
+	none("ann has ended, and reads no messages.")
+	x.keys("esc")
+	x.run(x.openMember("bob"))
+	x.keys("half a text")
+	end("bob")
+	x.says("to bob ▸ half a text")
+	x.keys("ctrl+u", "esc")
+	x.run(x.openMember("bob"))
+	x.keys("a")
+	x.says("what waits for you")
 }
 
 // TestEscape: with a turn running and an empty line Escape asks, and a second one interrupts. With a
@@ -400,7 +438,7 @@ func TestLateCommand(t *testing.T) {
 		x.holds = true
 		x.keys("tab", ":", "probe demo", "enter", "tab", "ab")
 		x.send(late)
-		x.says("has ended. What it says is shown when you type nothing.")
+		x.says("has ended. Its output follows when you finish here.")
 		x.keys("yq")
 		if got := x.draft().String(); got != "abyq" || x.ask != nil || x.overlay != nil {
 			t.Errorf("the line holds %q, the question is %v", got, x.ask)
@@ -532,5 +570,37 @@ func TestPaletteCompletes(t *testing.T) {
 	x.send(completionMsg{before: "ta", terms: []string{"task"}})
 	if got := x.input.field.String(); got != "task rx" {
 		t.Errorf("a late answer made it %q", got)
+	}
+}
+
+// TestConflictOpensItsTask: the item of a branch that does not merge leads to the task that says how.
+func TestConflictOpensItsTask(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.send(teamsMsg{teams: []teamRow{rowOf(s.listed())}, items: []itemRow{{ref: "demo", text: "Merge it by hand.",
+		Item: team.Item{Kind: team.ItemConflict, WaitsFor: team.ForUser, Member: "ann", Task: "4"}}}})
+	x.keys("!") // the sign of the title
+	x.says("Merge it by hand.")
+	x.keys("enter")
+	if x.place != atTask || x.shown.id != "4" {
+		t.Errorf("Enter shows place %d and the task %q", x.place, x.shown.id)
+	}
+}
+
+// TestKeysToLeave: the bottom line has the keys for help and to quit on every width, in every view.
+func TestKeysToLeave(t *testing.T) {
+	s := newStory(t)
+	for _, width := range []int{40, 60, 80, 120} {
+		x := newScreen(s, width, 24)
+		views := []func(){func() {}, func() { x.open(s) }, func() { x.keys("2", "enter") }, func() { x.keys("a") },
+			func() { x.run(x.openMember("ann")); x.keys("tab") }, func() { x.keys("?") }}
+		for i, show := range views {
+			show()
+			line := stripped(x.keyLine())
+			if !strings.Contains(line, "? help") || !strings.Contains(line, "q quit") || drawn(line) > width {
+				t.Errorf("view %d on %d columns has the keys %q", i, width, line)
+			}
+		}
 	}
 }
