@@ -15,8 +15,8 @@ import (
 	"cadre/internal/liveness/leader"
 	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/fswatch"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
 
@@ -59,7 +59,7 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 		}
 	})
 	for t.ending(asked) {
-		if pause.For(ctx, pauseLook) != nil {
+		if sleep.For(ctx, pauseLook) != nil {
 			return p, team.Refuse(team.NotReady, "team %s is not paused yet: %s still has to end its sessions", of.Name,
 				processes(asked)).With(team.Hint{Action: team.ActShowAlive, Team: t.Name})
 		}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"cadre/internal/git/project"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
+	"cadre/internal/sys/sleep"
 )
 
 const (
@@ -57,7 +57,7 @@ func (r Runner) guard(ctx context.Context, child *proc.Child, end context.Cancel
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for wait := suspicion; pause.For(ctx, wait) == nil; wait *= 4 {
+		for wait := suspicion; sleep.For(ctx, wait) == nil; wait *= 4 {
 			if path := r.blocked(ctx, child); path != "" && ctx.Err() == nil {
 				end(&BlockedError{&regularfile.Error{Path: path, Mode: fs.ModeNamedPipe}})
 				return
@@ -75,7 +75,7 @@ func (r Runner) blocked(ctx context.Context, child *proc.Child) string {
 	if !told {
 		return r.suspect(ctx)
 	}
-	if len(before) == 0 || pause.For(ctx, certainty) != nil {
+	if len(before) == 0 || sleep.For(ctx, certainty) != nil {
 		return ""
 	}
 	now, _ := child.Pipes(program)

@@ -20,7 +20,7 @@ import (
 	"cadre/internal/agent/tools"
 	"cadre/internal/claude/teamfiles"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/sys/pause"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
 
@@ -173,7 +173,7 @@ func (m *member) enter(ctx context.Context) error {
 		if !errors.Is(err, errOff) {
 			return err
 		}
-		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
+		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {
 			return fmt.Errorf("%s cannot work in team %s: %w", m.o.Name, m.o.Team.Name, err)
 		}
 	}

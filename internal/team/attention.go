@@ -67,12 +67,13 @@ func (i Item) Key() string {
 // mostAlike limits the items about tasks of one kind; the last item stands for the rest.
 const mostAlike = 20
 
-// Attention returns what waits for a person, always in the same order. One cause makes one item:
-// members that are offline because the only host died are named by the item about the host. An item
-// waits for the lead, not for the user, if the lead is an agent that is notified of it and can
-// handle it. A team that is only observed has no items, because its agents are answered in their
-// own program. Neither has a team that this machine released. The cost does not grow with the tasks
-// that are done or in progress.
+// Attention returns what waits for a person, always in the same order: requests and plans, the team
+// as a whole, work that is not committed, budgets, members, tasks, the rest. Front ends put what has
+// a deadline first. One cause makes one item: members that are offline because the only host died
+// are named by the item about the host. An item waits for the lead, not for the user, if the lead is
+// an agent that is notified of it and can handle it. A team that is only observed has no items,
+// because its agents are answered in their own program. Neither has a team that this machine
+// released. The cost does not grow with the tasks that are done or in progress.
 func (s *State) Attention(now Time, o *Outside) []Item {
 	a := &attention{s: s, t: &s.team, o: o, now: now, lead: ForUser}
 	// a released team needs attention on the machine that continues it

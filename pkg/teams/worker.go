@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"cadre/internal/sys/pause"
+	"cadre/internal/sys/sleep"
 )
 
 // Worker is an agent made of Go functions. Its sessions take one task at a time from the list and
@@ -126,7 +126,7 @@ func (s *workerSession) work(ctx context.Context) error {
 // idle reports that no task is ready. If a hook rejects that, its feedback comes as a message,
 // which wakes the session; so the next report waits.
 func (s *workerSession) idle(ctx context.Context) error {
-	if pause.For(ctx, s.calm) != nil {
+	if sleep.For(ctx, s.calm) != nil {
 		return ctx.Err()
 	}
 	s.calm = 0
@@ -196,7 +196,7 @@ func (s *workerSession) do(ctx context.Context, claim Claim) error {
 		switch {
 		case refused && rejected.Code == ErrRejected && !rejected.Final:
 			job.Feedback = rejected.Text
-			if pause.For(ctx, rejected.Pause) != nil {
+			if sleep.For(ctx, rejected.Pause) != nil {
 				return ctx.Err()
 			}
 		case refused && (rejected.Code == ErrRejected || rejected.Code == ErrNotReady || rejected.Code == ErrTooLarge):

@@ -17,8 +17,8 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"cadre/internal/agent"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/sleep"
 )
 
 // startTimeout bounds the start of a session. An agent that has to wait before it resumes gets up
@@ -167,7 +167,7 @@ func (s *session) begin(ctx context.Context) error {
 	started := agent.Started{}
 	if s.spec.Resume != "" && hello.AgentCapabilities.LoadSession {
 		id, wait := s.agent.facts.load(s.spec.Resume, environment(s.spec, nil))
-		if err := pause.For(ctx, wait); err != nil {
+		if err := sleep.For(ctx, wait); err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -221,7 +221,7 @@ func (s *session) begin(ctx context.Context) error {
 
 // settle lets earlier updates in: they are handled one after the other, and the answer overtakes
 // them.
-func (s *session) settle(ctx context.Context) { pause.For(ctx, 200*time.Millisecond) }
+func (s *session) settle(ctx context.Context) { sleep.For(ctx, 200*time.Millisecond) }
 
 // fail ends a session that did not start, and returns the reason in the program's own words. A
 // program that ends before it has answered anything does not work here. If it was killed, or ended
@@ -237,7 +237,7 @@ func (s *session) fail(err error) error {
 		if broken(err) {
 			patience = breakTimeout
 		}
-		pause.For(s.ctx, patience)
+		sleep.For(s.ctx, patience)
 	}
 	gone := s.ctx.Err() != nil
 	s.child.Kill()

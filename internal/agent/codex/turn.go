@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/sleep"
 )
 
 // see handles the program's notifications and requests. It runs on the connection's reader, one
@@ -230,7 +230,7 @@ func (s *session) settle(ctx context.Context) bool {
 	s.refusals++
 	again := s.refusals <= maxRefusals
 	s.mu.Unlock()
-	return pause.For(ctx, 50*time.Millisecond) == nil && again
+	return sleep.For(ctx, 50*time.Millisecond) == nil && again
 }
 
 func (s *session) hand(ctx context.Context, w *wire, client, text string) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/sys/pause"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/sys/websocket"
 )
 
@@ -59,7 +59,7 @@ func connect(ctx context.Context, socket string) (*wire, error) {
 			conn.SetReadLimit(maxMessage)
 			return &wire{conn: conn, broken: make(chan struct{}), waiting: map[string]question{}}, nil
 		}
-		if ended := pause.For(ctx, 20*time.Millisecond); ended != nil {
+		if ended := sleep.For(ctx, 20*time.Millisecond); ended != nil {
 			return nil, errors.Join(ended, err)
 		}
 	}

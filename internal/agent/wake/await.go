@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
 
@@ -99,7 +99,7 @@ func (w *waiter) await(ctx context.Context, at Membership) error {
 			err = follow(ctx, rep, seq)
 		case !rested:
 			rested = true
-			if err = pause.For(ctx, grace); err == nil {
+			if err = sleep.For(ctx, grace); err == nil {
 				err = rep.Refresh(ctx)
 			}
 		default:
@@ -152,7 +152,7 @@ func claim(ctx context.Context, at Membership) (*filelock.Lock, error) {
 		if !errors.Is(err, filelock.ErrHeld) {
 			return lock, err
 		}
-		if pause.For(trying, grace/4) != nil {
+		if sleep.For(trying, grace/4) != nil {
 			return nil, ctx.Err()
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"cadre/internal/sys/pause"
+	"cadre/internal/sys/sleep"
 )
 
 // Options configure [Keep].
@@ -50,7 +50,7 @@ func Keep(ctx context.Context, o Options) {
 		case told.includes(news):
 			err = o.Wait(ctx, seq)
 		case !o.Idle():
-			err = pause.For(ctx, idlePause)
+			err = sleep.For(ctx, idlePause)
 		default:
 			failed := o.Wake(ctx)
 			if failed == nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/pause"
+	"cadre/internal/sys/sleep"
 )
 
 const (
@@ -65,7 +65,7 @@ func lockFile(ctx context.Context, file string) (*held, error) {
 				continue
 			}
 		}
-		if err := pause.For(ctx, wait); err != nil {
+		if err := sleep.For(ctx, wait); err != nil {
 			return nil, fmt.Errorf("another program holds %s: %w", path, err)
 		}
 	}

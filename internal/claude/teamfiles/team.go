@@ -16,8 +16,8 @@ import (
 
 	"cadre/internal/claude/projection"
 	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/regularfile"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
 
@@ -171,7 +171,7 @@ func patiently(ctx context.Context, try func() error) error {
 		if _, damaged := errors.AsType[*DamagedError](err); !damaged || n == rereads {
 			return err
 		}
-		if pause.For(ctx, rereadPause) != nil {
+		if sleep.For(ctx, rereadPause) != nil {
 			return err
 		}
 	}

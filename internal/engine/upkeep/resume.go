@@ -12,8 +12,8 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -215,7 +215,7 @@ func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeo
 		if !errors.Is(err, filelock.ErrHeld) {
 			return lock, err
 		}
-		if pause.For(waiting, 20*time.Millisecond) != nil {
+		if sleep.For(waiting, 20*time.Millisecond) != nil {
 			return nil, &HeldError{t.Replica.Team().Name}
 		}
 	}

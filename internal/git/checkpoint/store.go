@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
 
@@ -196,7 +196,7 @@ func (s *Store) put(ctx context.Context, source Source, beside Beside) (Checkpoi
 		default:
 			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
 		}
-		if pause.For(waiting, retryPause) != nil {
+		if sleep.For(waiting, retryPause) != nil {
 			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
 		}
 	}

@@ -29,8 +29,8 @@ import (
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
 	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
 
@@ -170,7 +170,7 @@ func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, e
 			at = l.o.Replica.Now()
 			return at.Add(-silent), at, nil
 		}
-		if pause.For(ctx, watch.Every) != nil {
+		if sleep.For(ctx, watch.Every) != nil {
 			return 0, 0, ctx.Err()
 		}
 		next, err := l.beatOf(t)
@@ -244,7 +244,7 @@ func (l *Lead) hold(ctx context.Context) {
 				if ctx.Err() == nil {
 					l.o.Log("cannot take the lead back: " + err.Error())
 				}
-				if pause.For(ctx, time.Second) != nil {
+				if sleep.For(ctx, time.Second) != nil {
 					return
 				}
 				continue

@@ -33,8 +33,8 @@ import (
 	"syscall"
 	"time"
 
-	"cadre/internal/sys/pause"
 	"cadre/internal/sys/regularfile"
+	"cadre/internal/sys/sleep"
 )
 
 // ErrHeld reports that another holder has the lock.
@@ -69,7 +69,7 @@ func New(path string) (*Lock, error) {
 // the cause of ctx. Wait creates the file if it does not exist, but not its folder.
 func Wait(ctx context.Context, path string) (*Lock, error) {
 	return take(path, func(d time.Duration) error {
-		if err := pause.For(ctx, d); err != nil {
+		if err := sleep.For(ctx, d); err != nil {
 			return fmt.Errorf("%w: %w", ErrHeld, err)
 		}
 		return nil

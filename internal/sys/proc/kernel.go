@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"os"
-	"syscall"
 )
 
 // process is the kernel's information about a process. Its start is an identity, not a time to
@@ -60,22 +58,6 @@ func living(ps []process) []int {
 		}
 	}
 	return pids
-}
-
-// signalGroup refuses the numbers that kill(2) interprets as "every process" and "my own group",
-// because a damaged record could contain them.
-func signalGroup(group int, sig syscall.Signal) error {
-	if group <= 1 || group == syscall.Getpgrp() {
-		return fmt.Errorf("signal group %d: %w", group, os.ErrInvalid)
-	}
-	return syscall.Kill(-group, sig)
-}
-
-func signalProcess(pid int, sig syscall.Signal) error {
-	if pid <= 1 || pid == os.Getpid() {
-		return fmt.Errorf("signal process %d: %w", pid, os.ErrInvalid)
-	}
-	return syscall.Kill(pid, sig)
 }
 
 // splitArguments parses the arguments of a process in the format of macOS' kern.procargs2: their

@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 )
@@ -79,4 +80,20 @@ func (c *Child) endsWithin(ctx context.Context, grace time.Duration) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// signalGroup refuses the numbers that kill(2) interprets as "every process" and "my own group",
+// because a damaged record could contain them.
+func signalGroup(group int, sig syscall.Signal) error {
+	if group <= 1 || group == syscall.Getpgrp() {
+		return fmt.Errorf("signal group %d: %w", group, os.ErrInvalid)
+	}
+	return syscall.Kill(-group, sig)
+}
+
+func signalProcess(pid int, sig syscall.Signal) error {
+	if pid <= 1 || pid == os.Getpid() {
+		return fmt.Errorf("signal process %d: %w", pid, os.ErrInvalid)
+	}
+	return syscall.Kill(pid, sig)
 }

@@ -42,6 +42,22 @@ type totals [kinds]int64
 // stride is how many spans share a sum. It trades memory for a few additions a column.
 const stride = 8
 
+// join adds the lane of the member, if it has none.
+func (t *Timeline) join(m team.Member) {
+	if t.named[m.Name] != nil {
+		return
+	}
+	l := &lane{name: m.Name, role: m.Role, external: m.Agent == team.External, status: m.Status,
+		plan: m.Plan.State == "submitted"}
+	l.limited = m.Setbacks > 0 && m.Status.Running()
+	if t.named == nil {
+		t.named = map[string]*lane{}
+	}
+	t.named[m.Name] = l
+	t.lanes = append(t.lanes, l)
+	t.touch(l)
+}
+
 // kind returns the kind of the last span.
 func (l *lane) kind() Kind {
 	if len(l.spans) == 0 {

@@ -118,21 +118,6 @@ func (l *lane) ended() {
 	l.requests, l.tools, l.busy = 0, 0, false
 }
 
-func (t *Timeline) join(m team.Member) {
-	if t.named[m.Name] != nil {
-		return
-	}
-	l := &lane{name: m.Name, role: m.Role, external: m.Agent == team.External, status: m.Status,
-		plan: m.Plan.State == "submitted"}
-	l.limited = m.Setbacks > 0 && m.Status.Running()
-	if t.named == nil {
-		t.named = map[string]*lane{}
-	}
-	t.named[m.Name] = l
-	t.lanes = append(t.lanes, l)
-	t.touch(l)
-}
-
 func (t *Timeline) role(member, role string) {
 	if l := t.named[member]; l != nil && role != "" {
 		l.role = role

@@ -11,7 +11,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
-	"cadre/internal/sys/pause"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
 
@@ -40,7 +40,7 @@ type source struct {
 const frame = 50 * time.Millisecond
 
 // rest waits after a message whose making took that long.
-func rest(ctx context.Context, took time.Duration) { pause.For(ctx, max(frame, 9*took)) }
+func rest(ctx context.Context, took time.Duration) { sleep.For(ctx, max(frame, 9*took)) }
 
 // teams sends the list of teams whenever it may have changed, until ctx ends.
 func (s *source) teams() {
@@ -94,7 +94,7 @@ func (s *source) follow(ctx context.Context, ref string) {
 			return
 		}
 		s.send(teamMsg{ref: ref, err: errors.New(s.explain(err))})
-		pause.For(ctx, again)
+		sleep.For(ctx, again)
 	}
 }
 

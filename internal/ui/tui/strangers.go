@@ -7,7 +7,7 @@ import (
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/sys/pause"
+	"cadre/internal/sys/sleep"
 )
 
 // strangersMsg carries the teams that Claude Code runs by itself. Their texts are sanitized.
@@ -29,7 +29,7 @@ func (s *source) strangers() {
 			last = now
 			s.send(now)
 		}
-		pause.For(s.ctx, strangersEvery)
+		sleep.For(s.ctx, strangersEvery)
 	}
 }
 

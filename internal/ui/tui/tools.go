@@ -6,7 +6,7 @@ import (
 
 	"cadre/internal/agent/sessionlog"
 	"cadre/internal/engine"
-	"cadre/internal/sys/pause"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
 
@@ -68,7 +68,7 @@ func (s *source) tools(ctx context.Context, ref string, t *engine.Team) {
 		if len(msg.uses) > 0 {
 			s.send(msg)
 		}
-		if pause.For(ctx, max(toolsEvery, 9*engine.Now().Sub(began))) != nil {
+		if sleep.For(ctx, max(toolsEvery, 9*engine.Now().Sub(began))) != nil {
 			return
 		}
 	}

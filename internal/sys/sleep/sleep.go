@@ -1,4 +1,4 @@
-// Package pause waits for a time that a context can end.
+// Package sleep waits for a time that a context can end.
 //
 // # Authority
 //
@@ -9,7 +9,7 @@
 //
 //   - It returns as soon as the context ends, with the context's cause.
 //   - It leaves no timer and no goroutine behind.
-package pause
+package sleep
 
 import (
 	"context"
