@@ -56,7 +56,7 @@ file has a mistake.`,
 					return usage{errors.New("there is nothing to notify by; set notify in " + settings.File(a.home.Root))}
 				}
 				stays()
-				a.shared.Log = a.note
+				a.shared.LogTo(a.note)
 				return a.notifyUntil(c.Context(), terminal, a.note)
 			}
 			return a.showChannels(c.Context(), s.Notify, terminal, test)
@@ -150,7 +150,7 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 // notifies notifies the person while a long command works, as the settings say. The caller calls
 // end when the command is done; what is due then is still sent.
 func (a *app) notifies(ctx context.Context, note func(string)) (end func()) {
-	a.shared.Log = note
+	a.shared.LogTo(note)
 	if !a.who.IsUser() {
 		return func() {}
 	}

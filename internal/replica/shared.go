@@ -5,14 +5,13 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // Shared keeps one replica of each team for all readers in a process, so that memory has the state
 // of the team once. The zero Shared is empty and ready for use. Any goroutine may use it.
 type Shared struct {
-	// Log gets messages of the replicas that are worth knowing but are not errors; nil drops them.
-	// It must not change after the first use.
-	Log func(string)
+	to atomic.Pointer[func(string)] // see LogTo
 
 	mu    sync.Mutex
 	teams map[string]*shared // by their folders
@@ -23,8 +22,8 @@ type shared struct {
 	info  os.FileInfo // of the folder, to notice another team of that name
 	users int
 
-	opening sync.Mutex
-	rep     *Replica // nil until it is open
+	opening chan struct{} // has room for the one that opens or refreshes rep
+	rep     *Replica      // nil until it is open
 }
 
 // Open returns the replica of the team in that folder, up to date. It calls open for the team's
@@ -49,7 +48,9 @@ func (p *Shared) Open(ctx context.Context, dir string, log func(string),
 		if err == nil {
 			return one.rep, nil
 		}
-		p.forget(dir, one)
+		if ctx.Err() == nil { // otherwise nothing is wrong with the replica
+			p.forget(dir, one)
+		}
 		err = errors.Join(err, p.leave(dir, one))
 		if first || ctx.Err() != nil {
 			return nil, err
@@ -70,18 +71,23 @@ func (p *Shared) join(dir string) (*shared, error) {
 		if p.teams == nil {
 			p.teams = map[string]*shared{}
 		}
-		one = &shared{info: info}
+		one = &shared{info: info, opening: make(chan struct{}, 1)}
 		p.teams[dir] = one
 	}
 	one.users++
 	return one, nil
 }
 
-// load opens the replica, or refreshes the open one. It reports whether it was the first to try.
+// load opens the replica, or refreshes the open one. It reports whether it was the first to try. It
+// waits for another reader that does the same, but not after ctx ends.
 func (one *shared) load(ctx context.Context, log func(string), open func(func(string)) (Journal, error),
 	leave func() error) (first bool, err error) {
-	one.opening.Lock()
-	defer one.opening.Unlock()
+	select {
+	case one.opening <- struct{}{}:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	defer func() { <-one.opening }()
 	if one.rep != nil {
 		return false, one.rep.Refresh(ctx)
 	}
@@ -122,8 +128,12 @@ func (p *Shared) forget(dir string, one *shared) {
 	}
 }
 
+// LogTo sends messages of the replicas that are worth knowing but are not errors to log from now on,
+// also those of replicas that are open. nil drops them, as does a Shared without a log.
+func (p *Shared) LogTo(log func(string)) { p.to.Store(&log) }
+
 func (p *Shared) log(text string) {
-	if p.Log != nil {
-		p.Log(text)
+	if log := p.to.Load(); log != nil && *log != nil {
+		(*log)(text)
 	}
 }

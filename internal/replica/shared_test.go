@@ -154,3 +154,89 @@ func TestSharedAfterTrouble(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSharedWaitEnds: a reader that waits for another one ends with its context, and the replica stays
+// for later readers.
+func TestSharedWaitEnds(t *testing.T) {
+	p := newPlace(t)
+	dir := filepath.Join(p.home.Root, "teams", "demo")
+	var shared replica.Shared
+	opening, proceed := make(chan struct{}), make(chan struct{})
+	var first *replica.Replica
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		var err error
+		first, err = shared.Open(within(t), dir, nil, func(report func(string)) (journal.Journal, error) {
+			close(opening)
+			<-proceed
+			return p.home.OpenFolder(dir, report)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-opening
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := shared.Open(ctx, dir, nil, func(func(string)) (journal.Journal, error) {
+			return nil, errors.New("opened twice")
+		})
+		ended <- err
+	}()
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the wait ended with %v", err)
+		}
+	case <-within(t).Done():
+		t.Error("the reader waits although its context has ended")
+	}
+	close(proceed)
+	readers.Wait()
+	opened := 0
+	second := p.reader(&shared, &opened)
+	if second != first || opened != 0 {
+		t.Error("the reader that left took the replica away")
+	}
+	if err := errors.Join(first.Close(), second.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSharedLogChanges: the log of the replicas can change while readers open them, and what an open
+// replica reports goes to the new one.
+func TestSharedLogChanges(t *testing.T) {
+	p := newPlace(t)
+	dir := filepath.Join(p.home.Root, "teams", "demo")
+	var shared replica.Shared
+	var reports func(string)
+	rep, err := shared.Open(within(t), dir, nil, func(report func(string)) (journal.Journal, error) {
+		reports = report
+		return p.home.OpenFolder(dir, report)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rep.Close()
+	reports("nobody listens")
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		for range 100 {
+			reports("early")
+		}
+	})
+	var got atomic.Value
+	for range 100 {
+		shared.LogTo(func(text string) { got.Store(text) })
+	}
+	readers.Wait()
+	if reports("late"); got.Load() != "late" {
+		t.Errorf("the log got %v", got.Load())
+	}
+	shared.LogTo(nil)
+	if reports("dropped"); got.Load() != "late" {
+		t.Errorf("the former log got %v", got.Load())
+	}
+}
