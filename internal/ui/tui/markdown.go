@@ -122,17 +122,60 @@ func (m *layouter) hang(quote string, indent int, sign cell, text []cell) {
 func (m *layouter) code(quote, l string) {
 	const deeper = "    "
 	l = strings.TrimPrefix(l, deeper)
-	const continued = " \\" // so that a shell takes the lines as one command
 	parts := wrap(l, m.room(quote+deeper))
 	if len(parts) > 1 && (strings.HasPrefix(l, "git ") || strings.HasPrefix(l, "cadre ")) {
-		parts = wrap(l, m.room(quote+deeper)-len(continued))
-		for i := range parts[:len(parts)-1] {
-			parts[i] += continued
-		}
+		parts = wrapCommand(l, m.room(quote+deeper))
 	}
 	for _, part := range parts {
 		m.add(quote, deeper, deeper, []string{live.on(part)})
 	}
+}
+
+// wrapCommand breaks a command into lines of width columns. A mark at a break between two words lets
+// a shell take the lines as one command. A break inside a word has no mark.
+func wrapCommand(l string, width int) (parts []string) {
+	const continued = " \\"
+	l = strings.TrimRight(l, " ")
+	for render.Widest(l) > width {
+		end := -1
+		for _, at := range wordEnds(l) {
+			if end >= 0 && render.Widest(l[:at]) > width-len(continued) {
+				break
+			}
+			end = at
+		}
+		if end < 0 {
+			break
+		}
+		parts = append(parts, wrap(l[:end], width-len(continued))...)
+		parts[len(parts)-1] += continued
+		l = strings.TrimLeft(l[end:], " ")
+	}
+	return append(parts, wrap(l, width)...)
+}
+
+// wordEnds returns where the words of a shell's command end, without the last word. It stops at a
+// comment.
+func wordEnds(l string) (ends []int) {
+	var quote byte
+	for i := 0; i < len(l); i++ {
+		switch b := l[i]; {
+		case b == '\\' && quote != '\'':
+			i++
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '\'' || b == '"':
+			quote = b
+		case b == ' ' && i > 0 && l[i-1] != ' ':
+			if strings.HasPrefix(strings.TrimLeft(l[i:], " "), "#") {
+				return ends
+			}
+			ends = append(ends, i)
+		}
+	}
+	return ends
 }
 
 // fenceOf returns the fence that opens a block of code: three or more backquotes or tildes.

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,28 @@ func TestCommandsCanBeCopied(t *testing.T) {
 	}
 	if got := strings.Join(whole, " "); got != command {
 		t.Errorf("the command is %q", got)
+	}
+}
+
+// TestOnlyWordsAreContinued: a mark that a line continues stands only between two words. Within a
+// word, a quoted path or a comment, it would change the command.
+func TestOnlyWordsAreContinued(t *testing.T) {
+	long := strings.Repeat("x", 60)
+	for command, want := range map[string][]string{
+		"git add " + long + " b":     {`git add \`, long[:38], long[38:] + ` \`, "b"},
+		"git add 'one path' " + long: {`git add 'one path' \`, long[:40], long[40:]},
+		`git add "a \" path with many long words in a quote" b`: {`git add \`,
+			`"a \" path with many long words in a`, `quote" \`, "b"},
+		`git add one\ path/that\ has/some\ spaces b c`:  {`git add \`, `one\ path/that\ has/some\ spaces b c`},
+		"git fetch origin # and then look at all of it": {`git fetch \`, "origin # and then look at all of it"},
+		"git add 'not closed, and long enough to break": {`git add \`, "'not closed, and long enough to break"},
+	} {
+		if got := wrapCommand(command, 40); !slices.Equal(got, want) {
+			t.Errorf("%s:\n%q, want\n%q", command, got, want)
+		}
+	}
+	if got := stripped(strings.Join(markdown("    git add 'one path of many words'", 30), "\n")); strings.Contains(got, `of \`) {
+		t.Errorf("the path is changed:\n%s", got)
 	}
 }
 
