@@ -14,6 +14,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
+	"cadre/internal/ui/tui"
 )
 
 // onTeam makes a command about a team. It needs that many arguments after TEAM, which may be left
@@ -142,6 +143,10 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 // team just because it is the only one: that could be the wrong team.
 func (a *app) theTeam(c *cobra.Command) (string, error) {
 	if name := os.Getenv(agent.TeamVariable); name != "" {
+		if stranger, is := strings.CutPrefix(name, tui.StrangerPrefix); is {
+			return "", usage{fmt.Errorf("%s is a team of Claude Code, which cadre does not run; select a team of cadre, or "+
+				"name one: %s", stranger, syntax(c, "TEAM"))}
+		}
 		return name, nil
 	}
 	if name := a.who.Team(); name != "" {

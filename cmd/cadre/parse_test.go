@@ -20,6 +20,7 @@ import (
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
+	"cadre/internal/ui/tui"
 )
 
 // says checks that the error has these words, or what to type next has them. Without words there must be
@@ -99,6 +100,25 @@ func TestSplit(t *testing.T) {
 		if err != nil && status(err) != hopeless {
 			t.Errorf("%q: status %d", one.args, status(err))
 		}
+	}
+}
+
+// TestTeamOfClaudeCode checks that a command of the palette does not take the team of the working
+// directory while a team is selected that cadre does not run.
+func TestTeamOfClaudeCode(t *testing.T) {
+	t.Setenv("CADRE_TEAM", tui.StrangerPrefix+"session-3ef3")
+	c := &cobra.Command{Use: "show [TEAM] ID"}
+	name, _, err := (&app{}).split(c, []string{"3"}, 1)
+	says(t, "no team", err, "session-3ef3 is a team of Claude Code, which cadre does not run; select a team of cadre, or "+
+		"name one: show TEAM ID")
+	if name != "" || status(err) != hopeless {
+		t.Errorf("got the team %q and status %d", name, status(err))
+	}
+	if name, _, err := (&app{}).split(c, []string{"other", "3"}, 1); name != "other" || err != nil {
+		t.Errorf("with a name: got the team %q, and %v", name, err)
+	}
+	if team.ValidName(tui.StrangerPrefix + "x") {
+		t.Error("a team of cadre can have such a name")
 	}
 }
 

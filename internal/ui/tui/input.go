@@ -16,8 +16,10 @@ type prompting struct {
 	says func(text string) (string, style)
 	// complete returns what could replace text[from:cursor]; nil for no completion.
 	complete func(text string, cursor int) (from int, terms []string)
-	// ask asks for the same, and the answer comes as a completionMsg; nil for complete
+	// ask asks for the same for a line of the palette, and the answer comes as a completionMsg; nil
+	// for any other line.
 	ask func(m *Model, before string) tea.Cmd
+	ref string // the team that a line of the palette is for
 }
 
 // asks asks for a line. The line starts with text.
@@ -107,6 +109,12 @@ func (m *Model) inputLine() (text string, cursor int) {
 	switch {
 	case m.input != nil:
 		label, look, f = m.input.label, m.input.look, &m.input.field
+		if m.input.ask != nil {
+			label = " : cadre "
+			if name := m.elsewhere(m.input.ref); name != "" {
+				label = " " + name + label
+			}
+		}
 	case m.place == atMember && m.member != "" && m.menu == nil && (noLine(m) == "" || !m.draft().empty()):
 		look, f = style{color: m.opened().color, bold: true}, m.draft()
 	default:

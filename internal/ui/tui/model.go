@@ -101,7 +101,7 @@ type Model struct {
 	notice  notice
 	ask     *question
 	input   *prompting
-	unrun   string     // the last command of the palette, if it failed with a long output
+	unrun   unrun      // the last command of the palette, if it failed with a long output
 	refused *prompting // a line that was refused, and waits until the keys are free
 	overlay *pager
 	menu    *menu

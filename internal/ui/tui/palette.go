@@ -2,25 +2,32 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 )
 
-// palette asks for a command of cadre. The line starts with text, or else with the last command that
-// failed.
+// unrun is a command that failed. The next line of the palette for its team starts with it.
+type unrun struct{ ref, text string }
+
+// palette asks for a command of cadre, for the open or the selected team. The line starts with text,
+// or else with the last command that failed there.
 func (m *Model) palette(text string) {
-	if text == "" {
-		text, m.unrun = m.unrun, ""
+	ref := m.commanded()
+	if text == "" && m.unrun.ref == ref {
+		text, m.unrun = m.unrun.text, unrun{}
 	}
-	label := " : cadre "
-	if one := m.commanded(); one != m.ref {
-		label = " " + m.teamName(one) + label
-	}
-	m.asks(label, strong, text, func(m *Model, text string, _ bool) tea.Cmd {
+	m.paletteFor(ref, text)
+}
+
+// paletteFor asks for a command for that team. The line stays with the team, whichever team the
+// person opens later.
+func (m *Model) paletteFor(ref, text string) {
+	m.asks("", strong, text, func(m *Model, text string, _ bool) tea.Cmd {
 		words, err := split(text)
 		if err != nil {
-			m.palette(text)
+			m.paletteFor(ref, text)
 			m.notice = notice{strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + ".", alarm}
 			return nil
 		}
@@ -30,9 +37,19 @@ func (m *Model) palette(text string) {
 		if len(words) == 0 {
 			return nil
 		}
-		return m.runCommand(words)
+		return m.runCommandFor(ref, words)
 	})
+	m.input.ref = ref
 	m.input.ask = (*Model).completeCommand
+}
+
+// elsewhere returns the name of a command's team, if a person could take another team for it.
+// Otherwise it returns "".
+func (m *Model) elsewhere(ref string) string {
+	if ref == m.ref && ref == m.commanded() {
+		return ""
+	}
+	return m.teamName(ref)
 }
 
 // completionMsg is what could stand in place of before[from:], in the line of the palette.
@@ -54,7 +71,7 @@ func (m *Model) completeCommand(before string) tea.Cmd {
 		words = words[1:]
 	}
 	args := append(append([]string{"__complete"}, words...), before[from:])
-	out, ref := m.out, m.commanded()
+	out, ref := m.out, m.input.ref
 	return func() tea.Msg {
 		answer, _ := out.Command(ref, args).(outputMsg)
 		msg := completionMsg{before: before, from: from}
@@ -82,6 +99,7 @@ func (m *Model) completed(msg completionMsg) {
 
 // outputMsg carries what a command of the palette printed. Its text is sanitized.
 type outputMsg struct {
+	ref   string // the team that the command ran for
 	args  []string
 	text  string
 	code  int
@@ -90,11 +108,9 @@ type outputMsg struct {
 }
 
 // commanded returns the team for a command that names none: the selected team, else the open one.
+// Commands refuse a team of Claude Code that nobody observes; see [StrangerPrefix].
 func (m *Model) commanded() string {
 	if m.place == atTeams && len(m.teams) > 0 {
-		if m.teams[m.teamIndex()].stranger != "" { // commands do not know it
-			return ""
-		}
 		return m.teams[m.teamIndex()].ref
 	}
 	if one, is := m.item(); is && m.place == atAttention {
@@ -105,10 +121,22 @@ func (m *Model) commanded() string {
 
 // runCommand runs a command of cadre on the open or the selected team.
 func (m *Model) runCommand(args []string) tea.Cmd {
-	out, ref := m.out, m.commanded()
+	return m.runCommandFor(m.commanded(), args)
+}
+
+// runCommandFor runs a command of cadre on that team.
+func (m *Model) runCommandFor(ref string, args []string) tea.Cmd {
+	out := m.out
 	m.notice = notice{"cadre " + oneLine(strings.Join(args, " ")) + " …", faint}
 	m.stirred = false
-	return func() tea.Msg { return out.Command(ref, args) }
+	return func() tea.Msg {
+		msg := out.Command(ref, args)
+		if output, is := msg.(outputMsg); is {
+			output.ref = ref
+			return output
+		}
+		return msg
+	}
 }
 
 // printed shows what a command printed: one line below, more in an overlay. A command that asks for
@@ -129,7 +157,13 @@ func (m *Model) printed(msg outputMsg) {
 	}
 	m.notice = notice{}
 	if msg.asked != "" {
-		m.ask = yesOrNo(msg.asked+" [y/N]", func(m *Model) tea.Cmd { return m.runCommand(append(msg.args, "--yes")) })
+		text := msg.asked + " [y/N]"
+		if name := m.elsewhere(msg.ref); name != "" {
+			text = "Team " + name + ": " + text
+		}
+		m.ask = yesOrNo(text, func(m *Model) tea.Cmd {
+			return m.runCommandFor(msg.ref, append(slices.Clone(msg.args), "--yes"))
+		})
 		m.ask.line = msg.line
 		if strings.TrimSpace(msg.text) == "" {
 			return
@@ -162,7 +196,7 @@ func (m *Model) printed(msg outputMsg) {
 	switch {
 	case msg.asked != "" || msg.line == nil:
 	case msg.line.ask != nil: // the next : starts with it, so that the keys are free after the text
-		m.unrun = msg.line.field.String()
+		m.unrun = unrun{msg.line.ref, msg.line.field.String()}
 	default:
 		m.returns(msg.line)
 	}

@@ -13,6 +13,11 @@ import (
 // strangersMsg carries the teams that Claude Code runs by itself. Their texts are sanitized.
 type strangersMsg []teamRow
 
+// StrangerPrefix begins the reference of a team that Claude Code runs and cadre does not observe. No
+// name of a team begins with it. A command of the palette gets it in the variable of the team, and
+// refuses it where it needs a team.
+const StrangerPrefix = "claude:"
+
 // strangersEvery is how often the source looks at Claude Code's folder.
 const strangersEvery = 5 * time.Second
 
@@ -36,7 +41,7 @@ func (s *source) strangers() {
 // strangerRow returns the row of a team that Claude Code runs by itself. It cannot be opened before a
 // process observes it.
 func strangerRow(s catalog.Stranger) teamRow {
-	row := teamRow{ref: "claude:" + s.Name, name: sanitize.Line(s.Name), stranger: sanitize.Line(s.Name), project: "Claude Code",
+	row := teamRow{ref: StrangerPrefix + s.Name, name: sanitize.Line(s.Name), stranger: sanitize.Line(s.Name), project: "Claude Code",
 		state: catalog.Unwatched, section: finished, members: s.Teammates, done: s.Tasks["completed"], updated: s.UpdatedAt,
 		goal: render.Clean(s.Goal)}
 	for _, status := range []string{"pending", "in_progress", "completed"} {

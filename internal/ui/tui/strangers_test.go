@@ -33,8 +33,10 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("the screen opens it: %s", x.last())
 	}
 	x.prints = outputMsg{text: "fine"}
-	x.keys(":", "ls", "enter")
-	x.wants(`command  ["ls"]`)
+	x.keys(":")
+	x.says("session-3ef3 : cadre")
+	x.keys("ls", "enter")
+	x.wants(`command claude:session-3ef3 ["ls"]`) // cadre refuses what needs a team
 
 	o := catalog.Overview{ID: "fx-1", Name: "fx", Observed: "session-3ef3", Watched: true, Status: team.TeamActive}
 	x.send(teamsMsg{teams: []teamRow{rowOf(attention.Found{Folder: "fx", Overview: o})}})
