@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -115,18 +116,22 @@ func (w *work) aside(c team.Consolidation) aside {
 
 // finish says when the team's work ended, and whose some files are.
 type finish struct {
-	at      time.Time       // zero if it has not ended
-	files   map[string]bool // files that the team's tasks changed
-	foreign map[string]bool // files that belong to other teams
+	at      time.Time              // zero if it has not ended
+	files   map[string]bool        // files that the team's tasks changed
+	foreign func() map[string]bool // files that belong to other teams; it may read all teams of the home
 }
 
 func (w *work) finish() (f finish) {
-	f.files, f.foreign = map[string]bool{}, map[string]bool{}
-	if w.Foreign != nil {
-		for _, file := range w.Foreign() {
-			f.foreign[worktree.From(w.repo.top, file)] = true
+	f.files = map[string]bool{}
+	f.foreign = sync.OnceValue(func() map[string]bool {
+		all := map[string]bool{}
+		if w.Foreign != nil {
+			for _, file := range w.Foreign() {
+				all[worktree.From(w.repo.top, file)] = true
+			}
 		}
-	}
+		return all
+	})
 	w.Replica.View(func(s *team.State) {
 		at := s.FinishedAt()
 		if at == 0 {
@@ -155,7 +160,7 @@ const (
 // the team finished and by none of its tasks. It returns "" for other files. For a file that was
 // removed the time is unknown.
 func (r *repository) stranger(e entry, f finish) string {
-	if f.foreign[e.path] && !e.tracked {
+	if !e.tracked && f.foreign()[e.path] {
 		return isForeign
 	}
 	if f.at.IsZero() || f.files[e.path] {

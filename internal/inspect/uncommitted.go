@@ -46,10 +46,12 @@ func (l *Looker) uncommitted(ctx context.Context, t team.Team, now time.Time) []
 	}
 	asking, cancel := context.WithTimeout(ctx, gitPatience)
 	defer cancel()
-	// if git fails, nothing can be committed either
-	files, _ := consolidate.Uncommitted(asking, consolidate.Options{Replica: l.Replica, Dir: l.Dir,
+	files, err := consolidate.Uncommitted(asking, consolidate.Options{Replica: l.Replica, Dir: l.Dir,
 		Except:  []string{l.Home.Root, l.Home.Claude},
-		Foreign: func() []string { return Foreign(ctx, l.Home, t) }})
+		Foreign: func() []string { return Foreign(asking, l.Home, t) }})
+	if err != nil { // the last answer counts until git gives another one
+		files = known.files
+	}
 	*known = committing{now, depot, l.workStamp(t, files), files}
 	return files
 }

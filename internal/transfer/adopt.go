@@ -148,7 +148,13 @@ func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 	}
 	if id := r.State.Team().ID; o.clear == nil {
 		if there := o.Home.Has(id); there != "" {
-			return nil, &HereError{ID: id, Folder: there, Released: from.Released}
+			e := &HereError{ID: id, Folder: there}
+			copied := o // opened changes it
+			err := copied.openedIn(ctx, there, func(rep *replica.Replica, _ string) error {
+				e.Released = rep.Team().Released != (team.Released{})
+				return nil
+			})
+			return nil, errors.Join(e, err)
 		}
 	}
 	own := slices.ContainsFunc(found, func(f checkpoint.Found) bool { return f.Own })

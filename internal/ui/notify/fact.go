@@ -126,7 +126,8 @@ func quiet(i team.Item, paused bool) bool {
 // may be about to end it.
 func (f Fact) lasting() bool {
 	switch team.ItemKind(f.Kind) {
-	case team.ItemDormant, team.ItemUnhosted, team.ItemOffline, team.ItemLeadLost:
+	case team.ItemDormant, team.ItemUnhosted, team.ItemOffline, team.ItemLeadLost,
+		team.ItemConsolidate:
 		return true
 	}
 	return false
