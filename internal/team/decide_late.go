@@ -12,9 +12,6 @@ func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
 	if m.Name == s.team.Lead || s.team.LeadLost != 0 { // no lead can be notified
 		return nil, 0
 	}
-	if m.Agent == Shell { // it reads no messages
-		return nil, 0
-	}
 	patience := s.team.Timing.OrDefaults().Undelivered
 	for _, seq := range m.Inbox {
 		msg := s.messages[seq]
