@@ -155,7 +155,7 @@ func TestWorktreeOfAFailedTeammate(t *testing.T) {
 	s.ended(r, 1)
 	for _, part := range []string{"ann has trouble: API error: 401", "ann FAILED", "claude auth login",
 		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed@ann; ",
-		"To complete task 3: cadre task done failed 3"} {
+		"To look at task 3: cadre task show failed 3"} {
 		if !strings.Contains(r.out+r.err, part) {
 			t.Errorf("the run does not print %q:\n%s%s", part, r.out, r.err)
 		}

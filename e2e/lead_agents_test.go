@@ -69,7 +69,7 @@ func TestLeadThroughMCP(t *testing.T) {
 			}
 			requests := s.model.Requests()
 			for _, words := range []string{"You are lead, the lead of a team of coding agents named led, run by cadre.",
-				"call TeamStatus with wait_seconds", "<team-message> is mail of members"} {
+				"call TeamStatus with wait_seconds", "<team-message> is mail from members"} {
 				if !strings.Contains(string(requests[0].Raw), words) {
 					t.Errorf("the briefing lacks %q:\n%s", words, requests[0].Raw)
 				}

@@ -323,7 +323,7 @@ func TestRunScreenJob(t *testing.T) {
 	p.opens()
 	w.write("go", "")
 	p.shows("again 0")
-	p.shows("2 of 2 tasks done in")
+	p.shows("2 of 2 tasks done; this run took")
 	if p.drawn() {
 		t.Error("the screen is still there")
 	}

@@ -121,7 +121,7 @@ func TestPipesForGit(t *testing.T) {
 			"one, run: 'echo a > a.txt; mkfifo .gitignore'}]\n")
 		pipe := filepath.Join(w.home, "teams", "demo", "worktrees", "ann", ".gitignore")
 		w.refused(result{code: 1, err: w.cadre("run", "team.yaml").err}, 1, pipe+" is a named pipe",
-			"task 2 waits for you", "cadre task done demo 2")
+			"task 2 waits for you", "cadre task show demo 2")
 		if task := w.must("task", "show", "demo", "2"); !strings.Contains(task, pipe+" is a named pipe") ||
 			strings.Contains(task, "context canceled") {
 			t.Errorf("the task does not say what to do:\n%s", task)
