@@ -85,23 +85,39 @@ func (l *Log) show(all outputs) error {
 	return atomicfile.Replace(path, data, atomicfile.Passing{})
 }
 
-// running returns an entry for each running output that has more than the viewer returned. The
-// viewer calls it at the end of the log. The file has no output of a use whose result is in the log.
-func (v *Viewer) running() (entries []Entry) {
+// glimpse is the file of running outputs at some moment.
+type glimpse struct {
+	info os.FileInfo // nil if there was no file
+	all  outputs     // none in an incomplete or damaged file: the next one replaces it
+}
+
+// glance reads the file of running outputs. It reports whether that is another one than the last time.
+func (v *Viewer) glance() (g glimpse, changed bool) {
 	path := v.folder.runningPath(v.member)
 	info, err := os.Lstat(path)
-	if err != nil || v.looked != nil && os.SameFile(info, v.looked) && info.ModTime().Equal(v.looked.ModTime()) {
-		return nil
+	if err != nil { // no tool is running
+		v.looked, v.seen = nil, nil
+		return g, false
 	}
-	v.looked = info
-	var all outputs
-	// an incomplete or damaged file shows nothing: the next one replaces it
+	if v.looked != nil && os.SameFile(info, v.looked) && info.ModTime().Equal(v.looked.ModTime()) {
+		return g, false
+	}
+	g.info = info
 	data, err := regularfile.Read(path, 4*mostOutputs*mostRunning)
-	if err != nil || json.Unmarshal(data, &all) != nil {
-		return nil
+	if err != nil || json.Unmarshal(data, &g.all) != nil {
+		g.all = nil
 	}
+	g.all = slices.DeleteFunc(g.all, func(one output) bool { return one.Total < int64(len(one.Tail)) })
+	return g, true
+}
+
+// running returns an entry for each running output that has more than the viewer returned. The viewer
+// calls it at the end of the log, where the log got no entry since the glance: the outputs then belong to
+// the uses that the viewer knows. The file has no output of a use whose result is in the log.
+func (v *Viewer) running(g glimpse) (entries []Entry) {
+	v.looked = g.info
 	seen := map[string]int64{}
-	for _, one := range all {
+	for _, one := range g.all {
 		from := v.seen[one.ID]
 		if from > one.Total { // another use with the same id
 			from = 0

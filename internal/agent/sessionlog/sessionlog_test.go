@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"cadre/internal/agent"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -502,4 +503,79 @@ func TestRunningOfAKilledHost(t *testing.T) {
 	if files, err := os.ReadDir(string(f)); err != nil || len(files) != 1 {
 		t.Errorf("the folder has %v, %v", files, err)
 	}
+}
+
+// TestCompleteResult checks that blank lines at the end of a complete output do not count as missing.
+func TestCompleteResult(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"ok\n\n", "\nok", "ok\n\nexit status 3", "ok\n \t\r\n"} {
+		var all proc.Capture
+		for i := range text { // byte by byte, as a command may print
+			all.Write([]byte{text[i]})
+		}
+		e := Entry{Kind: Result, Text: text, Count: int64(all.Lines())}
+		if e.limit(); e.Count != 0 || e.Cut {
+			t.Errorf("%q: %d lines are missing", text, e.Count)
+		}
+	}
+}
+
+// TestDamagedRunning shows what is sound in a damaged file of running outputs.
+func TestDamagedRunning(t *testing.T) {
+	t.Parallel()
+	for damaged, want := range map[string]string{
+		`[{"id":"x","total":-5},{"id":"y","total":3,"tail":"YWJj"}]`:              "1 output y abc\n",
+		`[{"id":"x","total":1,"tail":"YWJj"},{"id":"y","total":3,"tail":"YWJj"}]`: "1 output y abc\n",
+		`[{"id":"x","total":-5}]`: "",
+		`[{}]`:                    "",
+		`[{"id":"x","total":`:     "",
+	} {
+		f := Of(t.TempDir())
+		open(t, f, "ann")
+		if err := os.WriteFile(f.runningPath("ann"), []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v := f.View("ann")
+		if got := lines(all(t, v)); got != want {
+			t.Errorf("%s: %q", damaged, got)
+		}
+		v.Close()
+	}
+}
+
+// TestAnIdAgain checks that the output of a use is complete where an earlier one had the same id.
+func TestAnIdAgain(t *testing.T) {
+	t.Parallel()
+	f := Of(t.TempDir())
+	l := open(t, f, "ann")
+	v := f.View("ann")
+	defer v.Close()
+	show := func(ids ...string) {
+		t.Helper()
+		var o outputs
+		for i, id := range ids {
+			o.add(id, fmt.Sprintf("output %d of many\n", i+len(ids)), 0, 1)
+		}
+		if err := l.show(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(t, l, Entry{Kind: Tool, ID: "t1"})
+	show("t1")
+	check(t, lines(all(t, v)), "1 tool t1\n1 output t1 output 1 of many\n\n")
+	// another use runs, so there is always a file
+	show("t0", "t1")
+	add(t, l, Entry{Kind: Result, ID: "t1"}, Entry{Kind: Tool, ID: "t1"})
+	check(t, lines(all(t, v)), `
+2 result t1
+3 tool t1
+3 output t0 output 2 of many
+
+3 output t1 output 3 of many
+
+`)
+	show()
+	all(t, v)
+	show("t1")
+	check(t, lines(all(t, v)), "3 output t1 output 1 of many\n\n")
 }

@@ -36,17 +36,24 @@ func (f Folder) View(member string) *Viewer { return &Viewer{folder: f, member: 
 // Read returns entries that the viewer has not returned yet. It never waits, and returns no entries
 // if there are no more now. It returns them in steps, so that each call is short.
 func (v *Viewer) Read() ([]Entry, error) {
-	for {
+	var tools glimpse
+	for looked := false; ; {
 		entries, err := v.step()
 		if err != nil || len(entries) > 0 {
 			return entries, err
 		}
 		more, err := v.turnOver()
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if !more {
-			return v.running(), nil
+		case more:
+			looked = false
+		case looked:
+			return v.running(tools), nil
+		default:
+			if tools, looked = v.glance(); !looked {
+				return nil, nil
+			}
 		}
 	}
 }
@@ -74,6 +81,9 @@ func (v *Viewer) step() (entries []Entry, err error) {
 				entries = append(entries, Entry{Seq: v.next, At: e.At, Kind: Lost, Count: e.Seq - v.next})
 			}
 			v.next = max(v.next, e.Seq+1)
+			if e.Kind == Tool || e.Kind == Result { // agents use ids again
+				delete(v.seen, e.ID)
+			}
 			entries = append(entries, e)
 		}
 		v.rest = append(v.rest[:0], v.rest[end:]...)

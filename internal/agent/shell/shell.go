@@ -426,7 +426,10 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 		said = failure
 	}
 	if said != "" {
-		ended.Output = strings.TrimSpace(strings.TrimRight(output, "\n") + "\n" + said)
+		ended.Output = said
+		if printed := strings.TrimRight(output, " \t\r\n"); printed != "" {
+			ended.Output = printed + "\n" + said
+		}
 		ended.Lines++
 	}
 	return output, failure, err

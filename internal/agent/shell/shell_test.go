@@ -299,6 +299,24 @@ func TestOutputAsItComes(t *testing.T) {
 	}
 }
 
+// TestBlankLinesAtTheEnd checks that no line counts as missing where an output is complete.
+func TestBlankLinesAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for run, want := range map[string]agent.ToolFinished{
+		`printf 'ok\n\n'`:            {Output: "ok\n\n", Lines: 1},
+		`printf 'ok\n \n\n'; exit 3`: {Output: "ok\nexit status 3", Lines: 2, Failed: true},
+		`printf '\n\nok'; exit 3`:    {Output: "\n\nok\nexit status 3", Lines: 4, Failed: true},
+		`printf '\n\n'; exit 3`:      {Output: "exit status 3", Lines: 1, Failed: true},
+	} {
+		b := newBench(t, team.CreateTask{Run: run})
+		b.start(shell.Agent{})
+		want.ID = until[agent.ToolStarted](b).ID
+		if got := until[agent.ToolFinished](b); got != want {
+			t.Errorf("%s: %+v, not %+v", run, got, want)
+		}
+	}
+}
+
 // TestMuchOutput runs a command that prints 100 MB. Viewers get little of it, and the number of its lines.
 func TestMuchOutput(t *testing.T) {
 	t.Parallel()

@@ -19,18 +19,23 @@ type Capture struct {
 	// DefaultKeep. They must not change after the first write.
 	Head, Tail int
 
-	mu    sync.Mutex
-	head  []byte
-	tail  []byte // only the last Tail bytes count; up to twice as many are held, so that writes seldom move them
-	total int64
-	lines int // line breaks so far
+	mu     sync.Mutex
+	head   []byte
+	tail   []byte // only the last Tail bytes count; up to twice as many are held, so that writes seldom move them
+	total  int64
+	breaks int // line breaks so far
+	lines  int // lines so far, up to the last one that is not blank
 }
 
 func (c *Capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total += int64(len(p))
-	c.lines += bytes.Count(p, []byte{'\n'})
+	end := len(bytes.TrimRight(p, blank))
+	if end > 0 {
+		c.lines = c.breaks + bytes.Count(p[:end], []byte{'\n'}) + 1
+	}
+	c.breaks += bytes.Count(p, []byte{'\n'})
 	keepHead, keepTail := orDefault(c.Head), orDefault(c.Tail)
 	n := min(len(p), keepHead-len(c.head))
 	c.head = append(c.head, p[:n]...)
@@ -52,7 +57,10 @@ func (c *Capture) Total() int64 {
 	return c.total
 }
 
-// Lines returns the number of line breaks that were written.
+// blank has the characters that a blank line may have, and those that end it.
+const blank = " \t\r\n"
+
+// Lines returns the number of lines that were written. Blank ones at the end do not count.
 func (c *Capture) Lines() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

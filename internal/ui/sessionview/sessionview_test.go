@@ -211,6 +211,15 @@ output
 result
   ✓ done
 `},
+		{"blank lines at the end", []sessionlog.Entry{use, out("ok\n\n"),
+			{Kind: sessionlog.Result, ID: "1", Text: "ok\nexit status 3", Failed: true}}, `
+tool
+  ▸ sh: make
+output
+  │ ok
+result
+  ✗ exit status 3
+`},
 		{"a text in between", []sessionlog.Entry{{Kind: sessionlog.Part, Text: "I look\n\nat "},
 			{Kind: sessionlog.Part, Text: "it\nand"}, {Kind: sessionlog.Text, Text: "I look\n\nat it\nand at that"},
 			{Kind: sessionlog.Text, Text: "I look"}}, `
