@@ -60,16 +60,20 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 // dyingPatience is how long a host may take to end after it has released its lock.
 const dyingPatience = 5 * time.Second
 
-// released reports whether the host of these entries has released all of its locks, or does so soon.
+// released reports whether the host of these entries has released any of its locks. A host that lives has
+// them all. A killed host may keep one for some milliseconds more; see [filelock.Held]. Then the process
+// counts as one that the host has left: its origin names the host, and has no record.
 func released(entries []entry) bool {
-	for end := time.Now().Add(releasePatience); ; time.Sleep(10 * time.Millisecond) {
-		if !slices.ContainsFunc(entries, func(e entry) bool { return filelock.Held(filepath.Join(e.Dir, AliveFile)) }) {
-			return true
-		}
+	held := func(e entry) bool { return filelock.Held(filepath.Join(e.Dir, AliveFile)) }
+	if !slices.ContainsFunc(entries, func(e entry) bool { return !held(e) }) {
+		return false
+	}
+	for end := time.Now().Add(releasePatience); slices.ContainsFunc(entries, held); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			return false
 		}
 	}
+	return true
 }
 
 // ancestryOf looks once. found are the entries of the host.

@@ -449,3 +449,30 @@ func TestADyingHost(t *testing.T) {
 		t.Errorf("got %+v", is)
 	}
 }
+
+// TestReleased checks that a process without a record does not wait for a host that lives, and does wait
+// for one that has just begun to release its locks.
+func TestReleased(t *testing.T) {
+	host := func() (entry, *filelock.Lock) {
+		dir := t.TempDir()
+		lock, err := filelock.New(filepath.Join(dir, AliveFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entry{Dir: dir}, lock
+	}
+	one, first := host()
+	two, second := host()
+	began := time.Now()
+	if released([]entry{one, two}) {
+		t.Error("a host that holds its locks has released them")
+	}
+	if took := time.Since(began); took >= releasePatience {
+		t.Errorf("to find that a host lives took %v", took)
+	}
+	first.Unlock()
+	time.AfterFunc(releasePatience/4, func() { second.Unlock() })
+	if !released([]entry{one, two}) {
+		t.Error("a host that released its locks one by one holds them")
+	}
+}
