@@ -554,3 +554,22 @@ func TestBrokenList(t *testing.T) {
 		}
 	}
 }
+
+// TestIntroducedTooLate cancels the wait for a client while it writes. The race detector finds what they share.
+func TestIntroducedTooLate(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		in, client := io.Pipe()
+		over := make(chan error)
+		go func() {
+			_, _, err := mcpserver.Introduced(ctx, in)
+			over <- err
+		}()
+		cancel()
+		client.Close()
+		if err := <-over; err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+}
