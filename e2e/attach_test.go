@@ -118,6 +118,25 @@ func TestAttachInAShell(t *testing.T) {
 	w.must("abort", "demo", "--yes")
 }
 
+// TestAttachWithoutAShell presses Ctrl-Z where no shell could continue attach: it goes on.
+func TestAttachWithoutAShell(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "bob", "--wait")
+	// the terminal itself starts attach as the leader of its session
+	p := w.terminal(cadre, "attach", "demo", "bob")
+	p.shows("to bob ▸")
+	p.do("send-keys", "-l", "half")
+	p.wait("the line does not show what is typed", func() bool { return p.last() == "to bob ▸ half" })
+	p.do("send-keys", "C-z")
+	p.do("send-keys", "-l", " done")
+	p.wait("attach does not go on", func() bool { return p.last() == "to bob ▸ half done" })
+	p.enter("")
+	p.shows("you write: half done")
+	w.must("abort", "demo", "--yes")
+}
+
 // TestAttachOnADumbTerminal checks that lines are sent where the terminal has no sequences.
 func TestAttachOnADumbTerminal(t *testing.T) {
 	t.Parallel()

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
@@ -32,6 +35,7 @@ func openPrompt(out output, member, color string) *linePrompt {
 	if os.Getenv("TERM") != "dumb" {
 		p.tty = openTyping(os.Stdin)
 	}
+	p.Drop = p.tty == nil // the terminal edits the line
 	if p.tty != nil {
 		out.Draw(sanitize.PasteMarksOn)
 		p.draw()
@@ -67,11 +71,19 @@ func (p *linePrompt) hide() {
 	}
 }
 
-// typed handles what was typed, and returns the lines that were entered.
-func (p *linePrompt) typed(data []byte) []string {
-	entered := p.Type(data)
+// typed handles what was typed, and returns the lines that were entered. The error says that one is too
+// long. Such a line stays for the person to shorten, unless the terminal edits the line.
+func (p *linePrompt) typed(data []byte) (entered []string, err error) {
+	entered = p.Type(data)
 	p.hide()
-	return entered
+	if size := p.TooLong(); size > 0 {
+		next := "shorten the line, or erase it with Ctrl-U"
+		if p.tty == nil {
+			next = "write it again in shorter lines"
+		}
+		err = fmt.Errorf("the line was not sent: it is too long: %d bytes, at most %d; %s", size, p.Most, next)
+	}
+	return entered, err
 }
 
 // close erases the line and restores the terminal.
@@ -83,15 +95,26 @@ func (p *linePrompt) close() {
 	}
 }
 
+// stopPatience is how long the prompt waits for the system to stop the process.
+const stopPatience = 200 * time.Millisecond
+
 // stop restores the terminal and stops the process, as Ctrl-Z does. When the process continues, stop
 // draws the line again.
-func (p *linePrompt) stop() {
+//
+// Where no shell could continue the process, it goes on at once: the system ignores SIGTTOU in an orphaned
+// process group and in process 1, as it ignores an ordinary Ctrl-Z there. SIGSTOP would freeze the terminal
+// for ever. SIGTSTP would do nothing, because Go keeps its handler even after [signal.Reset].
+func (p *linePrompt) stop(ctx context.Context) {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
 	p.close()
-	syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
-	<-continued // this thread may run on for a moment
+	syscall.Kill(syscall.Getpid(), syscall.SIGTTOU)
+	select {
+	case <-continued: // this thread may run on for a moment
+	case <-time.After(stopPatience):
+	case <-ctx.Done():
+	}
 	if p.tty != nil && p.tty.begin() == nil {
 		p.out.Draw(sanitize.PasteMarksOn)
 	}

@@ -31,6 +31,8 @@ const (
 	// hostGrace is how long a member may be without a host before the person is told: a new host
 	// takes a moment.
 	hostGrace = 3 * time.Second
+	// sendPatience is how long the end of a view waits for the message that is being sent.
+	sendPatience = time.Second
 	// mostRedrawn is how many lines a viewer draws again after a resize.
 	mostRedrawn = 1000
 	// mostRepeated is how many bytes of a sent message a viewer repeats.
@@ -91,9 +93,25 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 		defer signal.Stop(stop)
 	}
 	typed := readAll(c.InOrStdin())
-	write, written := make(chan message), make(chan message)
+	write, written := make(chan message), make(chan message, 1)
 	go v.send(c, write, written)
 	var unsent []message
+	sending := 0 // messages that are being sent
+	defer func() {
+		if sending > 0 {
+			select {
+			case m := <-written:
+				if m.err == nil {
+					sending = 0
+				}
+			case <-time.After(sendPatience):
+			}
+		}
+		v.line.hide()
+		if text := notSent(v.member, len(unsent)+sending); text != "" {
+			v.note(text)
+		}
+	}()
 	come := make(chan arrival)
 	left := make(chan struct{})
 	defer close(left)
@@ -132,7 +150,7 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 				return err
 			}
 		case <-stop:
-			v.line.stop()
+			v.line.stop(c.Context())
 		case now := <-look.C:
 			if err := v.look(c.Context(), now); err != nil {
 				return err
@@ -142,14 +160,19 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 				typed = nil
 			}
 			v.looks.Press(now())
-			for _, text := range v.line.typed(data) {
+			entered, err := v.line.typed(data)
+			for _, text := range entered {
 				if body := v.messageOf(text); body.Body != "" {
 					unsent = append(unsent, message{typed: text, body: body})
 				}
 			}
+			if err != nil {
+				v.fail(err)
+			}
 		case next <- first:
-			unsent = unsent[1:]
+			unsent, sending = unsent[1:], 1
 		case sent := <-written:
+			sending = 0
 			if err := v.sent(sent); err != nil {
 				return err
 			}
@@ -192,15 +215,22 @@ func (v *viewer) send(c *cobra.Command, messages <-chan message, sent chan<- mes
 		select {
 		case m := <-messages:
 			m.err = v.act(c, v.of.Name, m.body, func(*engine.Team, *team.Record) error { return nil })
-			select {
-			case sent <- m:
-			case <-c.Context().Done():
-				return
-			}
+			sent <- m // it has room for one, and a view that has ended gives no further message
 		case <-c.Context().Done():
 			return
 		}
 	}
+}
+
+// notSent says how many messages to the member the end of the view prevented; "" if it was none.
+func notSent(member string, n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "your last message to " + member + " was not sent"
+	}
+	return fmt.Sprintf("your last %d messages to %s were not sent", n, member)
 }
 
 // sent shows that a message was sent, or why not. A message that was refused returns to an empty line.

@@ -9,10 +9,16 @@ import (
 // Keys edits a line by the bytes that a terminal sends for keys. The zero Keys has an empty line.
 type Keys struct {
 	Line
-	Most    int    // bytes of the longest line; the rest of a longer paste is dropped; 0 for no bound
+	Most    int    // bytes of the longest line that Enter ends; 0 for no bound
+	Drop    bool   // Enter drops a longer line; otherwise the line stays
 	pending []byte // of an incomplete sequence, character or paste
 	pasting bool
+	beyond  int // bytes that came after the line was as long as it may get
+	refused int // length of the line that Enter last refused to end
 }
+
+// mostKept bounds the length of the line, in times of Most. What comes after that is only counted.
+const mostKept = 4
 
 // These enclose a paste, if the terminal was asked to mark pastes.
 var (
@@ -21,24 +27,42 @@ var (
 )
 
 // Type handles bytes of the terminal, and returns the lines that Enter ended. A line of a paste that the
-// terminal does not mark ends like one that was typed.
+// terminal does not mark ends like one that was typed. Enter does not end a line that is too long:
+// [Keys.TooLong] has its length.
 func (k *Keys) Type(data []byte) (entered []string) {
 	b := append(k.pending, data...)
-	k.pending = nil
+	k.pending, k.refused = nil, 0
 	for len(b) > 0 {
 		n, end := k.next(b)
 		if n == 0 { // incomplete
 			k.pending = append([]byte(nil), b...)
 			return entered
 		}
-		if end {
-			entered = append(entered, k.String())
-			k.Set("")
+		if k.Empty() {
+			k.beyond = 0
 		}
 		b = b[n:]
+		if !end {
+			continue
+		}
+		line := k.String()
+		if size := len(line) + k.beyond; k.Most > 0 && size > k.Most {
+			k.refused = size
+			if k.Drop {
+				k.Set("")
+				k.beyond = 0
+			}
+			continue
+		}
+		entered = append(entered, line)
+		k.Set("")
 	}
 	return entered
 }
+
+// TooLong returns the length in bytes of the line that Enter did not end during the last Type, because it
+// is longer than Most. It returns 0 if there was none.
+func (k *Keys) TooLong() int { return k.refused }
 
 // next handles one key, or a part of a paste. It returns how many bytes that was; 0 if it is incomplete.
 func (k *Keys) next(b []byte) (n int, end bool) {
@@ -102,10 +126,16 @@ func (k *Keys) paste(b []byte) int {
 	return at
 }
 
-// insert inserts text, as far as the line may have it.
+// insert inserts text, as far as the line can keep it. It counts the rest.
 func (k *Keys) insert(text string) {
-	if room := k.Most - len(k.String()); k.Most > 0 && len(text) > room {
-		text = strings.ToValidUTF8(text[:max(room, 0)], "")
+	room := mostKept*k.Most - k.size()
+	if k.beyond > 0 {
+		room = 0
+	}
+	if k.Most > 0 && len(text) > room {
+		kept := strings.ToValidUTF8(text[:max(room, 0)], "")
+		k.beyond += len(text) - len(kept)
+		text = kept
 	}
 	k.Insert(text)
 }

@@ -13,7 +13,9 @@
 package lineedit
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"cadre/internal/render/sanitize"
 )
@@ -33,6 +35,14 @@ func (l *Line) Set(text string) {
 
 func (l *Line) String() string { return string(l.text) }
 
+// size returns the length of the text in bytes.
+func (l *Line) size() (bytes int) {
+	for _, r := range l.text {
+		bytes += max(utf8.RuneLen(r), 1)
+	}
+	return bytes
+}
+
 // Empty reports whether there is no text.
 func (l *Line) Empty() bool { return len(l.text) == 0 }
 
@@ -45,7 +55,7 @@ var pasted = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ")
 // Insert inserts text at the cursor.
 func (l *Line) Insert(text string) {
 	added := []rune(sanitize.Lines(pasted.Replace(text)))
-	l.text = append(l.text[:l.at:l.at], append(added, l.text[l.at:]...)...)
+	l.text = slices.Insert(l.text, l.at, added...)
 	l.at += len(added)
 }
 

@@ -40,13 +40,27 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBound checks that a paste cannot make the line longer than it may be.
+// TestBound checks that a line that is too long is kept and not entered, until it is short enough.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	k := Keys{Most: 10}
-	k.Type([]byte("ab\x1b[200~" + strings.Repeat("€", 100) + "\x1b[201~c"))
-	if got := k.String(); got != "ab€€c" {
-		t.Errorf("got %q", got)
+	paste := strings.Repeat("€", 4)
+	if got := k.Type([]byte("\x1b[200~" + paste + "\x1b[201~\r")); got != nil || k.TooLong() != 12 || k.String() != paste {
+		t.Errorf("entered %q, refused %d bytes, and the line is %q", got, k.TooLong(), k.String())
+	}
+	if got := k.Type([]byte("\x7f\r")); len(got) != 1 || got[0] != "€€€" || k.TooLong() != 0 {
+		t.Errorf("the shorter line: entered %q, refused %d bytes", got, k.TooLong())
+	}
+	drop := Keys{Most: 10, Drop: true}
+	if got := drop.Type([]byte(strings.Repeat("x", 11) + "\nnext\n")); len(got) != 1 || got[0] != "next" || drop.TooLong() != 11 {
+		t.Errorf("where long lines are dropped: entered %q, refused %d bytes", got, drop.TooLong())
+	}
+	k.Type([]byte("\x1b[200~" + strings.Repeat("x", 100) + "\x1b[201~"))
+	if got := k.Type([]byte("c\r")); got != nil || k.TooLong() != 101 || len(k.String()) > mostKept*k.Most {
+		t.Errorf("a huge paste: entered %q, refused %d bytes, kept %d", got, k.TooLong(), len(k.String()))
+	}
+	if got := k.Type([]byte("\x15now\r")); len(got) != 1 || got[0] != "now" {
+		t.Errorf("after the line was erased: entered %q, refused %d bytes", got, k.TooLong())
 	}
 }
 
