@@ -137,6 +137,25 @@ func TestAttachWithoutAShell(t *testing.T) {
 	w.must("abort", "demo", "--yes")
 }
 
+// TestAttachSaysWhatWasNotSent ends attach while messages wait.
+func TestAttachSaysWhatWasNotSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "bob", "--wait")
+	p := w.terminal(cadre, "attach", "demo", "bob")
+	p.shows("to bob ▸")
+	p.do("set-buffer", "-b", "lines", strings.Repeat("go on\n", 500))
+	p.do("paste-buffer", "-b", "lines") // not marked as a paste: each line is a message
+	p.shows("you write: go on")
+	p.do("send-keys", "C-c")
+	p.ended()
+	if screen := p.screen(); !regexp.MustCompile(`your last \d+ messages to bob were not sent`).MatchString(screen) {
+		t.Errorf("it does not say that messages were not sent:\n%s", screen)
+	}
+	w.must("abort", "demo", "--yes")
+}
+
 // TestAttachOnADumbTerminal checks that lines are sent where the terminal has no sequences.
 func TestAttachOnADumbTerminal(t *testing.T) {
 	t.Parallel()
