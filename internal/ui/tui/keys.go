@@ -122,7 +122,7 @@ func commonKeys() []key {
 			func(*Model) tea.Cmd { return tea.ClearScreen }},
 		{[]string{"ctrl+z"}, everywhere | inLine, "", "suspend cadre; fg continues it", (*Model).noShell,
 			func(*Model) tea.Cmd { return tea.Suspend }},
-		{[]string{"q", "ctrl+c"}, everywhere, "quit", "quit; teams continue (in cadre run, it asks)", nil,
+		{[]string{"q", "ctrl+c"}, everywhere, "quit", "quit; teams continue. In cadre run, q asks, and Ctrl+C pauses the team", nil,
 			(*Model).quits},
 	}
 }
