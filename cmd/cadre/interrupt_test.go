@@ -160,6 +160,9 @@ func pressCtrlC(t *testing.T, dir string, env, awaits []string, ready func() boo
 // TestClosedOutput closes the output of a run after its first line, as cadre run team.yaml | head -1
 // does. The run pauses its team in order, and can be continued.
 func TestClosedOutput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it ends a run of a command that takes long; not with -short")
+	}
 	root := t.TempDir()
 	env := append(os.Environ(), "HOME="+root, "CADRE_HOME="+filepath.Join(root, "home"),
 		"GIT_CEILING_DIRECTORIES="+root)

@@ -14,6 +14,9 @@ import (
 // TestSwitchHooks checks that the hooks of settings files, of the team and of the program are in
 // one list. Each can be tried and disabled. A disabled hook stays disabled for the next manager.
 func TestSwitchHooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for hooks; not with -short")
+	}
 	t.Parallel()
 	o := folders(t)
 	ok(t, os.MkdirAll(o.ClaudeHome, 0o700))
