@@ -118,15 +118,20 @@ func TestAttachInAShell(t *testing.T) {
 	w.must("abort", "demo", "--yes")
 }
 
-// TestAttachWithoutAShell presses Ctrl-Z where no shell could continue attach: it goes on.
-func TestAttachWithoutAShell(t *testing.T) {
-	t.Parallel()
+// attached starts a team with a member bob, and attach in a terminal.
+func attached(t *testing.T) (*world, *terminal) {
 	w := newWorld(t)
 	w.must("create", "demo")
 	w.must("spawn", "demo", "bob", "--wait")
-	// the terminal itself starts attach as the leader of its session
 	p := w.terminal(cadre, "attach", "demo", "bob")
 	p.shows("to bob ▸")
+	return w, p
+}
+
+// TestAttachWithoutAShell presses Ctrl-Z where no shell could continue attach. Attach must go on.
+func TestAttachWithoutAShell(t *testing.T) {
+	t.Parallel()
+	w, p := attached(t) // the terminal itself starts attach, as the leader of its session
 	p.do("send-keys", "-l", "half")
 	p.wait("the line does not show what is typed", func() bool { return p.last() == "to bob ▸ half" })
 	p.do("send-keys", "C-z")
@@ -140,11 +145,7 @@ func TestAttachWithoutAShell(t *testing.T) {
 // TestAttachSaysWhatWasNotSent ends attach while messages wait.
 func TestAttachSaysWhatWasNotSent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.must("create", "demo")
-	w.must("spawn", "demo", "bob", "--wait")
-	p := w.terminal(cadre, "attach", "demo", "bob")
-	p.shows("to bob ▸")
+	w, p := attached(t)
 	p.do("set-buffer", "-b", "lines", strings.Repeat("go on\n", 500))
 	p.do("paste-buffer", "-b", "lines") // not marked as a paste: each line is a message
 	p.shows("you write: go on")

@@ -135,7 +135,7 @@ func TestRunScreen(t *testing.T) {
 	p.leavesLines(1, "team demo begins", "+ w-1", "· task two Second", "1 of 2 tasks done in", "✗ task two failed: exit status 1",
 		"result of two", "not finished: 1 task could not be done")
 	if r := w.cadre("run", "team.yaml", "--plain"); r.code != 1 || !strings.Contains(r.err, "not finished") {
-		t.Errorf("run --plain: got %+v, want status 1 and what is not finished", r)
+		t.Errorf("run --plain: got %+v, want status 1 and a list of the unfinished tasks", r)
 	}
 
 	w.write("mended", "")

@@ -101,9 +101,9 @@ const stopPatience = 200 * time.Millisecond
 // stop restores the terminal and stops the process, as Ctrl-Z does. When the process continues, stop
 // draws the line again.
 //
-// Where no shell could continue the process, it goes on at once: the system ignores SIGTTOU in an orphaned
-// process group and in process 1, as it ignores an ordinary Ctrl-Z there. SIGSTOP would freeze the terminal
-// for ever. SIGTSTP would do nothing, because Go keeps its handler even after [signal.Reset].
+// The signal is SIGTTOU, because the system ignores it where no shell could continue the process: in
+// an orphaned process group, and in process 1. There the process simply goes on. SIGSTOP would freeze
+// the terminal for ever, and SIGTSTP has a handler of Go's even after [signal.Reset].
 func (p *linePrompt) stop(ctx context.Context) {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

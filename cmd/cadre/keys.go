@@ -15,8 +15,8 @@ type typing struct {
 	now unix.Termios
 }
 
-// openTyping changes the settings of the terminal. It returns nil if that is none, or another process
-// uses it.
+// openTyping changes the settings of the terminal. It returns nil if tty is no terminal, or if another
+// process uses it.
 func openTyping(tty *os.File) *typing {
 	if !inForeground(tty) { // a change would stop the process
 		return nil

@@ -208,9 +208,12 @@ func memberNames(c team.Consolidation) string {
 	return strings.Join(all, ", ")
 }
 
-// sorted has the changes from one tree to another, by the content of the work tree: that of the
-// first tree (here), that of the second (there), or other content (elsewhere).
-type sorted struct{ here, there, elsewhere []git.Change }
+// sorted has the changes from one tree to another, sorted by what the work tree has of each file.
+type sorted struct {
+	here      []git.Change // the content of the first tree
+	there     []git.Change // the content of the second tree
+	elsewhere []git.Change // other content
+}
 
 func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s sorted, err error) {
 	changes, err := r.changes(ctx, from, to)

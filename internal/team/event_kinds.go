@@ -22,8 +22,8 @@ func everyEvent() []Event {
 	}
 }
 
-// newEvent returns an empty event of that kind; nil if there is none. It is a switch, because every
-// command would have to build a map when it starts.
+// newEvent returns an empty event of that kind, or nil if no event has that kind. A map would have to
+// be built at the start of every command, so this is a switch.
 func newEvent(kind string) Event {
 	switch kind {
 	case "branch_left":

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/regularfile"
+	"cadre/internal/sys/utf8text"
 	"cadre/internal/team"
 )
 
@@ -124,14 +124,14 @@ func (v *Viewer) running(g glimpse) (entries []Entry) {
 		}
 		begins := one.Total - int64(len(one.Tail))
 		text := one.Tail[max(0, from-begins):]
-		whole := withoutHalfRune(text)
+		whole := text[:utf8text.Whole(text)]
 		seen[one.ID] = one.Total - int64(len(text)-len(whole))
 		if len(whole) == 0 {
 			continue
 		}
 		missed := max(0, begins-from)
 		if missed > 0 {
-			text := withoutRestOfRune(whole)
+			text := whole[utf8text.First(whole):]
 			missed, whole = missed+int64(len(whole)-len(text)), text
 		}
 		entries = append(entries, Entry{Seq: max(v.next-1, 1), At: one.At, Kind: Output, ID: one.ID,
@@ -139,29 +139,6 @@ func (v *Viewer) running(g glimpse) (entries []Entry) {
 	}
 	v.seen = seen
 	return entries
-}
-
-// withoutHalfRune returns b without an incomplete character at its end.
-func withoutHalfRune(b []byte) []byte {
-	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
-		if utf8.RuneStart(b[i]) {
-			if !utf8.FullRune(b[i:]) {
-				return b[:i]
-			}
-			break
-		}
-	}
-	return b
-}
-
-// withoutRestOfRune returns b without the rest of a character at its start.
-func withoutRestOfRune(b []byte) []byte {
-	for i := 0; i < min(len(b), utf8.UTFMax); i++ {
-		if utf8.RuneStart(b[i]) {
-			return b[i:]
-		}
-	}
-	return b
 }
 
 // linesOf returns how many lines the text has. Empty ones at its end do not count.

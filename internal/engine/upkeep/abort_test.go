@@ -45,24 +45,8 @@ func TestAbortTakesOut(t *testing.T) {
 			}
 			git("init", "-q", "-b", "main")
 			git("commit", "-q", "--allow-empty", "-m", "first")
-			var commands []team.Command
-			for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: project,
-				Base: consolidate.Look(t.Context(), project)}, &team.SpawnMember{Name: "eve", Agent: team.External}} {
-				commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
-					Body: body})
-			}
-			if err := home.Create("demo", commands); err != nil {
-				t.Fatal(err)
-			}
-			j, dir, err := home.Open("demo", func(what string) { t.Error(what) })
-			if err != nil {
-				t.Fatal(err)
-			}
-			of := upkeep.Team{Dir: dir, Actor: team.User, Log: func(what string) { t.Log(what) }}
-			if of.Replica, err = replica.Open(t.Context(), j, replica.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			defer of.Close()
+			of := opened(t, home, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: project,
+				Base: consolidate.Look(t.Context(), project)}, &team.SpawnMember{Name: "eve", Agent: team.External})
 
 			// Make the state after a kill, with the work of eve in the work tree.
 			hers := filepath.Join(project, "hers.txt")
@@ -106,4 +90,26 @@ func TestAbortTakesOut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// opened creates the team demo in the home, with these commands of the user, and opens it.
+func opened(t *testing.T, home layout.Home, bodies ...team.Body) upkeep.Team {
+	t.Helper()
+	var commands []team.Command
+	for _, body := range bodies {
+		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
+	}
+	if err := home.Create("demo", commands); err != nil {
+		t.Fatal(err)
+	}
+	j, dir, err := home.Open("demo", func(what string) { t.Error(what) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := upkeep.Team{Dir: dir, Actor: team.User, Log: func(what string) { t.Log(what) }}
+	if of.Replica, err = replica.Open(t.Context(), j, replica.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { of.Close() })
+	return of
 }

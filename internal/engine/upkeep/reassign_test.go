@@ -6,7 +6,6 @@ import (
 
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/layout"
-	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -14,24 +13,9 @@ import (
 // that does not exist gets none.
 func TestReassignAFailedTask(t *testing.T) {
 	home, project := layout.Home{Root: filepath.Join(t.TempDir(), "cadre")}, t.TempDir()
-	var commands []team.Command
-	for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: project},
+	of := opened(t, home, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: project},
 		&team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External},
-		&team.CreateTask{Subject: "Lex", Name: "lexer", Owner: "ann"}} {
-		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
-	}
-	if err := home.Create("demo", commands); err != nil {
-		t.Fatal(err)
-	}
-	j, dir, err := home.Open("demo", func(what string) { t.Error(what) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := upkeep.Team{Dir: dir, Actor: team.User, Log: func(what string) { t.Log(what) }}
-	if of.Replica, err = replica.Open(t.Context(), j, replica.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	defer of.Close()
+		&team.CreateTask{Subject: "Lex", Name: "lexer", Owner: "ann"})
 	do := func(body team.Body) {
 		if _, err := of.Do(t.Context(), team.Command{Actor: "ann", Body: body}); err != nil {
 			t.Fatal(err)

@@ -21,8 +21,8 @@ type repository struct {
 	top    string // of the work tree that the directory is in; "" for none
 }
 
-// find returns the repository of a directory. If there is none, why is the reason. An error means
-// that this is unknown.
+// find returns the repository of a directory. If the directory is in no repository, why says the
+// reason. If git cannot tell, find returns an error.
 func find(ctx context.Context, procs *proc.Register, dir string) (repo repository, why string, err error) {
 	if git.Installed() != nil {
 		return repo, "git is not installed", nil

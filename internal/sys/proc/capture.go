@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"cadre/internal/sys/utf8text"
 )
 
 // DefaultKeep is the default number of bytes that a [Capture] keeps at each end.
@@ -75,33 +76,10 @@ func (c *Capture) String() string {
 	if c.total == int64(len(head)+len(tail)) {
 		return strings.ToValidUTF8(string(head)+string(tail), "\uFFFD")
 	}
-	head, tail = withoutHalfRune(head), withoutRestOfRune(tail)
+	head, tail = head[:utf8text.Whole(head)], tail[utf8text.First(tail):]
 	omitted := c.total - int64(len(head)+len(tail))
 	return fmt.Sprintf("%s\n[%d bytes left out]\n%s",
 		bytes.ToValidUTF8(head, []byte("\uFFFD")), omitted, bytes.ToValidUTF8(tail, []byte("\uFFFD")))
-}
-
-// withoutHalfRune drops an incomplete character from the end of b.
-func withoutHalfRune(b []byte) []byte {
-	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
-		if utf8.RuneStart(b[i]) {
-			if !utf8.FullRune(b[i:]) {
-				return b[:i]
-			}
-			break
-		}
-	}
-	return b
-}
-
-// withoutRestOfRune drops the rest of an incomplete character from the start of b.
-func withoutRestOfRune(b []byte) []byte {
-	for i := 0; i < min(len(b), utf8.UTFMax); i++ {
-		if utf8.RuneStart(b[i]) {
-			return b[i:]
-		}
-	}
-	return b
 }
 
 func orDefault(keep int) int {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
+
+	"cadre/internal/sys/utf8text"
 )
 
 // Keys edits a line by the bytes that a terminal sends for keys. The zero Keys has an empty line.
@@ -84,23 +86,10 @@ func (k *Keys) next(b []byte) (n int, end bool) {
 		n++
 	}
 	if n == len(b) {
-		n = wholeRunes(b)
+		n = utf8text.Whole(b)
 	}
 	k.insert(string(b[:n]))
 	return n, false
-}
-
-// wholeRunes returns the length of b without an incomplete character at its end.
-func wholeRunes(b []byte) int {
-	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
-		if utf8.RuneStart(b[i]) {
-			if !utf8.FullRune(b[i:]) {
-				return i
-			}
-			break
-		}
-	}
-	return len(b)
 }
 
 // paste inserts a part of a paste, up to its end. What may be the beginning of the end waits.
@@ -120,7 +109,7 @@ func (k *Keys) paste(b []byte) int {
 		if at > 0 && b[at-1] == '\r' { // a LF may follow, which belongs to it
 			at--
 		}
-		at = wholeRunes(b[:at])
+		at = utf8text.Whole(b[:at])
 	}
 	k.insert(string(b[:at]))
 	return at

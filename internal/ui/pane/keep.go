@@ -24,7 +24,7 @@ type Backend interface {
 	// Title shows the member's name and state at its pane. It returns nil if the program has no
 	// titles.
 	Title(ctx context.Context, m Member) error
-	// Close closes the member's pane. It returns nil if there is none.
+	// Close closes the member's pane. If the member has no pane, Close does nothing and returns nil.
 	Close(ctx context.Context, member string) error
 	// Panes returns the ids of the team's open panes, by member.
 	Panes(ctx context.Context) (map[string]string, error)

@@ -60,7 +60,7 @@ func TestAlways(t *testing.T) {
 	x.says("No rule can cover this request")
 }
 
-// TestRuleWords: what is not a rule is not said to allow anything.
+// TestRuleWords checks the description of a rule. Of a text that is no rule, it says so.
 func TestRuleWords(t *testing.T) {
 	for rule, want := range map[string]string{"": "Type a rule", "Bash(rm": "Not a rule yet: ", "Edit(src/main.go)sh(git": "Not a rule yet: ",
 		"foo bar": "Not a rule yet: ", "Bash()": "Not a rule yet: ", "Bsh": "No agent has a tool called Bsh.",

@@ -97,7 +97,7 @@ func TestStagingChoosesPaths(t *testing.T) {
 	x := newScreen(s, 100, 30)
 	x.open(s)
 	plan := func(paths ...consolidate.Staged) stagingMsg {
-		return stagingMsg{ref: "demo", plan: &consolidate.Plan{Team: "demo", Top: "/work/app", Paths: paths}}
+		return stagingMsg{ref: "demo", plan: &consolidate.Plan{Team: "demo", Top: "/home/me/app", Paths: paths}}
 	}
 	parser := consolidate.Staged{Path: "parser.go", Fate: consolidate.Commits, Change: "A", From: []string{"bob"},
 		Branch: "cadre/demo@bob"}
@@ -126,8 +126,8 @@ func TestStagingChoosesPaths(t *testing.T) {
 	x.wants(`staging demo include ["notes.txt"] only ["dir/tree.go" "notes.txt"]`)
 	x.says("▸ [x]          notes.txt")
 	x.keys("enter", "y")
-	x.wants(`command demo ["consolidate" "demo-1" "--include" "/work/app/notes.txt" "--only" "/work/app/dir/tree.go" ` +
-		`"--only" "/work/app/notes.txt"]`)
+	x.wants(`command demo ["consolidate" "demo-1" "--include" "/home/me/app/notes.txt" "--only" "/home/me/app/dir/tree.go" ` +
+		`"--only" "/home/me/app/notes.txt"]`)
 	x.keys("esc")
 
 	x.staged = plan(token)

@@ -301,7 +301,8 @@ func TestPlanByPages(t *testing.T) {
 	}
 }
 
-// TestNearestDeadlineFirst: what is denied soonest is the first of the list, and the list says that it goes on.
+// TestNearestDeadlineFirst checks that the item with the nearest deadline comes first, and that a list
+// that is cut says how many items follow.
 func TestNearestDeadlineFirst(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
