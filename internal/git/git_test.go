@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -195,6 +196,60 @@ func TestLocked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUpdateOwn checks that the lock which a killed git left on a reference of cadre's own is removed.
+// A lock of a running git is waited for, and another file's lock is named.
+func TestUpdateOwn(t *testing.T) {
+	t.Parallel()
+	const ref = "refs/cadre/demo/work"
+	lab := func(lock string, age time.Duration) (*lab, string, func() error) {
+		l := newLab(t)
+		l.text("update-ref", ref, "HEAD")
+		l.text("pack-refs", "--all")
+		next := l.text("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "second")
+		l.write(".git/"+lock, "")
+		lock = filepath.Join(l.Dir, ".git", filepath.FromSlash(lock))
+		if err := os.Chtimes(lock, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+		return l, lock, func() error {
+			err := l.UpdateOwn(l.ctx, ref, "-m", "why", ref, next, l.text("rev-parse", "HEAD"))
+			if now := l.text("rev-parse", ref); (err == nil) != (now == next) {
+				t.Errorf("it ends with %v, and the reference is %s", err, now)
+			}
+			return err
+		}
+	}
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		l, _, update := lab(ref+".lock", time.Hour)
+		if err := update(); err != nil || l.exists(".git/"+ref+".lock") {
+			t.Errorf("it ends with %v", err)
+		}
+		if err := l.UpdateOwn(l.ctx, ref, "-d", ref); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("running", func(t *testing.T) {
+		t.Parallel()
+		_, lock, update := lab(ref+".lock", 0)
+		var released atomic.Bool
+		release := time.AfterFunc(300*time.Millisecond, func() { released.Store(true); os.Remove(lock) })
+		defer release.Stop()
+		if err := update(); err != nil || !released.Load() {
+			t.Errorf("it ends with %v; the lock was released: %t", err, released.Load())
+		}
+	})
+	t.Run("not ours", func(t *testing.T) {
+		t.Parallel()
+		l, lock, _ := lab("packed-refs.lock", time.Hour)
+		l.Patience = 100 * time.Millisecond
+		err := l.UpdateOwn(l.ctx, ref, "-d", ref)
+		if locked, ok := errors.AsType[*git.LockedError](err); !ok || locked.File != lock || !l.exists(".git/packed-refs.lock") {
+			t.Errorf("it ends with %v", err)
+		}
+	})
 }
 
 // TestIndex checks that the index is locked as git locks it. A lock of ours that a kill left is

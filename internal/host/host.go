@@ -641,10 +641,15 @@ func (h *Host) leave(ctx context.Context, why string) error {
 				h.Procs.Close(context.WithoutCancel(ctx)))
 		}
 	}
-	if err := h.tracer.settle(ctx, ""); err != nil {
+	// what is not recorded by then, the next host records, or the consolidation does
+	settling, settled := context.WithTimeout(ctx, giveBack)
+	defer settled()
+	if err := h.tracer.settle(settling, ""); err != nil {
 		h.Log("the work of tasks is not recorded: " + err.Error())
 	}
-	h.tracer.close(ctx)
+	h.tracer.close(settling)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack)
+	defer cancel()
 	var mine []team.Member
 	h.Replica.View(func(s *team.State) {
 		if ended(s) {

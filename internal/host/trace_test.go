@@ -462,3 +462,43 @@ func TestWorkOfTheMomentBefore(t *testing.T) {
 	s.until("all tasks are done", func(st *team.State) bool { return st.Count(team.Completed) == 2*pairs })
 	h.wait()
 }
+
+// TestAHostEndsWithoutTheRecord checks that a host ends in good order, and gives its members back,
+// if git does not finish a record.
+func TestAHostEndsWithoutTheRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits ten seconds; not with -short")
+	}
+	t.Parallel()
+	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
+	begun := make(chan struct{}, 1)
+	h := s.start("h1", worker(func(*session, team.Task) {}), func(o *host.Options) {
+		o.Machine.Project = stuck{begun}
+	})
+	<-begun
+	h.wait()
+	s.until("ann is given back", func(st *team.State) bool {
+		m, _ := st.Member("ann")
+		return m.Host == ""
+	})
+}
+
+// stuck is a project in which the record of a task's work does not finish.
+type stuck struct{ begun chan struct{} }
+
+func (stuck) Check(context.Context, team.Team) error                 { return nil }
+func (stuck) Records(string) bool                                    { return true }
+func (stuck) Changes(context.Context, string, *host.SavedWork) error { return nil }
+
+func (s stuck) Record(ctx context.Context, kind team.WantKind, _ team.Task, w *team.Work) error {
+	if kind == team.WantBase {
+		w.Base = "b45e"
+		return nil
+	}
+	select {
+	case s.begun <- struct{}{}:
+	default:
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}

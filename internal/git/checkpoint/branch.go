@@ -180,7 +180,7 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 		old = on.id
 	}
 	if err == nil {
-		_, err = b.git.Run(ctx, nil, "update-ref", "-m", "checkpoint", b.ref(), id, old)
+		err = b.git.UpdateOwn(ctx, b.ref(), "-m", "checkpoint", b.ref(), id, old)
 	}
 	if err != nil {
 		return "", b.failed(err)

@@ -279,7 +279,7 @@ func (s *Store) Settle(ctx context.Context, keep string, leave ...string) error 
 	if id == now {
 		return nil
 	}
-	if _, err := b.git.Run(ctx, nil, "update-ref", "-m", "checkpoints of another history are left", b.ref(), id,
+	if err := b.git.UpdateOwn(ctx, b.ref(), "-m", "checkpoints of another history are left", b.ref(), id,
 		now); err != nil {
 		return b.failed(err)
 	}

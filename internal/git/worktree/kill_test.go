@@ -80,6 +80,22 @@ func TestKilledCommit(t *testing.T) {
 	}
 }
 
+// TestAddAfterAKilledCommit checks that a worktree is free of a killed git's locks before its member
+// starts again.
+func TestAddAfterAKilledCommit(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	r.write(r.add(), "new.txt", "ann's\n")
+	own := r.git("-C", r.place.Dir, "rev-parse", "--path-format=absolute", "--git-dir")
+	r.write(own, "index.lock", "")
+	r.write(own, "HEAD.lock", "")
+	r.write(filepath.Join(r.place.Repo, ".git", "refs", "heads", "cadre"), "demo@ann.lock", "")
+	r.add()
+	r.git("-C", r.place.Dir, "add", "new.txt")
+	r.git("-C", r.place.Dir, "commit", "-q", "-m", "hers")
+}
+
 // TestLocked checks that a lock which a killed git left in the person's repository is named, with
 // what to do. After that everything works.
 func TestLocked(t *testing.T) {

@@ -70,7 +70,7 @@ func Merge(ctx context.Context, procs *proc.Register, p Place, message string,
 		if err != nil {
 			return "", c, err
 		}
-		if _, err := t.Text(ctx, "update-ref", merged, next); err != nil {
+		if err := t.UpdateOwn(ctx, merged, merged, next); err != nil {
 			return "", c, err
 		}
 		if err := t.bring(ctx, next); err != nil {
@@ -85,6 +85,5 @@ func (t tree) bring(ctx context.Context, commit string) error {
 	if _, err := t.Text(ctx, "reset", "--hard", "--quiet", commit); err != nil {
 		return err
 	}
-	_, err := t.Text(ctx, "update-ref", "-d", merged)
-	return err
+	return t.UpdateOwn(ctx, merged, "-d", merged)
 }

@@ -367,8 +367,7 @@ func KeepCommits(ctx context.Context, procs *proc.Register, dir, ref, tip, messa
 		next, err := commitTree(ctx, g, commits[len(commits)-1]+"^{tree}", message,
 			append([]string{tip}, commits...)...)
 		if err == nil {
-			if _, err = g.Run(ctx, nil, "update-ref", ref, next,
-				cmp.Or(tip, strings.Repeat("0", len(next)))); err == nil {
+			if err = g.UpdateOwn(ctx, ref, ref, next, cmp.Or(tip, strings.Repeat("0", len(next)))); err == nil {
 				return next, nil
 			}
 		}
@@ -394,8 +393,7 @@ func DropCommits(ctx context.Context, procs *proc.Register, dir, ref string) err
 	if _, ok := project.Top(dir); !ok {
 		return nil
 	}
-	_, err := in(procs, dir).Run(ctx, nil, "update-ref", "-d", ref)
-	return err
+	return in(procs, dir).UpdateOwn(ctx, ref, "-d", ref)
 }
 
 // operations are git operations that a member may have in progress, with the file in the worktree's

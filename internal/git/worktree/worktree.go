@@ -27,8 +27,10 @@
 //     does not count as merged.
 //   - One worktree at a time is made or removed in a repository, across processes.
 //   - After a kill while the worktree is removed, the next Keep finishes that.
-//   - A lock of ours that a kill left is taken over. A lock of git's own is waited for and never
-//     removed from the user's repository: a [git.LockedError] names it.
+//   - A lock of ours that a kill left is taken over. So is a git's lock on what only cadre or the
+//     member changes: the member's worktree and branch, once its session has ended, and cadre's own
+//     references. Other locks of git's are waited for and never removed: a [git.LockedError] names
+//     them.
 package worktree
 
 import (
@@ -92,15 +94,19 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if state, err := look(ctx, procs, p, common); state == Whole || err != nil {
-		return work, err
+	state, err := look(ctx, procs, p, common)
+	if err != nil {
+		return "", err
+	}
+	if state == Whole { // its member has no session now
+		return work, tree{common: common, own: entryOf(common, p.Dir).dir}.unlock(ctx, p.Branch)
 	}
 	unlock, err := alone(ctx, common) // a worktree in the making looks like one of a killed git
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	state, err := look(ctx, procs, p, common)
+	state, err = look(ctx, procs, p, common)
 	if err == nil && state == Moved {
 		if err = g.repair(ctx, p, common); err == nil {
 			state, err = look(ctx, procs, p, common)
@@ -214,10 +220,6 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 	return tree{in(procs, parts[0]), parts[1], parts[2]}, nil
 }
 
-// staleLock is the age above which a lock in a worktree of an ended member cannot be a running
-// git's.
-const staleLock = 2 * time.Second
-
 // unlock removes the locks that a killed git left in the worktree and on its branch. Its member has
 // ended, so no other process works there for long.
 func (t tree) unlock(ctx context.Context, branch string) error {
@@ -231,7 +233,7 @@ func branchLock(common, branch string) string {
 
 // unlocked waits until the locks are free, and removes those that are too old for a running git.
 func unlocked(ctx context.Context, locks ...string) error {
-	waiting, cancel := context.WithTimeout(ctx, staleLock)
+	waiting, cancel := context.WithTimeout(ctx, git.StaleLock)
 	defer cancel()
 	for _, lock := range locks {
 		for {

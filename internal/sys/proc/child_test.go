@@ -289,6 +289,21 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
+// TestCloseWithoutTime checks that the watchdog has time to end by itself even if the caller's time is
+// over.
+func TestCloseWithoutTime(t *testing.T) {
+	r := open(t, t.TempDir())
+	c := start(t, r, Cmd{Args: []string{"true"}})
+	if _, err := c.Wait(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Close(over); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRunEndsWithContext(t *testing.T) {
 	r, mark := open(t, ""), newMark()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -222,7 +222,7 @@ func TestWatchdogIsReplaced(t *testing.T) {
 	// The new watchdog has the child of the old one.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := r.watchdog.close(ctx); err != nil {
+	if err := r.watchdog.close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []*Child{first, second} {

@@ -164,7 +164,8 @@ func (r *Register) RunOnDeath(command ...string) error {
 }
 
 // Close kills every running child, waits for their end, ends the watchdog and releases the folder.
-// ctx limits the wait; the children get SIGKILL in any case. Close may be called more than once.
+// ctx limits the wait for the children, which get SIGKILL in any case; the watchdog has a time of its
+// own. Close may be called more than once.
 func (r *Register) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -183,7 +184,7 @@ func (r *Register) Close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("process %d: %w", c.pid, err))
 		}
 	}
-	errs = append(errs, r.watchdog.close(ctx))
+	errs = append(errs, r.watchdog.close())
 	if r.unlisted() {
 		errs = append(errs, unlist(r.entry))
 		disown()

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -154,8 +153,8 @@ func (w *watchdog) died(shell *watchdogShell) {
 }
 
 // close ends the watchdog, and cancels the death command. The groups still listed are killed. No
-// add may follow.
-func (w *watchdog) close(ctx context.Context) error {
+// add may follow. It waits at most [watchdogEnd].
+func (w *watchdog) close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
@@ -168,12 +167,12 @@ func (w *watchdog) close(ctx context.Context) error {
 		shell.cmd.Process.Kill() // otherwise it would take the end of its pipe for the death of this process
 	}
 	shell.pipe.Close()
-	ctx, cancel := context.WithTimeout(ctx, watchdogEnd)
-	defer cancel()
+	late := time.NewTimer(watchdogEnd)
+	defer late.Stop()
 	select {
 	case <-shell.gone:
 		return nil
-	case <-ctx.Done():
+	case <-late.C:
 		shell.cmd.Process.Kill()
 		<-shell.gone
 		return fmt.Errorf("the watchdog did not end by itself and was killed")
