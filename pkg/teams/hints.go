@@ -30,7 +30,7 @@ const (
 	ActSkipCommit       Action = "skip_commit"        // complete the team without a commit
 	ActGoWithout        Action = "go_without"         // complete the team without the work of Tasks
 	ActKeepCheckChanges Action = "keep_check_changes" // also commit what the checks change
-	ActIncludeFiles     Action = "include_files"      // also commit the files Paths
+	ActIncludeFiles     Action = "include_files"      // also commit the files Paths, or files to name if it is empty
 	ActCommitOnly       Action = "commit_only"        // commit only the files Paths, or files to name if it is empty
 	ActCheckClean       Action = "check_clean"        // run the checks without uncommitted changes of the user
 	ActSpawn            Action = "spawn"              // add the member Name with the agent Agent; any where they are ""
