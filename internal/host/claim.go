@@ -137,6 +137,9 @@ func (s *slot) ready(ctx context.Context, task team.Task) (why string, err error
 	p := Place(t, filepath.Dir(s.host.Hosts), s.member)
 	for _, b := range builds {
 		branch, commit, err := s.workOf(ctx, t, b.ID)
+		if broken, ok := errors.AsType[*uncommittedError](err); ok && ctx.Err() == nil {
+			return fmt.Sprintf("the work of task %s is not on the branch of %s: %v", b.Called(), b.CompletedBy, broken), nil
+		}
 		if err != nil {
 			return "", err
 		}
@@ -182,9 +185,15 @@ func (s *slot) workOf(ctx context.Context, t team.Team, id string) (branch, comm
 	case w != nil && w.Commit != "":
 		return w.Branch, w.Commit, nil
 	}
-	branch = team.BranchOf(t.Name, task.CompletedBy) // it could not be recorded, or an older version of cadre did not
-	commit, err = worktree.Tip(ctx, s.host.Procs, t.Dir, branch)
-	return branch, commit, err
+	// It could not be recorded, or the task was completed before its start was recorded, or by an older
+	// version of cadre. What the member left uncommitted is then on no branch yet.
+	p := Place(t, filepath.Dir(s.host.Hosts), task.CompletedBy)
+	if err := s.host.tracer.commit(ctx, p, fmt.Sprintf("Task %s (%s, team %s)\n", id, task.CompletedBy,
+		t.Name)); err != nil {
+		return "", "", err
+	}
+	commit, err = worktree.Tip(ctx, s.host.Procs, t.Dir, p.Branch)
+	return p.Branch, commit, err
 }
 
 // readyMerged checks that the merged worktree has the work that the task builds on.

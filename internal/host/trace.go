@@ -2,12 +2,14 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"cadre/internal/git"
 	"cadre/internal/git/project"
 	"cadre/internal/git/worktree"
 	"cadre/internal/render/excerpt"
@@ -414,6 +416,30 @@ func (t *tracer) trace(ctx context.Context, p *tracedPlace, j *job) (err error) 
 		return err
 	}
 	return t.report(ctx, j.task.ID, w)
+}
+
+// uncommittedError reports that a member's work could not be committed, for a reason that stays.
+type uncommittedError struct{ err error }
+
+func (e *uncommittedError) Error() string { return e.err.Error() }
+func (e *uncommittedError) Unwrap() error { return e.err }
+
+// commit commits what the member left uncommitted in its worktree, if it has one, for a task that has
+// no record. The error is an [uncommittedError] if a later attempt is unlikely to succeed.
+func (t *tracer) commit(ctx context.Context, p worktree.Place, message string) error {
+	if _, err := os.Stat(p.Dir); err != nil || t.project != nil {
+		return nil
+	}
+	_, done, err := t.hold(ctx, p.Dir)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, _, err = worktree.Commit(ctx, t.procs, p, message)
+	if _, locked := errors.AsType[*git.LockedError](err); err == nil || locked || ctx.Err() != nil {
+		return err
+	}
+	return &uncommittedError{err}
 }
 
 // title returns the subject of the commit with the task's work. It contains no words of an agent.

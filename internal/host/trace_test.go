@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -425,27 +426,27 @@ func TestWorkOfTheMomentBefore(t *testing.T) {
 			&team.CreateTask{Subject: "reads", Owner: "bob", BlockedBy: []string{strconv.Itoa(2*i + 1)}})
 	}
 	s := newStageOf(t, bodies...)
-	turns := make(chan struct{}) // bob is asking for a task
+	// ann is about to complete a task; bob was refused one. bob asks all the time only between these
+	// and its claim, because that leaves git little time.
+	near, refused := make(chan struct{}), make(chan struct{})
 	h := s.start("h1", scripted(func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}
-		done := 0
-		for done < pairs {
-			if s.Member == "ann" {
-				<-turns
+		for range pairs {
+			if s.Member == "bob" {
+				<-near
 			}
 			r, err := s.Do(context.Background(), &team.ClaimTask{})
-			if err != nil {
-				if s.Member == "bob" {
-					select {
-					case turns <- struct{}{}:
-					default:
-					}
+			for asked := false; err != nil; asked = true {
+				if !asked && s.Member == "bob" {
+					refused <- struct{}{}
 				}
-				continue
+				r, err = s.Do(context.Background(), &team.ClaimTask{})
 			}
 			task := r.Events[0].(*team.TaskClaimed).Task
 			if s.Member == "ann" {
 				write(t, s.Dir, map[string]string{"by-" + task: "x\n"})
+				near <- struct{}{}
+				<-refused
 			} else if n, err := strconv.Atoi(task); err != nil {
 				t.Error(err)
 			} else if _, err := os.Stat(filepath.Join(s.Dir, fmt.Sprintf("by-%d", n-1))); err != nil {
@@ -454,13 +455,40 @@ func TestWorkOfTheMomentBefore(t *testing.T) {
 			if _, err := s.Do(context.Background(), &team.CompleteTask{Task: task}); err != nil {
 				return err
 			}
-			done++
 		}
 		<-s.stop
 		return nil
 	}))
 	s.until("all tasks are done", func(st *team.State) bool { return st.Count(team.Completed) == 2*pairs })
 	h.wait()
+}
+
+// TestWorkOfATaskWithoutARecord checks that a task has the work of its blocker also if the blocker was
+// completed before its start could be recorded.
+func TestWorkOfATaskWithoutARecord(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir},
+		&team.SpawnMember{Name: "ann", Agent: "scripted", Isolation: team.Worktree},
+		&team.SpawnMember{Name: "bob", Agent: "scripted", Isolation: team.Worktree},
+		&team.CreateTask{Subject: "writes", Owner: "ann"},
+		&team.CreateTask{Subject: "reads", Owner: "bob", BlockedBy: []string{"1"}})
+	j := &failing{kind: []byte(`"kind":"work_recorded"`)}
+	j.left.Store(math.MaxInt64)
+	s.start("h1", worker(func(a *session, task team.Task) {
+		switch task.ID {
+		case "1":
+			write(t, a.Dir, map[string]string{"by-1": "x\n"})
+		case "2":
+			if _, err := os.Stat(filepath.Join(a.Dir, "by-1")); err != nil {
+				t.Errorf("task 2 began without the work of its blocker: %v", err)
+			}
+		}
+	}), s.on(j))
+	s.until("both tasks are done", func(st *team.State) bool { return st.Count(team.Completed) == 2 })
+	if one := s.task("1"); one.Work != nil || j.left.Load() == math.MaxInt64 {
+		t.Errorf("task 1 has the work %+v, want none", one.Work)
+	}
 }
 
 // TestAHostEndsWithoutTheRecord checks that a host ends in good order, and gives its members back,
