@@ -445,6 +445,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/agent/codex", "names for the prompts that answer a plan"},
 	{"internal/sys/fswatch", "how long a complete check takes, and when the next one is due"},
 	{"internal/claude/teamfiles", "how old a lock is, and when a message was sent"},
+	{"internal/git", "how old the lock of a reference is, and how long a command waited for it"},
 	{"internal/agent/claudetmux", "when a member of a team of files joined it, and was answered"},
 	{"internal/guest", "it stamps commands and messages to a team that has no journal"},
 	{"internal/layout", "the age of a folder whose creation was not finished"},
