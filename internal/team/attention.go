@@ -397,16 +397,18 @@ func (a *attention) outside(theirs []*Task) {
 	if a.t.Origin == "" || a.s.lead().Agent != External || a.t.Status != TeamActive {
 		return
 	}
-	n := 0
-	for _, t := range theirs {
-		if a.o != nil && a.o.Sights[t.Owner].Life == LifeOnline {
-			continue
-		}
-		if n++; n > mostAlike {
-			return
-		}
-		item := Item{Kind: ItemTaskYours, Member: t.Owner, Task: t.ID, Since: t.UpdatedAt, Hint: t.hint(a.t, ActClaimTask)}
+	theirs = slices.DeleteFunc(theirs, func(t *Task) bool {
+		return a.o != nil && a.o.Sights[t.Owner].Life == LifeOnline
+	})
+	for n, t := range theirs {
+		item := Item{Kind: ItemTaskYours, Member: t.Owner, Task: t.ID, Since: t.UpdatedAt,
+			Hint: t.hint(a.t, ActClaimTask)}
 		item.Hint.Member = t.Owner
+		if n+1 == mostAlike && len(theirs) > mostAlike {
+			a.add(item, "Task %s waits for member %s, and %d more tasks wait for members.", t.Called(), t.Owner,
+				len(theirs)-mostAlike)
+			break
+		}
 		a.add(item, "Task %s waits for member %s: %s", t.Called(), t.Owner, brief(t.Subject))
 	}
 }

@@ -433,6 +433,22 @@ func TestAttentionIsBounded(t *testing.T) {
 	}
 }
 
+// TestAttentionForOthersIsBounded checks the same for tasks that wait for external members of a run. Tasks
+// of a member whose session is seen do not count.
+func TestAttentionForOthersIsBounded(t *testing.T) {
+	h := history{&CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/there", Origin: "/there/demo.yaml"},
+		&SpawnMember{Name: "eve", Agent: External}, &SpawnMember{Name: "kim", Agent: External}}
+	for range 25 {
+		h = append(h, &CreateTask{Subject: "one", Owner: "eve"}, &CreateTask{Subject: "two", Owner: "kim"})
+	}
+	items := h.state(t).Attention(0, &Outside{Hosted: true, Led: true,
+		Sights: map[string]Sight{"kim": {Life: LifeOnline}}})
+	if len(items) != mostAlike ||
+		items[mostAlike-1].Text != "Task 39 waits for member eve, and 5 more tasks wait for members." {
+		t.Errorf("they are\n%s", lines(items))
+	}
+}
+
 // TestNothingOfAnObservedTeamWaits checks that an observed team has no items, because its agents
 // are answered elsewhere.
 func TestNothingOfAnObservedTeamWaits(t *testing.T) {
@@ -589,6 +605,10 @@ func TestWhatARequestIsFor(t *testing.T) {
 		{"Edit", `{"old_string":"a","new_string":"b","file_path":"/p/main.go"}`, "/p/main.go"},
 		{"WebFetch", `{"url":"https://go.dev","prompt":"p"}`, "https://go.dev"},
 		{"mcp__files__drop", `{"path":"/p","all":true}`, `{"path":"/p","all":true}`},
+		{"mcp__box__run", `{"command":"make","host":"prod"}`, `{"command":"make","host":"prod"}`},
+		{"Bash", `{"command":"make","dangerouslyDisableSandbox":true}`,
+			`{"command":"make","dangerouslyDisableSandbox":true}`},
+		{"Bash", `{"command":"make","dangerouslyDisableSandbox":false}`, "make"},
 		{"Bash", "no JSON", "no JSON"},
 	} {
 		if got := InputWords(c.tool, c.input); got != c.want {

@@ -152,8 +152,7 @@ func (b *AttachLead) decide(d *decision) error {
 		if stale := d.team.Timing.OrDefaults().Stale; silent < stale {
 			return Refuse(Conflict, "another session has the lead: session %s leads team %s "+
 				"and was seen %s ago; its lead expires after %s without a heartbeat", brief(now), d.team.Name,
-				Span(silent),
-				Span(stale)).With(d.team.hint(ActTakeOver))
+				Span(silent), Span(stale)).With(d.team.hint(ActTakeOver))
 		}
 		e.TakenOver = now
 	}

@@ -243,9 +243,8 @@ func (d *decision) reportQuestion() string {
 	if more > 0 {
 		open = append(open, fmt.Sprintf("%s open.", word(more, "1 more task is", strconv.Itoa(more)+" more tasks are")))
 	}
-	return "All members are idle, and work is left. " + strings.Join(open,
-		" ") + " Either change that (assign, release " +
-		"or delete tasks, spawn a teammate), " +
+	return "All members are idle, and work is left. " + strings.Join(open, " ") +
+		" Either change that (assign, release or delete tasks, spawn a teammate), " +
 		"or answer with the final report on the goal: what was done, what was found, what is left and why. Your answer is the report, as it is."
 }
 

@@ -173,8 +173,9 @@ type toolInput struct {
 	Notebook string          `json:"notebook_path"`
 	Path     string          `json:"path"`
 	URL      string          `json:"url"`
-	More     json.RawMessage `json:"additionalPermissions"` // rights beyond a sandbox
-	Kind     string          `json:"kind"`                  // of a command that is input for a running program
+	More     json.RawMessage `json:"additionalPermissions"`     // rights beyond a sandbox
+	Kind     string          `json:"kind"`                      // of a command that is input for a running program
+	Free     bool            `json:"dangerouslyDisableSandbox"` // of a command that runs outside the sandbox
 }
 
 func inputOf(input string) (in toolInput, err error) {
@@ -189,7 +190,7 @@ func InputWords(tool, input string) string {
 	words := ""
 	switch {
 	case err != nil || in.asksMore():
-	case in.Command != "":
+	case in.Command != "" && !strings.HasPrefix(tool, "mcp__"): // that server may take more than a command
 		words = in.Command
 	case tool == "Read" || slices.Contains(editors, tool):
 		words = in.file()
@@ -202,7 +203,7 @@ func InputWords(tool, input string) string {
 func (in *toolInput) file() string { return cmp.Or(in.FilePath, in.Notebook, in.Path) }
 
 // asksMore reports whether the request asks for more than that the command runs.
-func (in *toolInput) asksMore() bool { return len(in.More) > 0 || in.Kind != "" }
+func (in *toolInput) asksMore() bool { return len(in.More) > 0 || in.Kind != "" || in.Free }
 
 // commandMatches reports whether the pattern allows a shell command. prefix:* allows the words of
 // prefix and any words after them. Any other pattern is the command itself, where * stands for

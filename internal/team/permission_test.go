@@ -22,6 +22,8 @@ func TestPermissionRules(t *testing.T) {
 		{"Bash(go test:*)", "Bash", `{"command":"go test > /etc/passwd"}`, false},
 		{"Bash(make)", "Bash", `{"command":"make"}`, true},
 		{"Bash(make)", "Bash", `{"command":"make install"}`, false},
+		{"Bash(make)", "Bash", `{"command":"make","dangerouslyDisableSandbox":true}`, false},
+		{"Bash(make)", "Bash", `{"command":"make","dangerouslyDisableSandbox":false}`, true},
 		{"Bash(a; b)", "Bash", `{"command":"a; b"}`, true}, // the rule has the whole command
 		{"Bash(git * main)", "Bash", `{"command":"git checkout main"}`, true},
 		{"Bash(git * main)", "Bash", `{"command":"git checkout other"}`, false},

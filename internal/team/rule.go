@@ -87,7 +87,7 @@ func (b *AddRule) decide(d *decision) error {
 			return err
 		}
 	}
-	if err := checkRule(b.Rule); err != nil {
+	if err := CheckRule(b.Rule); err != nil {
 		return err
 	}
 	if why := Unbounded(b.Rule, d.team.Dir); why != "" && !b.Unbounded {
@@ -163,7 +163,7 @@ func (s *State) Pending(request string) (Permission, error) {
 }
 
 // checkRule refuses a rule that is not written as one, or that could never allow anything.
-func checkRule(rule string) error {
+func CheckRule(rule string) error {
 	if strings.ContainsFunc(rule, unicode.IsControl) {
 		return refuse(Invalid, "a permission rule is one line of text")
 	}

@@ -21,7 +21,7 @@ func (s *State) RuleFor(p Permission) (string, error) {
 	case file != "":
 		rule = p.Tool + "(" + pathPattern(file, s.team.Dir) + ")"
 	}
-	if checkRule(rule) != nil || !ruleAllows(rule, p.Tool, p.Input, s.team.Dir) {
+	if CheckRule(rule) != nil || !ruleAllows(rule, p.Tool, p.Input, s.team.Dir) {
 		return "", refuse(Invalid, "no rule can cover this request: it has several lines, is very long, or asks for more "+
 			"than its tool; it can be allowed once")
 	}
@@ -50,9 +50,6 @@ func pathPattern(file, dir string) string {
 	}
 	return "/" + b.String()
 }
-
-// CheckRule refuses a text that is not a permission rule, or that could never allow anything.
-func CheckRule(rule string) error { return checkRule(rule) }
 
 // RuleMeaning says what a rule allows, for the person who is about to add it.
 func RuleMeaning(rule string) string {
@@ -100,7 +97,7 @@ var otherTools = []string{"Bash", "BashOutput", "KillShell", "PowerShell", "Moni
 func UnknownTool(rule string) (tool string, known []string) {
 	tool, _, _ = splitRule(rule)
 	known = slices.Concat(otherTools, editors, readers, TeamTools)
-	if checkRule(rule) != nil || strings.HasPrefix(tool, "mcp__") || slices.Contains(known, tool) {
+	if CheckRule(rule) != nil || strings.HasPrefix(tool, "mcp__") || slices.Contains(known, tool) {
 		return "", nil
 	}
 	return tool, known
@@ -110,7 +107,7 @@ func UnknownTool(rule string) (tool string, known []string) {
 // rule is added only when the user confirms it. It is "" for what is not a rule, too. dir is the team's
 // directory.
 func Unbounded(rule, dir string) string {
-	if checkRule(rule) != nil {
+	if CheckRule(rule) != nil {
 		return ""
 	}
 	tool, pattern, patterned := splitRule(rule)
