@@ -241,12 +241,22 @@ func TestUpdateOwn(t *testing.T) {
 			t.Errorf("it ends with %v; the lock was released: %t", err, released.Load())
 		}
 	})
-	t.Run("not ours", func(t *testing.T) {
+	t.Run("from the future", func(t *testing.T) {
+		t.Parallel()
+		l, lock, update := lab(ref+".lock", -time.Hour)
+		l.Patience = 100 * time.Millisecond
+		err := update()
+		if locked, ok := errors.AsType[*git.LockedError](err); !ok || locked.File != lock {
+			t.Errorf("it ends with %v", err)
+		}
+	})
+	t.Run("of another file", func(t *testing.T) {
 		t.Parallel()
 		l, lock, _ := lab("packed-refs.lock", time.Hour)
 		l.Patience = 100 * time.Millisecond
 		err := l.UpdateOwn(l.ctx, ref, "-d", ref)
-		if locked, ok := errors.AsType[*git.LockedError](err); !ok || locked.File != lock || !l.exists(".git/packed-refs.lock") {
+		if locked, ok := errors.AsType[*git.LockedError](err); !ok || locked.File != lock ||
+			!l.exists(".git/packed-refs.lock") {
 			t.Errorf("it ends with %v", err)
 		}
 	})

@@ -18,7 +18,7 @@ const StaleLock = 2 * time.Second
 // UpdateOwn runs git update-ref with the arguments, options first, for a reference that only cadre
 // changes. A git that was killed leaves its lock on the reference, and no other program would remove
 // it. UpdateOwn removes a lock that is older than [StaleLock]. It waits for other locks as [Runner.Run]
-// does.
+// does, and returns a [*LockedError] if one of them stays.
 func (r Runner) UpdateOwn(ctx context.Context, ref string, args ...string) error {
 	began, patience := time.Now(), r.Patience
 	if patience == 0 {
@@ -32,7 +32,11 @@ func (r Runner) UpdateOwn(ctx context.Context, ref string, args ...string) error
 		case !ok || ctx.Err() != nil:
 			return err
 		case strings.HasSuffix(filepath.ToSlash(held.File), "/"+ref+".lock"):
-			if err := removeStale(held.File); err != nil {
+			removed, failure := removeStale(held.File)
+			if failure != nil {
+				return failure
+			}
+			if !removed && time.Since(began) >= max(patience, 2*StaleLock) { // its time is in the future
 				return err
 			}
 		case time.Since(began) >= patience: // it is the lock of another file, such as packed-refs
@@ -41,14 +45,17 @@ func (r Runner) UpdateOwn(ctx context.Context, ref string, args ...string) error
 	}
 }
 
-// removeStale removes a lock that is older than [StaleLock].
-func removeStale(lock string) error {
+// removeStale removes a lock that is older than [StaleLock], and reports whether the lock is gone.
+func removeStale(lock string) (gone bool, err error) {
 	info, err := os.Lstat(lock)
-	if err == nil && time.Since(info.ModTime()) >= StaleLock {
+	if err == nil && time.Since(info.ModTime()) < StaleLock {
+		return false, nil
+	}
+	if err == nil {
 		err = os.Remove(lock)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		err = nil
 	}
-	return err
+	return err == nil, err
 }
