@@ -162,7 +162,7 @@ func (s *State) Pending(request string) (Permission, error) {
 	return (&decision{State: s}).pending(request)
 }
 
-// checkRule refuses a rule that is not written as one, or that could never allow anything.
+// CheckRule refuses a rule that is not written as one, or that could never allow anything.
 func CheckRule(rule string) error {
 	if strings.ContainsFunc(rule, unicode.IsControl) {
 		return refuse(Invalid, "a permission rule is one line of text")
