@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Member is a member of a team, as its pane shows it.
@@ -17,7 +16,8 @@ type Member struct {
 	Own bool
 }
 
-// Backend is a terminal program that shows panes.
+// Backend is a terminal program that shows panes. Each method returns within a limited time, also if
+// the program hangs.
 type Backend interface {
 	// Open opens a pane for the member, and runs the command in it.
 	Open(ctx context.Context, member string, command []string) error
@@ -44,9 +44,6 @@ type Options struct {
 	// UntilClosed ends Keep when the person has closed all panes.
 	UntilClosed bool
 }
-
-// callTime bounds one call of a terminal program.
-const callTime = 10 * time.Second
 
 // Keep keeps a pane open for each member until ctx ends. The panes stay open then: their viewers
 // end with the members. It returns [ErrClosed] if Options.UntilClosed is set and the person closed
@@ -79,8 +76,6 @@ type keeper struct {
 
 // step opens the panes that are missing, and closes those that are not needed.
 func (k *keeper) step(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
 	panes, err := k.Backend.Panes(ctx)
 	if err != nil {
 		return err

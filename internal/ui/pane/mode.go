@@ -44,10 +44,8 @@ func Attached() bool {
 
 // Answers returns an error if the tmux of this window does not answer.
 func Answers() error {
-	ctx, cancel := context.WithTimeout(context.Background(), callTime)
-	defer cancel()
 	socket, _, _ := strings.Cut(os.Getenv("TMUX"), ",")
-	_, err := call(ctx, socket, []string{"display-message", "-p", "-t", os.Getenv("TMUX_PANE"), "#{pane_id}"})
+	_, err := call(context.Background(), socket, []string{"display-message", "-p", "-t", os.Getenv("TMUX_PANE"), "#{pane_id}"})
 	return err
 }
 

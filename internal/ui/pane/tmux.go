@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"cadre/internal/sys/proc"
 )
@@ -34,9 +35,15 @@ func NewTmux(getenv func(string) string, teamID, teamName string, env []string) 
 // keepOutput bounds how much output is read.
 const keepOutput = 256 << 10
 
-// output runs a terminal program once. It returns its standard output. If the program failed, the
-// error contains its error output.
+// callTime bounds one call of a terminal program. A busy machine takes seconds for one, and a new
+// pane takes several calls.
+const callTime = 10 * time.Second
+
+// output runs a terminal program once, for at most callTime. It returns its standard output. If the
+// program failed, the error contains its error output.
 func output(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
 	procs, err := proc.Open("")
 	if err != nil {
 		return "", err
@@ -207,8 +214,6 @@ func (t *tmux) title(ctx context.Context, m Member) (there bool, err error) {
 // Border shows a member in the border of its tmux pane, for the viewer in that pane. It reports
 // whether the pane already has the member's mark.
 func Border(ctx context.Context, getenv func(string) string, teamID string, m Member) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
 	t := NewTmux(getenv, teamID, "", nil).(*tmux)
 	return t.title(ctx, m)
 }

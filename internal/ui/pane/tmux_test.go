@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,9 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"cadre/internal/sys/sleep"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -116,7 +120,7 @@ func (w *terminal) want(titles ...string) {
 	w.t.Helper()
 	titles = slices.Sorted(slices.Values(titles))
 	var got []string
-	for range 100 {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		got = nil
 		for line := range strings.Lines(w.tmux("list-panes", "-a", "-F", "#{@cadre-member}|#{@cadre-title}")) {
 			mark, title, _ := strings.Cut(strings.TrimSpace(line), "|")
@@ -262,6 +266,55 @@ func TestStopWhileItHangs(t *testing.T) {
 	}
 }
 
+// slow is a terminal program that takes a while for each call, as on a busy machine.
+type slow struct{ panes map[string]string }
+
+func (s slow) call(ctx context.Context) error { return sleep.For(ctx, 2*time.Second) }
+
+func (s slow) Open(ctx context.Context, member string, _ []string) error {
+	s.panes[member] = member
+	return s.call(ctx)
+}
+
+func (s slow) Close(ctx context.Context, member string) error {
+	delete(s.panes, member)
+	return s.call(ctx)
+}
+
+func (s slow) Title(ctx context.Context, _ Member) error { return s.call(ctx) }
+
+func (s slow) Panes(ctx context.Context) (map[string]string, error) {
+	return maps.Clone(s.panes), s.call(ctx)
+}
+
+// TestManyPanesOnABusyMachine checks that the time of one call is not that of all: Keep opens and
+// closes the panes of a large team however long that takes.
+func TestManyPanesOnABusyMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const members = 12
+		b := slow{map[string]string{}}
+		var shown []int
+		err := Keep(t.Context(), Options{Backend: b, Command: func(string) []string { return nil },
+			Members: func() (all []Member) {
+				for i := range members {
+					if len(shown) == 0 {
+						all = append(all, Member{Name: fmt.Sprint("m", i)})
+					}
+				}
+				return all
+			},
+			Wait: func(context.Context) error {
+				if shown = append(shown, len(b.panes)); len(shown) == 2 {
+					return context.Canceled
+				}
+				return nil
+			}})
+		if err != nil || !slices.Equal(shown, []int{members, 0}) {
+			t.Errorf("Keep showed %v panes and ended with %v, want %d, then none", shown, err, members)
+		}
+	})
+}
+
 // TestHangingProgram checks what is said of a tmux, and of an it2, that does not answer.
 func TestHangingProgram(t *testing.T) {
 	dir := t.TempDir()
@@ -279,6 +332,12 @@ func TestHangingProgram(t *testing.T) {
 	}
 	if _, err := it2(ctx, "session", "list"); err == nil || err.Error() != "it2 session list: it did not answer in time" {
 		t.Errorf("it2: %v", err)
+	}
+	if testing.Short() {
+		return // the rest waits ten seconds
+	}
+	if err := Answers(); err == nil || !strings.HasSuffix(err.Error(), "it did not answer in time") {
+		t.Errorf("the tmux of this window: %v", err)
 	}
 }
 
