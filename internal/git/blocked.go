@@ -124,7 +124,9 @@ var (
 )
 
 // ignored reports whether git skips a folder of the work tree. For that, git reads only the ignore
-// files of the folders above.
+// files of the folders above. If git does not answer in time, ignored returns true: the machine is
+// busy, and the guard looks again later. Otherwise a command would be ended for a pipe that git never
+// opens.
 func (r Runner) ignored(ctx context.Context, top, dir string) bool {
 	if dir == top {
 		return false
@@ -138,7 +140,7 @@ func (r Runner) ignored(ctx context.Context, top, dir string) bool {
 	cmd := proc.Cmd{Args: r.command([]string{"check-ignore", "-q", "--", dir}), Env: append(r.environment(os.Environ()),
 		append(slices.Clone(r.Env), "GIT_LITERAL_PATHSPECS=0")...), Stdout: &out, Stderr: &out}
 	exit, err := r.Procs.Run(ctx, cmd, proc.Ladder{})
-	return err == nil && exit.Code == 0
+	return ctx.Err() != nil || err == nil && exit.Code == 0
 }
 
 // places returns the top of the work tree in which git runs ("" for none), and the folders of its
