@@ -5,10 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,8 +22,6 @@ var source string
 
 func TestMain(m *testing.M) {
 	helper = teams.Helper()
-	// The runtime starts its part of this with the first call, which must not be in a bubble.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
 	soak.InMemory()
 	elsewhere, err := os.MkdirTemp("", "teams")
 	if err == nil {

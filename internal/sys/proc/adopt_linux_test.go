@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -50,6 +52,31 @@ func TestOrphansAreReaped(t *testing.T) {
 	if err := own.Wait(); err != nil {
 		t.Errorf("the program's own child was reaped by another goroutine: %v", err)
 	}
+}
+
+// TestAHostWithoutChildrenWatchesNone checks that a host which starts no process does not listen for
+// the end of processes. In a program that tests its members of Go code with testing/synctest, such a
+// signal would end the program.
+func TestAHostWithoutChildrenWatchesNone(t *testing.T) {
+	died := make(chan os.Signal, 1)
+	signal.Notify(died, syscall.SIGCHLD)
+	defer signal.Stop(died)
+	synctest.Test(t, func(t *testing.T) {
+		r, err := OpenListed(filepath.Join(t.TempDir(), "h1"), Listing{Folder: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for range 2 { // once the second came, all listeners have got the first
+			if err := syscall.Kill(os.Getpid(), syscall.SIGCHLD); err != nil {
+				t.Error(err)
+			}
+			<-died
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestOwnChildrenInSessionsAreLeft checks that a child which this package started in a session of

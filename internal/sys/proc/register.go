@@ -49,6 +49,7 @@ type Register struct {
 	children map[*Child]struct{}
 	closed   bool
 	offList  bool // its entry was removed
+	adopts   bool // this process adopts orphans for it
 
 	sockets     string // folder of the host's sockets; "" before the first
 	socketCount int
@@ -73,7 +74,7 @@ func Open(dir string) (*Register, error) {
 
 // OpenListed is [Open] for a host that runs sessions. The host is listed from before its first
 // child starts until the last one has ended. On Linux its process adopts the orphans among its
-// descendants, so that they stay below it.
+// descendants, so that they stay below it, from before the first child starts.
 func OpenListed(dir string, l Listing) (*Register, error) {
 	r, err := Open(dir)
 	if err != nil {
@@ -82,7 +83,6 @@ func OpenListed(dir string, l Listing) (*Register, error) {
 	if r.entry, err = enlist(l, dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open register: list it: %w", err), r.alive.Unlock())
 	}
-	adopt()
 	return r, nil
 }
 
@@ -109,6 +109,10 @@ func (r *Register) Start(cmd Cmd) (*Child, error) {
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, fmt.Errorf("start a child: %w", ErrClosed)
+	}
+	if r.entry != "" && !r.adopts {
+		adopt() // not earlier: a program whose members run no processes must see no change of its own
+		r.adopts = true
 	}
 	c, err := fork(cmd)
 	if err != nil {
@@ -187,7 +191,9 @@ func (r *Register) Close(ctx context.Context) error {
 	errs = append(errs, r.watchdog.close())
 	if r.unlisted() {
 		errs = append(errs, unlist(r.entry))
-		disown()
+		if r.adopts {
+			disown()
+		}
 	}
 	if r.sockets != "" {
 		errs = append(errs, os.RemoveAll(r.sockets))
