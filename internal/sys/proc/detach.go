@@ -76,12 +76,6 @@ func detachListed(list string, args, env []string, output *os.File) (ended <-cha
 	if err != nil {
 		return nil, errors.Join(err, forget())
 	}
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		_ = c.Wait()
-		_ = forget()
-	}()
 	start, err := StartTime(c.Process.Pid)
 	if err == nil {
 		err = Record{Pid: c.Process.Pid, Start: start, Token: rand.Text(), Trusted: true}.write(dir)
@@ -89,5 +83,12 @@ func detachListed(list string, args, env []string, output *os.File) (ended <-cha
 	if err == nil {
 		_, err = io.WriteString(gate, "\n")
 	}
-	return over, errors.Join(err, gate.Close()) // without a line, the program does not begin
+	err = errors.Join(err, gate.Close()) // without a line, the program does not begin
+	over := make(chan struct{})
+	go func() { // not before, because Wait closes the gate of a program that has ended
+		defer close(over)
+		_ = c.Wait()
+		_ = forget()
+	}()
+	return over, err
 }
