@@ -38,6 +38,10 @@ func Headlines(records []*team.Record, s *team.State, yield func(r *team.Record,
 				if e.Subject != nil {
 					past[e.Task].Subject = *e.Subject
 				}
+			case *team.TaskRevised: // does not have the old subject, so pastTasks leaves it out
+				if t := past[e.Task.ID]; t != nil && slices.Contains(e.Fields, "subject") {
+					t.Subject = e.Task.Subject
+				}
 			}
 			if line := cmp.Or(headlineOf(e, r, s, task), Step(e)); line != "" {
 				yield(r, line)
@@ -47,7 +51,7 @@ func Headlines(records []*team.Record, s *team.State, yield func(r *team.Record,
 }
 
 // pastTasks returns the tasks that the records change, with the names and subjects that they had before
-// the first record. A task that is claimed in the records has no start before that: it is not known.
+// the first record. The start of a task that is claimed in the records is unknown before that.
 func pastTasks(records []*team.Record, s *team.State) map[string]*team.Task {
 	past := map[string]*team.Task{}
 	take := func(id string) *team.Task {
