@@ -392,7 +392,9 @@ func merged(old, changes map[string]json.RawMessage) map[string]json.RawMessage 
 	if all == nil {
 		all = make(map[string]json.RawMessage, len(changes))
 	}
-	maps.Copy(all, changes)
+	for key, value := range changes { // the key is part of the record's line; the value is a copy already
+		all[strings.Clone(key)] = value
+	}
 	maps.DeleteFunc(all, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
 	if len(all) == 0 {
 		return nil

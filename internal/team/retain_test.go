@@ -17,8 +17,8 @@ func TestAStateKeepsNoRecords(t *testing.T) {
 	}
 	add := func(b Body, actor string) {
 		t.Helper()
-		d, err := Decide(s, Command{ID: "command-" + strings.Repeat("x", 18) + string(rune('a'+s.Seq()%26)) +
-			string(rune('a'+s.Seq()/26%26)) + string(rune('a'+s.Seq()/676)), Actor: actor, At: Time(1000 + s.Seq()), Body: b})
+		d, err := Decide(s, Command{ID: fmt.Sprintf("command-%026d", s.Seq()), Actor: actor, At: Time(1000 + s.Seq()),
+			Body: b})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +57,8 @@ func TestATaskKeepsNoRecords(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for name, of := range map[string]func(id string) Event{
 		"created": func(id string) Event {
-			return &TaskCreated{Task{ID: id, Name: "task-" + id, Subject: "S", Description: "D", ActiveForm: "A", Status: Pending,
-				Owner: "ann", Role: "R", Priority: "medium", Run: "make", Dir: "d", Env: []string{"A=b"}, CreatedBy: User,
+			return &TaskCreated{Task{ID: id, Name: "task-" + id, Subject: "S", Description: "D", ActiveForm: "A",
+				Status: Pending, Owner: "ann", Role: "R", Priority: "medium", Run: "make", Dir: "d", Env: []string{"A=b"}, CreatedBy: User,
 				Metadata: map[string]json.RawMessage{"key": json.RawMessage("1")}, FileDigests: []string{"a=b"}}}
 		},
 		"blocked": func(id string) Event {
@@ -66,7 +66,8 @@ func TestATaskKeepsNoRecords(t *testing.T) {
 		},
 		"updated": func(id string) Event {
 			return &TaskUpdated{Task: id, Subject: text("new"), Description: text("other"), Owner: text("zoe"),
-				Run: text("test"), AddBlockedBy: []string{"1"}}
+				Run: text("test"), AddBlockedBy: []string{"1"},
+				Metadata: map[string]json.RawMessage{"other": json.RawMessage("2")}}
 		},
 		"claimed":     func(id string) Event { return &TaskClaimed{Task: id, Member: "zoe", Fence: 1} },
 		"released":    func(id string) Event { return &TaskReleased{Task: id, Owner: "zoe"} },
@@ -74,7 +75,8 @@ func TestATaskKeepsNoRecords(t *testing.T) {
 		"completed":   func(id string) Event { return &TaskCompleted{Task: id, By: "zoe", Result: "yes"} },
 		"rolled back": func(id string) Event { return &TaskRolledBack{Task: id, Owner: "zoe"} },
 		"worked": func(id string) Event {
-			return &WorkRecorded{Task: id, Work: Work{Member: "ann", Base: "b", Commit: "c", Files: []string{"f"}, Done: true}}
+			return &WorkRecorded{Task: id, Work: Work{Member: "ann", Base: "b", Commit: "c", Files: []string{"f"},
+				Done: true}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,13 +85,15 @@ func TestATaskKeepsNoRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			add := func(events ...Event) {
-				r := &Record{Seq: s.Seq() + 1, ID: fmt.Sprint(s.Seq()), At: Time(1000 + s.Seq()), Actor: User, Events: events}
+				r := &Record{Seq: s.Seq() + 1, ID: fmt.Sprint(s.Seq()), At: Time(1000 + s.Seq()), Actor: User,
+					Events: events}
 				if r, err = DecodeRecord(r.Seq, string(AppendRecord(nil, r))); err != nil {
 					t.Fatal(err)
 				}
 				s.Apply(r)
 			}
-			add(&TeamCreated{Team: Team{ID: "t1", Name: "core", Dir: "/repo", Status: TeamActive}, Lead: Member{Name: "ann"}})
+			add(&TeamCreated{Team: Team{ID: "t1", Name: "core", Dir: "/repo", Status: TeamActive},
+				Lead: Member{Name: "ann"}})
 			const tasks, size = 500, 8_000
 			added := name == "created" || name == "blocked"
 			for i := 1; i <= tasks && !added; i++ {
