@@ -1,4 +1,5 @@
-# The commands of this project. They need Go, git and make; the race detector also a C compiler, and some tests tmux. With npm, the tests also run the real agents.
+# The commands of this project. They need Go, git and make; the race detector also needs a C compiler, and
+# some tests need tmux. With npm, the tests also run the real agents.
 
 GO ?= go
 # What a change must compile for, besides the system that runs it: no file depends on the processor.

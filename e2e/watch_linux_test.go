@@ -256,8 +256,9 @@ func BenchmarkIdleScreen(b *testing.B) {
 }
 
 // BenchmarkScreenMemory runs cadre watch in a terminal, on a team in which 8 members work for 12 hours:
-// a turn every two minutes, for which the mail is delivered, and a completed task every ten. It reports the memory of the process after
-// the first hour and after the last one, when the process has released what only that time needed.
+// a turn every two minutes, for which the mail is delivered, and a completed task every ten. It reports
+// the memory of the process after the first hour and after the last one, when the process has released
+// what only the busy time needed.
 func BenchmarkScreenMemory(b *testing.B) {
 	const hours = 12
 	for range b.N {
