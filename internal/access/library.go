@@ -37,7 +37,7 @@ var entries = []Row{
 	{Name: "Manager.AddHook", Rule: Acts},
 	{Name: "Manager.RemoveHook", Rule: Acts},
 	{Name: "Manager.RemoveTeam", Rule: User, Because: "it removes the team with its history"},
-	{Name: "Manager.PauseTeam", Rule: User, Because: "it ends everybody's session"},
+	{Name: "Manager.PauseTeam", Rule: User, Because: "it ends the sessions of all members"},
 	{Name: "Manager.ShowPanes", Rule: User, Because: "it opens panes in the terminal of the user"},
 	{Name: "Manager.ClosePanes", Rule: User, Because: "it closes panes in the terminal of the user"},
 	{Name: "Manager.ResumeTeam", Rule: User, Because: "it takes the lead as the user"},

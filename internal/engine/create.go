@@ -53,12 +53,12 @@ func (e *Engine) CreateLed(ctx context.Context, name, dir string) error {
 	return err
 }
 
-// TellElsewhere tells of the unfinished teams of other projects that were made from the same
-// file, because the person may mean to continue one of them. notFound is the error that says that
-// the project has no team of that name.
+// TellElsewhere notes the unfinished teams of other projects that were made from the same file,
+// because the person may mean to continue one of them. notFound is the error that says that the
+// project has no team of that name.
 func (e *Engine) TellElsewhere(notFound error, origin string) {
 	elsewhere, there := errors.AsType[*layout.ElsewhereError](notFound)
-	if !there || !filepath.IsAbs(origin) { // an example of cadre's own is no sign
+	if !there || !filepath.IsAbs(origin) { // an example of cadre's own is not a sign
 		return
 	}
 	for _, k := range elsewhere.Teams {

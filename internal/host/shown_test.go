@@ -14,7 +14,7 @@ import (
 	"cadre/internal/team"
 )
 
-// TestWhatSessionsShow checks that a host logs what the sessions of its members show, that the next
+// TestWhatSessionsShow checks that a host logs what the sessions of its members show, and that the next
 // session of a member continues the log.
 func TestWhatSessionsShow(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"},

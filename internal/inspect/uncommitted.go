@@ -49,7 +49,7 @@ func (l *Looker) uncommitted(ctx context.Context, t team.Team, now time.Time) []
 	files, err := consolidate.Uncommitted(asking, consolidate.Options{Replica: l.Replica, Dir: l.Dir,
 		Except:  []string{l.Home.Root, l.Home.Claude},
 		Foreign: func() []string { return Foreign(asking, l.Home, t) }})
-	if err != nil { // the last answer counts until git gives another one
+	if err != nil || asking.Err() != nil { // the last answer counts until there is a whole one
 		files = known.files
 	}
 	*known = committing{now, depot, l.workStamp(t, files), files}

@@ -82,7 +82,8 @@ func (a *attempt) modes(mode string) (changes []team.Body) {
 func modes(s *team.State, mode string) (changes []team.Body) {
 	lead, _ := s.Member(s.Team().Lead)
 	for _, m := range s.Members() {
-		if m.Status.Running() && m.Agent != team.Shell && m.PermissionMode == lead.PermissionMode && m.PermissionMode != mode {
+		if m.Status.Running() && m.Agent != team.Shell && m.PermissionMode == lead.PermissionMode &&
+			m.PermissionMode != mode {
 			changes = append(changes, &team.SetMode{Member: m.Name, Mode: mode, Spawns: true})
 		}
 	}

@@ -459,8 +459,8 @@ func (a *attempt) notInstalled() error {
 	return &team.Error{Code: team.Invalid, Text: "the team was not created: " + strings.Join(reasons, "; ")}
 }
 
-// work runs the sessions and leads, until nothing more can happen. A team that another process ends
-// in between is no error: the run is short, and says why.
+// work runs the sessions and leads, until nothing more can happen. If another process ends the team in
+// between, work returns that as the reason of a short run, not as an error.
 func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	short, err = a.lead(ctx, lead)
 	if of := a.team.Team(); team.CodeOf(err) == team.Finished && ctx.Err() == nil && of.Ended() {

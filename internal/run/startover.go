@@ -64,7 +64,11 @@ func (a *attempt) uncommitted(ctx context.Context, of *engine.Team) error {
 	if more := len(files) - most; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return &UncommittedError{team.Refuse(team.NotReady, "the earlier team %s is complete, and %s of its work %s not committed: "+
-		"%s", t.Name, team.Count(len(files), "file"), map[bool]string{true: "is", false: "are"}[len(files) == 1], names).
+	are := "are"
+	if len(files) == 1 {
+		are = "is"
+	}
+	return &UncommittedError{team.Refuse(team.NotReady, "the earlier team %s is complete, and %s of its work %s not "+
+		"committed: %s", t.Name, team.Count(len(files), "file"), are, names).
 		With(team.Hint{Action: team.ActConsolidate, Team: t.Name})}
 }

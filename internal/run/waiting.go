@@ -38,8 +38,8 @@ func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fr
 	t.View(func(s *team.State) { items = s.Attention(replica.Now(), &outside) })
 	waits := map[string]bool{}
 	for _, i := range items {
-		outside := i.Kind == team.ItemTaskYours && i.Member != "" // Outside returns it
-		if i.WaitsFor != team.ForUser || i.Kind == team.ItemConsolidate || outside {
+		awaited := i.Kind == team.ItemTaskYours && i.Member != "" // Outside returns it
+		if i.WaitsFor != team.ForUser || i.Kind == team.ItemConsolidate || awaited {
 			continue
 		}
 		if waits[i.Key()] = true; !w.known[i.Key()] {

@@ -26,8 +26,8 @@ type Stranger struct {
 // mostStrangers bounds how many of these teams are listed: those that changed last.
 const mostStrangers = 50
 
-// Strangers reads the teams of Claude Code again and again, and reads only what changed. The zero value
-// is ready. One goroutine owns it.
+// Strangers lists the teams of Claude Code repeatedly, and reads only those that changed. The zero value
+// is ready for use. One goroutine owns it.
 type Strangers struct {
 	known map[string]stranger
 }
@@ -52,8 +52,8 @@ func (s *Strangers) List(ctx context.Context, home layout.Home) []Stranger {
 	var all []candidate
 	for _, e := range entries {
 		one := candidate{name: e.Name()}
-		for i, path := range []string{filepath.Join("teams", e.Name(), "config.json"), filepath.Join("teams", e.Name(), "inboxes"),
-			filepath.Join("tasks", e.Name())} {
+		for i, path := range []string{filepath.Join("teams", e.Name(), "config.json"),
+			filepath.Join("teams", e.Name(), "inboxes"), filepath.Join("tasks", e.Name())} {
 			if info, err := os.Stat(filepath.Join(home.Claude, path)); err == nil {
 				one.times[i] = info.ModTime()
 			}

@@ -37,7 +37,8 @@ const (
 	// takes about as long as applying one record. A quarter of that keeps the first pass over a
 	// history cheap. A later jump applies records for at most four times as long as it decodes.
 	bytesPerRecord = 100
-	// fewBytesPerRecord is the weight in a jump that applies many records: it is waited for.
+	// fewBytesPerRecord is the weight in a jump that applies many records. It makes fewer keyframes,
+	// because a person waits for the jump.
 	fewBytesPerRecord = 25
 )
 

@@ -22,9 +22,9 @@ func TestCuts(t *testing.T) {
 		}
 	}
 	if got := Whole([]byte("\x80\x80\x80\x80\x80")); got != 5 {
-		t.Errorf("Whole of what is no UTF-8 is %d, want 5", got)
+		t.Errorf("Whole of bytes that are not UTF-8 is %d, want 5", got)
 	}
 	if got := First([]byte("\x80\x80\x80\x80\x80")); got != 0 {
-		t.Errorf("First of what is no UTF-8 is %d, want 0", got)
+		t.Errorf("First of bytes that are not UTF-8 is %d, want 0", got)
 	}
 }
