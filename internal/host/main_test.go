@@ -239,10 +239,11 @@ func (h *hosted) ended() {
 	}
 }
 
-// until waits until the condition holds for the team.
+// until waits until the condition holds for the team. It fails if nothing is recorded for twenty
+// seconds: on a busy machine, a test that runs git a hundred times takes longer than that.
 func (s *stage) until(what string, holds func(*team.State) bool) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	all, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
 	defer cancel()
 	for {
 		var ok bool
@@ -251,7 +252,10 @@ func (s *stage) until(what string, holds func(*team.State) bool) {
 		if ok {
 			return
 		}
-		if err := s.Wait(ctx, seq); err != nil {
+		ctx, cancel := context.WithTimeout(all, 20*time.Second)
+		err := s.Wait(ctx, seq)
+		cancel()
+		if err != nil {
 			s.t.Fatalf("still not: %s", what)
 		}
 	}
