@@ -45,7 +45,8 @@ func TestSettingsChange(t *testing.T) {
 	w.must("spawn", "demo", "ann", "--agent", "external")
 	p := w.start("notify", "--watch")
 	w.fail(1)
-	eventually(t, "the failure is sent", func() bool { return has(w.dir, "old") })
+	// what is not recorded as sent when the settings change is sent in the new way
+	eventually(t, "the failure is recorded as sent", func() bool { return w.recordedSent(1) })
 	w.notified("sleep 4; echo $CADRE_NOTIFY_TASK $CADRE_NOTIFY_KIND >> " + filepath.Join(w.dir, "new"))
 	time.Sleep(3 * time.Second) // it looks at the settings every 2 s
 	w.fail(2)
