@@ -71,6 +71,9 @@ func detachListed(list string, args, env []string, output *os.File) (ended <-cha
 	c := detached(append([]string{"/bin/sh", "-c", `read -r _ && exec "$@"`, "sh"}, args...), env, output)
 	gate, err := c.StdinPipe()
 	if err == nil {
+		r.mu.Lock()
+		r.adopt()
+		r.mu.Unlock()
 		err = c.Start()
 	}
 	if err != nil {

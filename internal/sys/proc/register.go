@@ -110,10 +110,7 @@ func (r *Register) Start(cmd Cmd) (*Child, error) {
 	if r.closed {
 		return nil, fmt.Errorf("start a child: %w", ErrClosed)
 	}
-	if r.entry != "" && !r.adopts {
-		adopt() // not earlier: a program whose members run no processes must see no change of its own
-		r.adopts = true
-	}
+	r.adopt()
 	c, err := fork(cmd)
 	if err != nil {
 		return nil, err
@@ -128,6 +125,16 @@ func (r *Register) Start(cmd Cmd) (*Child, error) {
 	c.open()
 	go c.watch(r)
 	return c, nil
+}
+
+// adopt makes this process adopt orphans, if the register is listed. It is called before the first
+// child starts and not earlier, so that a program whose members run no processes is not changed. The
+// caller holds mu.
+func (r *Register) adopt() {
+	if r.entry != "" && !r.adopts {
+		adopt()
+		r.adopts = true
+	}
 }
 
 // Run starts a child and waits for it. When ctx ends first, Run stops the child as the ladder says
