@@ -100,7 +100,8 @@ func (r *repository) base(ctx context.Context, commit string) (string, error) {
 
 // forget removes a member's merged branch, unless it has moved since.
 func (r *repository) forget(ctx context.Context, b team.Branch) error {
-	_, err := r.Text(ctx, "update-ref", "-d", "refs/heads/"+b.Name, b.Commit)
+	ref := "refs/heads/" + b.Name
+	err := r.UpdateOwn(ctx, ref, "-d", ref, b.Commit)
 	if refused(err) { // the branch is gone, or has moved
 		return nil
 	}

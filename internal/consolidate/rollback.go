@@ -296,8 +296,8 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 	if u.Commit, err = w.reverting(ctx, w.repo, t, tip, changes); err != nil {
 		return err
 	}
-	_, err = w.repo.Run(ctx, nil, "update-ref", "refs/heads/"+t.Work.Branch, u.Commit, tip)
-	return err
+	ref := "refs/heads/" + t.Work.Branch
+	return w.repo.UpdateOwn(ctx, ref, ref, u.Commit, tip)
 }
 
 // undoable reports whether any of the changes still has to be undone at the tip of the branch. It

@@ -1,12 +1,14 @@
 package consolidate
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
@@ -318,6 +320,12 @@ func TestRollBackInAWorktree(t *testing.T) {
 
 	// Without the worktree, only the branch changes.
 	l.git("worktree", "remove", "--force", tree)
+	// A killed git left its lock on the branch.
+	lock := filepath.Join(l.project, ".git", "refs", "heads", "cadre", "demo@eve.lock")
+	if err := errors.Join(os.WriteFile(lock, nil, 0o600),
+		os.Chtimes(lock, time.Time{}, time.Now().Add(-time.Minute))); err != nil {
+		t.Fatal(err)
+	}
 	if u, err = l.rollBack("3"); err != nil {
 		t.Fatal(err)
 	}

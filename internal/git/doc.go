@@ -30,6 +30,6 @@
 //   - No command outlives its time limit, its context or its [proc.Register]; neither do its
 //     children.
 //   - A lock of the index that a killed [Index] left is recognized and taken over, and so is a lock
-//     on a reference that only cadre changes ([Runner.UpdateOwn]). Any other lock of git's is waited
+//     on a reference that only cadre changes ([Runner.RunOwn]). Any other lock of git's is waited
 //     for and never removed, because it is unknown whether its owner was killed.
 package git

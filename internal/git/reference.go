@@ -16,17 +16,23 @@ import (
 const StaleLock = 2 * time.Second
 
 // UpdateOwn runs git update-ref with the arguments, options first, for a reference that only cadre
-// changes. A git that was killed leaves its lock on the reference, and no other program would remove
-// it. UpdateOwn removes a lock that is older than [StaleLock]. It waits for other locks as [Runner.Run]
-// does, and returns a [*LockedError] if one of them stays.
+// changes, as [Runner.RunOwn] does.
 func (r Runner) UpdateOwn(ctx context.Context, ref string, args ...string) error {
+	return r.RunOwn(ctx, ref, slices.Concat([]string{"update-ref"}, args)...)
+}
+
+// RunOwn runs a git command that changes one reference, which only cadre changes. A git that was
+// killed leaves its lock on the reference, and no other program would remove it. RunOwn removes a lock
+// that is older than [StaleLock]. It waits for other locks as [Runner.Run] does, and returns a
+// [*LockedError] if one of them stays.
+func (r Runner) RunOwn(ctx context.Context, ref string, args ...string) error {
 	began, patience := time.Now(), r.Patience
 	if patience == 0 {
 		patience = DefaultPatience
 	}
 	r.Patience = StaleLock
 	for {
-		_, err := r.Run(ctx, nil, slices.Concat([]string{"update-ref"}, args)...)
+		_, err := r.Run(ctx, nil, args...)
 		held, ok := errors.AsType[*LockedError](err)
 		switch {
 		case !ok || ctx.Err() != nil:

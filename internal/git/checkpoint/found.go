@@ -375,8 +375,7 @@ func (b *branch) bring(ctx context.Context, s *Store, t Tip) (stays bool, err er
 	if old == "" {
 		old = b.null
 	}
-	if _, err = b.git.Run(ctx, nil, "update-ref", "-m", "from a checkpoint of the team", ref, t.Commit,
-		old); err != nil {
+	if err = b.git.UpdateOwn(ctx, ref, "-m", "from a checkpoint of the team", ref, t.Commit, old); err != nil {
 		return true, b.failed(err)
 	}
 	return false, nil

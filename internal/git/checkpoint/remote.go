@@ -93,11 +93,11 @@ func withoutPassword(raw string) string {
 func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 	b := s.shelf.(*branch)
 	track := "refs/remotes/" + r.Name + "/" + b.name
-	_, err := b.way().Text(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", r.Name,
+	err := b.way().RunOwn(ctx, track, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", r.Name,
 		"+"+b.ref()+":"+track)
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && strings.Contains(refused.Words,
 		"couldn't find remote ref") {
-		if _, err := b.git.Text(ctx, "update-ref", "-d", track); err != nil { // the remote's branch was removed
+		if err := b.git.UpdateOwn(ctx, track, "-d", track); err != nil { // the remote's branch was removed
 			return Found{}, err
 		}
 		return Found{}, fmt.Errorf("%w of team %s: %s (%s) has no branch %s", ErrNone, s.team, r.Name, r.URL, b.name)

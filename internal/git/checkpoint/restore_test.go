@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -272,6 +273,47 @@ func TestNameIsGivenAgain(t *testing.T) {
 	}
 	if n := len(l.line(project)); n != 3 {
 		t.Errorf("%d commits", n)
+	}
+}
+
+// TestFetchAfterAKill checks that a lock which a killed git left on the remote-tracking branch of the
+// checkpoints, or on a branch that they carry, does not stop a move.
+func TestFetchAfterAKill(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	project, w := l.repository("r"), newWork(t, "T1")
+	w.step(t)
+	l.checkpoint(l.store(project), w)
+	clone := filepath.Join(l.dir, "clone")
+	l.git(l.dir, "clone", "-q", project, clone)
+	w.step(t)
+	c := l.checkpoint(l.store(project), w)
+	killed := func(ref string) {
+		t.Helper()
+		lock := filepath.Join(clone, ".git", filepath.FromSlash(ref)+".lock")
+		l.write(lock, "")
+		if err := os.Chtimes(lock, time.Time{}, time.Now().Add(-time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := l.store(clone)
+	origin, err := s.Remote(t.Context(), "origin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed("refs/remotes/origin/cadre/demo")
+	if found, err := s.Fetch(t.Context(), origin); err != nil || found.Commit != c.Commit {
+		t.Errorf("fetched %s, want %s: %v", found.Commit, c.Commit, err)
+	}
+	r := brings(t, s, w)
+	killed("refs/heads/cadre/demo")
+	if _, err := s.Branches(t.Context(), r); err != nil || l.git(clone, "rev-parse", "cadre/demo") != c.Commit {
+		t.Errorf("the branch is not there: %v", err)
+	}
+	l.git(project, "update-ref", "-d", "refs/heads/cadre/demo")
+	killed("refs/remotes/origin/cadre/demo")
+	if _, err := s.Fetch(t.Context(), origin); !errors.Is(err, ErrNone) {
+		t.Errorf("of a branch that the remote does not have any more: %v", err)
 	}
 }
 

@@ -96,6 +96,22 @@ func TestAddAfterAKilledCommit(t *testing.T) {
 	r.git("-C", r.place.Dir, "commit", "-q", "-m", "hers")
 }
 
+// TestKeepAfterAKilledRemoval checks that a killed git's lock on the member's branch delays nothing
+// for long if the worktree is gone already.
+func TestKeepAfterAKilledRemoval(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	r.add()
+	r.keep()
+	r.git("branch", r.place.Branch)
+	r.write(filepath.Join(r.place.Repo, ".git", "refs", "heads", "cadre"), "demo@ann.lock", "")
+	r.keep()
+	if branch := r.git("branch", "--list", r.place.Branch); branch != "" {
+		t.Errorf("the branch %s is left", branch)
+	}
+}
+
 // TestLocked checks that a lock which a killed git left in the person's repository is named, with
 // what to do. After that everything works.
 func TestLocked(t *testing.T) {

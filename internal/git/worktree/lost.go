@@ -81,6 +81,5 @@ func (f folder) staged(ctx context.Context, p Place, own entry) (commit string, 
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Text(ctx, "update-ref", branch, commit, head)
-	return commit, err
+	return commit, f.UpdateOwn(ctx, branch, branch, commit, head)
 }

@@ -379,6 +379,9 @@ func tidy(ctx context.Context, home folder, p Place) error {
 		return err
 	}
 	defer unlock()
+	if err := unlocked(ctx, branchLock(common, p.Branch)); err != nil {
+		return err
+	}
 	there, err := home.hasBranch(ctx, p.Branch)
 	if err != nil {
 		return err
