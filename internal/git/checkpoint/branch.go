@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -33,6 +36,7 @@ type branch struct {
 	known  map[string]item // cache of items for files that may be unchanged; one goroutine at a time uses it
 	shared struct{ sum, commit string }
 	packed packing
+	tidied sync.Once
 }
 
 func newBranch(procs *proc.Register, repo repository, name string) *branch {
@@ -186,7 +190,30 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 		return "", b.failed(err)
 	}
 	b.pack(ctx, id)
+	b.tidied.Do(b.tidy)
 	return id, nil
+}
+
+// maxCrash bounds how much of a crash report is read, in bytes.
+const maxCrash = 256 << 10
+
+// tidy removes the crash reports of fast-imports whose host was killed while they read their input.
+// Git never removes them. Reports of other programs' imports stay.
+func (b *branch) tidy() {
+	files, err := os.ReadDir(b.repo)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		if !strings.HasPrefix(f.Name(), "fast_import_crash_") {
+			continue
+		}
+		path := filepath.Join(b.repo, f.Name())
+		text, err := regularfile.Read(path, maxCrash)
+		if err == nil && bytes.Contains(text, []byte("commit "+b.ref()+"@_\n")) {
+			os.Remove(path)
+		}
+	}
 }
 
 // bundled returns the parents that keep the work's commits reachable. If there are too many for one

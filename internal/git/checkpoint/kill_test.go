@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,6 +110,46 @@ func TestKilled(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCrashReports checks that the next checkpoint removes the report that git writes when its input
+// ends because the host was killed, and no report of another program's import.
+func TestCrashReports(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	project, w := l.repository("r"), newWork(t, "T1")
+	for _, branch := range []string{"cadre/demo@_", "cadre/demo2@_", "main2"} {
+		c := exec.Command("git", "-C", project, "fast-import", "--quiet", "--done")
+		c.Stdin = strings.NewReader("feature done\ncommit refs/heads/" + branch + "\nmark :1\n")
+		if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "crash report") {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	reports := func() (branches []string) {
+		t.Helper()
+		paths, err := filepath.Glob(filepath.Join(project, ".git", "fast_import_crash_*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, branch, _ := strings.Cut(string(text), "commit refs/heads/")
+			branch, _, _ = strings.Cut(branch, "\n")
+			branches = append(branches, branch)
+		}
+		slices.Sort(branches)
+		return branches
+	}
+	if got := reports(); len(got) != 3 {
+		t.Fatalf("there are the reports %q", got)
+	}
+	l.checkpoint(l.store(project), w)
+	if got := reports(); !slices.Equal(got, []string{"cadre/demo2@_", "main2"}) {
+		t.Errorf("left are the reports %q, want those of cadre/demo2@_ and main2", got)
 	}
 }
 
