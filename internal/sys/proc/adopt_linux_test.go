@@ -79,6 +79,43 @@ func TestAHostWithoutChildrenWatchesNone(t *testing.T) {
 	})
 }
 
+// TestOrphansOfADetachedProgram checks that this process adopts the orphans of a program that it
+// detached, also if it has started no other.
+func TestOrphansOfADetachedProgram(t *testing.T) {
+	list, at := t.TempDir(), t.TempDir()
+	r, err := OpenListed(filepath.Join(at, "h1"), Listing{Folder: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close(context.Background())
+	output, err := os.Create(filepath.Join(at, "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer output.Close()
+	adopting := func() int {
+		orphans.mu.Lock()
+		defer orphans.mu.Unlock()
+		return orphans.registers
+	}
+	before, over := adopting(), filepath.Join(at, "over")
+	ended, err := DetachWatched(list, []string{"/bin/sh", "-c", "until [ -e " + over + " ]; do sleep 0.01; done"},
+		os.Environ(), output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := adopting(); now != before+1 {
+		t.Errorf("%d registers adopt orphans, want %d", now, before+1)
+	}
+	if err := os.WriteFile(over, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if now := adopting(); now != before {
+		t.Errorf("afterwards %d registers adopt orphans, want %d", now, before)
+	}
+}
+
 // TestOwnChildrenInSessionsAreLeft checks that a child which this package started in a session of
 // its own is left to its register.
 func TestOwnChildrenInSessionsAreLeft(t *testing.T) {
