@@ -9,11 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"cadre/internal/inspect/history"
 	"cadre/internal/journal/recorded"
 	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -102,5 +105,22 @@ func (t *Team) Saw(seq int64) error {
 		return err
 	}
 	path := filepath.Join(t.Dir, lookedFile)
-	return atomicfile.Replace(path, append(data, '\n'), atomicfile.Passing{Name: fmt.Sprintf("%s.%d", path, os.Getpid())})
+	err = atomicfile.Replace(path, append(data, '\n'), atomicfile.Passing{Name: fmt.Sprintf("%s.%d", path, os.Getpid())})
+	t.sweepLooked()
+	return err
+}
+
+// sweepLooked removes the temporary files of processes that were killed in [Team.Saw].
+func (t *Team) sweepLooked() {
+	files, _ := os.ReadDir(t.Dir)
+	for _, f := range files {
+		number, left := strings.CutPrefix(f.Name(), lookedFile+".")
+		pid, err := strconv.Atoi(number)
+		if !left || err != nil {
+			continue
+		}
+		if _, err := proc.StartTime(pid); err != nil { // it has ended
+			os.Remove(filepath.Join(t.Dir, f.Name()))
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -48,6 +50,17 @@ func TestPast(t *testing.T) {
 		if at := of.Looked(); at != 0 {
 			t.Errorf("%s is %d", wrong, at)
 		}
+	}
+	killed := exec.Command("true")
+	if err := killed.Run(); err != nil {
+		t.Fatal(err)
+	}
+	half := fmt.Sprint(file, ".", killed.Process.Pid) // left by a process that was killed while it wrote
+	if err := os.WriteFile(half, []byte(`{"s`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := of.Saw(seen); err != nil || of.Looked() != seen {
+		t.Errorf("%d, %v", of.Looked(), err)
 	}
 	if left, _ := filepath.Glob(file + "*"); len(left) != 1 {
 		t.Errorf("files are left: %v", left)
