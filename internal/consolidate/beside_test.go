@@ -30,7 +30,7 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, words := range []string{"team other also works in " + l.project, "ours/a.txt, ours/pass, theirs.txt",
-		`"paths":["ours/a.txt","ours/pass","theirs.txt"]`} {
+		`{"action":"commit_only","team":"demo"}`} {
 		if !strings.Contains(told(err), words) {
 			t.Errorf("%s does not say %q", told(err), words)
 		}

@@ -378,13 +378,9 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 	if len(others) > 1 {
 		who = "teams " + strings.Join(others, ", ") + " also work"
 	}
-	const most = 6 // paths in a command to type
-	only := w.hint(team.ActCommitOnly)
-	if len(s.ours) <= most {
-		only.Paths = s.ours
-	}
+	// the hint names no paths: some are the other team's, and a person might type what is proposed
 	return nil, team.Refuse(team.Conflict, "%s in %s, or did since team %s was created, so cadre cannot tell whose work "+
-		"this is: %s", who, t.Base.Top, t.Name, names(s.ours)).With(only)
+		"this is: %s", who, t.Base.Top, t.Name, names(s.ours)).With(w.hint(team.ActCommitOnly))
 }
 
 // begin first checks for obstacles, so that no attempt is recorded in vain.
