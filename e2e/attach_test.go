@@ -128,7 +128,7 @@ func attached(t *testing.T) (*world, *terminal) {
 	return w, p
 }
 
-// TestAttachWithoutAShell presses Ctrl-Z where no shell could continue attach. Attach must go on.
+// TestAttachWithoutAShell presses Ctrl-Z where no shell could continue attach. Attach must continue.
 func TestAttachWithoutAShell(t *testing.T) {
 	t.Parallel()
 	w, p := attached(t) // the terminal itself starts attach, as the leader of its session
@@ -136,7 +136,7 @@ func TestAttachWithoutAShell(t *testing.T) {
 	p.wait("the line does not show what is typed", func() bool { return p.last() == "to bob ▸ half" })
 	p.do("send-keys", "C-z")
 	p.do("send-keys", "-l", " done")
-	p.wait("attach does not go on", func() bool { return p.last() == "to bob ▸ half done" })
+	p.wait("attach does not continue", func() bool { return p.last() == "to bob ▸ half done" })
 	p.enter("")
 	p.shows("you write: half done")
 	w.must("abort", "demo", "--yes")

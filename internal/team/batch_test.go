@@ -51,6 +51,6 @@ func TestBatch(t *testing.T) {
 	}
 	_, err = Decide(all, Command{ID: "z", Actor: "eve", At: 5, Body: &Batch{[]Body{&CreateTask{Subject: "x"}}}})
 	if err == nil || !strings.Contains(err.Error(), "eve") {
-		t.Errorf("a batch by eve, who is no member: got %v, want a refusal that names her", err)
+		t.Errorf("a batch by eve, who is not a member: got %v, want a refusal that names her", err)
 	}
 }
