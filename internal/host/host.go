@@ -342,17 +342,30 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 		case m == nil || m.Host != h.ID || m.Lease != s.lease || r.over:
 			s.stop(stopQuietly, "", h.StopGrace)
 		case !r.wanted[name]:
-			why := r.unrun
-			if m.Exhausted != "" {
-				why = team.BudgetSpentReason
-			}
-			s.stop(stopDetach, why, h.StopGrace)
+			s.stop(stopDetach, r.whyUnrun(m), h.StopGrace)
 		default:
 			s.remind()
 		}
 	}
+	if err := h.releaseSpent(ctx, r); err != nil {
+		return 0, true, err
+	}
 	idle := h.UntilIdle && len(r.wanted) == 0 && len(h.slots) == 0
 	return r.next, !idle && !(r.over && len(h.slots) == 0), nil
+}
+
+// releaseSpent detaches the members of this host that got no session before the budget was spent.
+// Others would wait for the end of these sessions for ever.
+func (h *Host) releaseSpent(ctx context.Context, r *round) error {
+	for _, m := range r.members {
+		if m.Host != h.ID || h.slots[m.Name] != nil || r.wanted[m.Name] || r.over || !r.spent && m.Exhausted == "" {
+			continue
+		}
+		if err := h.detach(ctx, m, r.whyUnrun(&m)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // round is one look at the team, and its results.
@@ -360,9 +373,18 @@ type round struct {
 	wants   []team.Want
 	members []team.Member
 	over    bool            // the team has ended
+	spent   bool            // the budget of the team is spent
 	unrun   string          // why sessions that are not wanted must end
 	wanted  map[string]bool // members that should have a session
 	next    time.Duration   // until the next look, even if nothing happens
+}
+
+// whyUnrun returns why a session of the member that is not wanted must end.
+func (r *round) whyUnrun(m *team.Member) string {
+	if m.Exhausted != "" {
+		return team.BudgetSpentReason
+	}
+	return r.unrun
 }
 
 // member returns the member of that name, or nil.
@@ -390,7 +412,7 @@ func (h *Host) survey() *round {
 		}
 		r.members = s.AppendMembers(r.members)
 		r.over = ended(s)
-		if s.Team().Exhausted != "" {
+		if r.spent = s.Team().Exhausted != ""; r.spent {
 			r.unrun = "the budget of the team was spent"
 		}
 	})

@@ -369,6 +369,24 @@ func TestTheEndOfATeam(t *testing.T) {
 	}
 }
 
+// TestASpentBudgetBeforeTheSession checks that a host gives a member back if the budget was spent
+// after it took the member and before it started the session. A run would wait for that session's end
+// for ever.
+func TestASpentBudgetBeforeTheSession(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, spawn("ann"), &team.SetBudget{Budget: team.Budget{Tokens: 100}})
+	s.do(team.Host("h1"), &team.AttachMember{Member: "ann"})
+	s.do(team.Host("h1"), &team.ReportUsage{Member: "ann", Usage: team.Usage{InputTokens: 101}})
+	if what := s.Team().Exhausted; what == "" {
+		t.Fatal("the budget is not spent")
+	}
+	s.start("h1", scripted(obedient))
+	s.until("ann is given back", func(st *team.State) bool {
+		m, _ := st.Member("ann")
+		return m.Host == ""
+	})
+}
+
 func TestASpentBudgetEndsSessions(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.SetBudget{Budget: team.Budget{Tokens: 100}})
