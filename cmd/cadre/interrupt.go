@@ -28,6 +28,7 @@ type haste struct {
 	hurry <-chan struct{} // closed by a second signal: sessions end within a second
 	kill  <-chan struct{} // closed by a third one: they are killed
 	asks  chan<- request  // asks as a signal does
+	ready <-chan struct{} // closed when a signal does not end the process any more; nil for at once
 }
 
 // request asks the process to end.
@@ -43,13 +44,15 @@ const killTime = 5 * time.Second
 
 // interruptible returns a context that ends with the first signal, and the meaning of further ones.
 // The handler is installed concurrently, because the runtime takes a tenth of a millisecond for it,
-// a large part of a short command. An earlier signal ends the process, as before main.
+// a large part of a short command. A signal before haste.ready ends the process, as before main.
 func interruptible() (context.Context, haste) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	hurry, kill, asks := make(chan struct{}), make(chan struct{}), make(chan request, 4)
+	ready := make(chan struct{})
 	go func() {
 		signals := make(chan os.Signal, 4)
 		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		close(ready)
 		var late <-chan time.Time
 		var here, relayed int // how often this process was asked, and the one in front of it
 		for asked := 0; ; {
@@ -80,7 +83,7 @@ func interruptible() (context.Context, haste) {
 			}
 		}
 	}()
-	return ctx, haste{hurry, kill, asks}
+	return ctx, haste{hurry, kill, asks, ready}
 }
 
 // pause asks this process to pause the team that it runs, for cadre pause.

@@ -18,6 +18,27 @@ import (
 // pausedRow is the row of a paused worker in a table of members.
 var pausedRow = regexp.MustCompile(`(?m)^ *w-\d .* paused `)
 
+// TestSignalOnceReady checks that a signal does not end the process once the command may begin.
+func TestSignalOnceReady(t *testing.T) {
+	const child = "CADRE_TEST_SIGNAL"
+	if os.Getenv(child) != "" {
+		ctx, h := interruptible()
+		<-h.ready
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		return
+	}
+	for range 20 {
+		c := exec.Command(os.Args[0], "-test.run", "^TestSignalOnceReady$")
+		c.Env = append(os.Environ(), child+"=1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+}
+
 // TestCtrlC presses Ctrl-C at a run once, twice and three times, at a real terminal. The run says
 // at once what it does, its members are paused, no process is left, and the run can be continued.
 func TestCtrlC(t *testing.T) {

@@ -49,7 +49,11 @@ func execute(ctx context.Context, more haste, args []string) int {
 	a := newApp()
 	a.haste = more
 	defer a.close()
-	c, err := a.root(args).ExecuteContextC(ctx)
+	root := a.root(args)
+	if more.ready != nil { // on a busy machine, a signal would end a command that has begun
+		<-more.ready
+	}
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return done
 	}
