@@ -15,6 +15,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/consolidate"
+	gitproject "cadre/internal/git/project"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
 	"cadre/internal/sys/proc"
@@ -22,7 +23,35 @@ import (
 )
 
 // worker is a session that takes each task that it can have, lets the test do it, and completes it.
+// In a repository it first waits for the record of the task's start. On a busy machine that takes
+// longer than a claim waits, and a task that is completed before has no record of its work.
 func worker(does func(s *session, task team.Task)) scripted {
+	return hasty(func(s *session, task team.Task) {
+		if _, in := gitproject.Top(s.Dir); in {
+			s.untilBegun(task.ID)
+		}
+		does(s, task)
+	})
+}
+
+// untilBegun waits until the start of the task is recorded, for at most a minute.
+func (s *session) untilBegun(id string) {
+	late := time.After(time.Minute)
+	for begun := false; !begun; {
+		s.View(func(st *team.State) {
+			task, _ := st.Task(id)
+			begun = task.Work != nil && task.Work.Fence == task.Fence
+		})
+		select {
+		case <-late:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// hasty is a worker that does not wait for the record of a task's start.
+func hasty(does func(s *session, task team.Task)) scripted {
 	return func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}
 		for {
@@ -475,7 +504,7 @@ func TestWorkOfATaskWithoutARecord(t *testing.T) {
 		&team.CreateTask{Subject: "reads", Owner: "bob", BlockedBy: []string{"1"}})
 	j := &failing{kind: []byte(`"kind":"work_recorded"`)}
 	j.left.Store(math.MaxInt64)
-	s.start("h1", worker(func(a *session, task team.Task) {
+	s.start("h1", hasty(func(a *session, task team.Task) {
 		switch task.ID {
 		case "1":
 			write(t, a.Dir, map[string]string{"by-1": "x\n"})
