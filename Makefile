@@ -7,7 +7,7 @@ PLATFORMS = $(filter-out $(shell $(GO) env GOHOSTOS)/%,linux/amd64 darwin/arm64)
 # Without cgo a program needs no library of the system, and starts sooner. Only the race detector and SQLite, which benchmarks compare with, need it.
 export CGO_ENABLED = 0
 
-.PHONY: build agents test check bench bench-peers short lint cross race soak sim rounds fuzz
+.PHONY: build agents browser test check bench bench-peers short lint cross race soak sim rounds fuzz
 
 build:
 	$(GO) build -o bin/cadre ./cmd/cadre
@@ -18,18 +18,21 @@ agents:
 
 # Tests start programs, so two beside each other keep a processor busy. Packages whose tests wait run more: testkit/soak, Beside.
 CPUS := $(shell getconf _NPROCESSORS_ONLN)
-TESTS = $(GO) test -timeout 30m -p $(CPUS) -parallel $(shell echo $$(($(CPUS) * 2))) ./...
+TESTS = $(GO) test $(VET) -timeout 30m -p $(CPUS) -parallel $(shell echo $$(($(CPUS) * 2))) ./...
 
 # Everything, as a user would run it.
-test: agents
+test: agents browser
 	$(TESTS)
 
+# Tests in a real Chromium, in a module of their own. They are skipped where there is none.
+browser:
+	cd e2e/browser && $(GO) vet ./... && $(GO) test ./...
+
 # What a change must pass. The tests come last, so that their verdict is the last line.
-check: FUZZ = 1s
-check: lint cross race fuzz agents
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/store ./internal/journal/... ./internal/ui/... > /dev/null
+check: lint cross race
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/store ./internal/journal/... ./internal/ui/... ./internal/server/metrics > /dev/null
 	cd bench && $(GO) vet ./...
-	$(TESTS)
+	$(MAKE) test VET=-vet=off
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
@@ -40,22 +43,26 @@ cross:
 	@for p in $(PLATFORMS); do echo "vet $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) vet -gcflags='all=-N -l' ./... || exit 1; done
 
 # The race detector, on what runs goroutines: not on functions over values, nor on the end-to-end tests, which start programs of their own.
+VALUES = observe|team|run/teamfile|replica/schema|agent/(envelope|readonly)|render(/.*)?|ui/(costs|filter|graph|lineedit|timeline)|testkit/(arch|sim)test
 race:
-	CGO_ENABLED=1 $(GO) test -race -short $$($(GO) list ./internal/... ./pkg/... | grep -Ev '/internal/(observe|team|run/teamfile|testkit/(arch|sim)test)$$')
+	CGO_ENABLED=1 $(GO) test -vet=off -race -short $$($(GO) list ./internal/... ./pkg/... | grep -Ev '/internal/($(VALUES))$$')
 
-# What makes text harmless, and every decoder of what agents write, ten seconds each: make fuzz FUZZ=10m for more. make check takes one second.
+# What makes text harmless, and every decoder of what agents write, ten seconds each: make fuzz FUZZ=10m for more. Their seeds are part of the tests.
 FUZZ ?= 10s
 fuzz:
-	.ci/fuzz $(FUZZ) render/sanitize hook agent/readonly observe observe/store claude/teamfiles agent/claude agent/codex agent/acp agent/headless agent/mcpserver sys/websocket
+	.ci/fuzz $(FUZZ) render/sanitize hook agent/readonly observe observe/store claude/teamfiles agent/claude agent/codex agent/acp agent/headless agent/mcpserver sys/proc sys/websocket server/api server/auth server/coordinator server/metrics server/tracing ui/web ../pkg/teams/client
 
 short:
 	$(GO) test -short ./...
 
-# What takes long, an hour or two: each place at which a process may be killed, instead of a sample.
+# What takes long, an hour or two: each place at which a process may be killed, instead of a sample. A server is killed at each millisecond of each
+# request of a team's life, and 300 times while its team works; its clients continue from their cursors, and must miss nothing and see nothing twice.
+SERVED = TestServeFlow|TestServeClient|TestServeRounds|TestWebSocketFlow
 soak: agents
-	CADRE_SOAK=1 $(GO) test -timeout 6h ./internal/transfer ./internal/consolidate ./internal/git/... ./e2e -run 'Kill|TestTwoMachines|TestRolledBack'
+	CADRE_SOAK=1 $(GO) test -timeout 6h ./internal/engine/transfer ./internal/consolidate ./internal/git/... ./e2e -run 'Kill|TestTwoMachines|TestRolledBack|$(SERVED)'
 	$(MAKE) sim FOR=20m
 	$(MAKE) rounds ROUNDS=500
+	$(MAKE) fuzz FUZZ=1m
 
 # Histories of simulated teams with real hosts, on all processors, for as long as wished: make sim FOR=10m; from seeds that nobody has played, FIRST=0. The normal tests play 2,000.
 FOR ?= 1m
@@ -71,11 +78,12 @@ rounds:
 # Ratios against baselines of the same run; docs/BENCHMARKS.md says what they must be.
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
-	$(GO) test -run '^$$' -bench . -benchtime 20x ./internal/journal/recorded ./internal/ui/timeline ./internal/ui/graph ./internal/ui/costs ./internal/ui/tui
+	$(GO) test -run '^$$' -bench . -benchtime 20x ./internal/server/metrics ./internal/journal/recorded ./internal/ui/timeline ./internal/ui/graph ./internal/ui/costs ./internal/ui/tui
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claude/teamfiles
 	$(GO) test -run '^$$' -bench . ./internal/observe/store ./internal/claude/sdkrelay
 	$(GO) test -run '^$$' -bench IdleScreen -benchtime 1x ./e2e
+	cd e2e/browser && $(GO) test -run '^$$' -bench . -benchtime 1x ./board
 	$(GO) test -run '^$$' -bench Ancestry ./internal/sys/proc
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/git/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/git/checkpoint

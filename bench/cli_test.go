@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cadre/internal/layout"
+	"cadre/internal/team"
 )
 
 // reading is a program that reads the files in its arguments, and does nothing with them.
@@ -110,6 +111,40 @@ func BenchmarkCommand(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(float64(median(ours))/float64(median(theirs)), "times-nothing")
 			b.ReportMetric(float64(median(ours))/float64(median(read)), "times-reading")
+		})
+	}
+}
+
+// BenchmarkNote times the commands of notes on a team of 10,000 tasks and 500 notes of 1 MiB
+// together. It alternates with a program that does nothing. The limit for the ratio of medians is
+// 10.
+func BenchmarkNote(b *testing.B) {
+	cadre, nothing := programs(b)
+	h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
+	if err := BuildNoted(h, "noted", 10_000, 0, team.MaxNotes); err != nil {
+		b.Fatal(err)
+	}
+	once := timed(b, h)
+	once(cadre, "send", "noted", "--to", "m1", "the first writer saves the snapshot and the projections")
+	n := 0
+	for _, run := range []struct {
+		name string
+		args func() []string
+	}{
+		{"set", func() []string {
+			n++
+			return []string{"note", "set", "noted", "decisions/007", fmt.Sprint("the ", n, "th decision"), "--as", "m1"}
+		}},
+		{"get", func() []string { return []string{"note", "get", "noted", "decisions/400"} }},
+	} {
+		b.Run(run.name, func(b *testing.B) {
+			var ours, theirs []time.Duration
+			for range max(b.N, 40) {
+				theirs = append(theirs, once(nothing))
+				ours = append(ours, once(cadre, run.args()...))
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(median(ours))/float64(median(theirs)), "times-nothing")
 		})
 	}
 }

@@ -14,11 +14,16 @@ import (
 	"cadre/internal/team"
 )
 
-// BenchmarkIdleHost runs a host with 100 idle shell members for some seconds. It reports the
-// processor time as a percentage of one core. It subtracts two runs of different length, so that
-// the start does not count.
+// BenchmarkIdleHost runs a host with 100 idle shell members for some seconds, without notes and
+// with as many as a team can have. It reports the processor time as a percentage of one core. It
+// subtracts two runs of different length, so that the start does not count.
 func BenchmarkIdleHost(b *testing.B) {
 	cadre, _ := programs(b)
+	b.Run("bare", func(b *testing.B) { idles(b, cadre, 0) })
+	b.Run("noted", func(b *testing.B) { idles(b, cadre, team.MaxNotes) })
+}
+
+func idles(b *testing.B, cadre string, notes int) {
 	used := func(stand time.Duration) time.Duration {
 		h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
 		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
@@ -26,6 +31,10 @@ func BenchmarkIdleHost(b *testing.B) {
 		for i := range 100 {
 			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
 				Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
+		}
+		for i := range notes {
+			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+				Body: note(i, notes)})
 		}
 		if err := h.Create("idle", commands); err != nil {
 			b.Fatal(err)

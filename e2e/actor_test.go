@@ -193,7 +193,7 @@ func (a *actor) turn(text string) error {
 	}
 	found := yours.FindAllStringSubmatch(text, -1)
 	if found == nil {
-		return nil
+		return a.obey(text)
 	}
 	task := found[len(found)-1][1]
 	time.Sleep(20 * time.Millisecond) // the simulated work

@@ -95,6 +95,7 @@ func TestKilledAgents(t *testing.T) {
 	t.Parallel()
 	for name := range shells {
 		t.Run(name, func(t *testing.T) {
+			sampled(t, name)
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				told := 0
 				for _, m := range r.Messages {
@@ -446,7 +447,6 @@ func TestModelErrors(t *testing.T) {
 		turn        agenttest.Turn
 	}{
 		{"401", "401", agenttest.Fail(401, "the key is unknown here")},
-		{"429", "429", agenttest.Fail(429, "slow down a little")},
 		{"500", "500", agenttest.Fail(500, "the house is on fire")},
 		{"cut", "could not continue", agenttest.Turn{Text: "half of a word", Cut: true}},
 	} {
@@ -513,7 +513,8 @@ func TestInteractiveLead(t *testing.T) {
 		cadre)
 	s.write(".mcp.json", config)
 	settings := filepath.Join(s.root, ".claude.json")
-	if err := os.WriteFile(settings, fmt.Appendf(nil, `{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
+	if err := os.WriteFile(settings, fmt.Appendf(nil,
+		`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
 "projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true,"enabledMcpjsonServers":["cadre"]}}}`, s.dir), 0o600); err != nil {
 		t.Fatal(err)
 	}

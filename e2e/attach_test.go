@@ -12,34 +12,45 @@ import (
 )
 
 // TestTypingIntoAttach checks a person who watches a member at a terminal and types: each line is a
-// message to the member, a line after ! is urgent and ends its command, and Ctrl-C ends the watching
-// and nothing else.
+// message to the member, a line after ! is urgent and ends its command, and Ctrl-C ends the
+// watching and nothing else.
 func TestTypingIntoAttach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo")
 	w.must("spawn", "demo", "bob", "--wait")
-	w.must("task", "add", "demo", "long", "--run", "echo it begins; sleep 300")
+	w.must("task", "add", "demo", "long", "--name", "long", "--run", "echo it begins; sleep 300")
 	p := w.terminal(cadre, "attach", "demo", "bob")
 	p.shows("a line that you type goes to bob; leave with Ctrl-C")
 	p.shows("it begins")
-	if last := p.last(); last != "to bob ▸" {
-		t.Errorf("the last line is %q", last)
-	}
-	if screen := p.do("capture-pane", "-p", "-e"); !regexp.MustCompile(`\x1b\[1m\x1b\[9[0-9]mto bob ▸`).MatchString(screen) {
+	p.wait("the last line is not the one to type in", func() bool { return p.last() == "to bob ▸" })
+	bold := regexp.MustCompile(`\x1b\[1m\x1b\[9[0-9]mto bob ▸`)
+	if screen := p.do("capture-pane", "-p", "-e"); !bold.MatchString(screen) {
 		t.Errorf("the last line is not in the color of bob:\n%q", screen)
 	}
-	type letter struct{ From, Body, Priority string }
-	letters := func() []letter { return read[[]letter](w, "inbox", "demo", "bob", "--all") }
+	type message struct{ From, Body, Priority string }
+	messages := func() []message { return read[[]message](w, "inbox", "demo", "bob", "--all") }
 	sent := func(body, priority string) {
 		t.Helper()
 		eventually(t, "bob has the message "+body, func() bool {
-			return slices.Contains(letters(), letter{"@user", body, priority})
+			return slices.Contains(messages(), message{"@user", body, priority})
 		})
 	}
 	p.enter("look at the log")
 	p.enter("   ")
+	const question = "This ends the command of bob, and its task long fails. End it?"
 	p.enter("! stop at once")
+	p.shows(question)
+	p.wait("the line is not for the answer", func() bool { return p.last() == "to bob [y/N] ▸" })
+	p.enter("")
+	p.shows("the message was not sent to bob")
+	p.wait("the message is not in the line again", func() bool { return p.last() == "to bob ▸ ! stop at once" })
+	if got := messages(); slices.ContainsFunc(got, func(m message) bool { return m.Priority == "urgent" }) {
+		t.Errorf("without a yes, these messages were sent: %+v", got)
+	}
+	p.enter("")
+	p.wait("it does not ask again", func() bool { return strings.Count(p.screen(), question) == 2 })
+	p.enter("y")
 	sent("look at the log", "normal")
 	sent("stop at once", "urgent")
 	p.shows("interrupted by an urgent message of the user")
@@ -51,7 +62,7 @@ func TestTypingIntoAttach(t *testing.T) {
 	p.wait("the paste is not in the line", func() bool {
 		return p.last() == "to bob ▸ first↵↵second line↵third ␛[2J"
 	})
-	if got := letters(); len(got) != 3 {
+	if got := messages(); len(got) != 3 {
 		t.Errorf("before Enter, these messages were sent: %+v", got)
 	}
 	p.do("send-keys", "Home")
@@ -67,7 +78,7 @@ func TestTypingIntoAttach(t *testing.T) {
 	if screen := p.screen(); strings.Contains(screen, "^C") || strings.Contains(screen, "▸ unfinished") {
 		t.Errorf("it left something behind:\n%s", screen)
 	}
-	if got := letters(); len(got) != 4 {
+	if got := messages(); len(got) != 4 {
 		t.Errorf("these messages were sent: %+v", got)
 	}
 	if log := w.must("log", "demo"); !strings.Contains(log, "interrupted by an urgent message of the user") {
@@ -80,8 +91,8 @@ func TestTypingIntoAttach(t *testing.T) {
 	w.must("abort", "demo", "--yes")
 }
 
-// TestAttachInAShell checks that attach leaves the terminal of a shell as it was: after Ctrl-C, and while it is
-// stopped with Ctrl-Z. A paste is then several lines again, which the terminal shows.
+// TestAttachInAShell checks that attach leaves the terminal of a shell as it was: after Ctrl-C, and
+// while it is stopped with Ctrl-Z. A paste is then several lines again, which the terminal shows.
 func TestAttachInAShell(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
@@ -95,7 +106,8 @@ func TestAttachInAShell(t *testing.T) {
 	p.enter("PS1='sh> '; stty -a > before; " + cadre + " attach demo bob")
 	p.shows("to bob ▸")
 	p.do("send-keys", "-l", "half")
-	p.wait("the line does not show what is typed", func() bool { return p.last() == "to bob ▸ half" }) // Ctrl-Z drops what was not read
+	// Ctrl-Z drops what was not read
+	p.wait("the line does not show what is typed", func() bool { return p.last() == "to bob ▸ half" })
 	p.do("send-keys", "C-z")
 	p.shows("Stopped")
 	p.enter("stty -a | cmp - before && echo as it was, stopped")
@@ -128,7 +140,8 @@ func attached(t *testing.T) (*world, *terminal) {
 	return w, p
 }
 
-// TestAttachWithoutAShell presses Ctrl-Z where no shell could continue attach. Attach must continue.
+// TestAttachWithoutAShell presses Ctrl-Z where no shell could continue attach. Attach must
+// continue.
 func TestAttachWithoutAShell(t *testing.T) {
 	t.Parallel()
 	w, p := attached(t) // the terminal itself starts attach, as the leader of its session
@@ -148,7 +161,7 @@ func TestAttachSaysWhatWasNotSent(t *testing.T) {
 	w, p := attached(t)
 	p.do("set-buffer", "-b", "lines", strings.Repeat("go on\n", 500))
 	p.do("paste-buffer", "-b", "lines") // not marked as a paste: each line is a message
-	p.shows("you write: go on")
+	p.shows("you write: go on")         // Ctrl-C discards what was not read yet
 	p.do("send-keys", "C-c")
 	p.ended()
 	if screen := p.screen(); !regexp.MustCompile(`your last \d+ messages to bob were not sent`).MatchString(screen) {
@@ -180,8 +193,9 @@ func (p *terminal) last() string {
 	return strings.TrimRight(lines[len(lines)-1], " ")
 }
 
-// TestAttachWithoutHost kills the host of a member that a person watches. The person is told at once,
-// with the command that continues the team, and sees the session again when the next host runs it.
+// TestAttachWithoutHost kills the host of a member that a person watches. The person is told at
+// once, with the command that continues the team, and sees the session again when the next host
+// runs it.
 func TestAttachWithoutHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -197,7 +211,7 @@ func TestAttachWithoutHost(t *testing.T) {
 	if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.shows("No process runs this session any more. Continue the team with: cadre resume demo")
+	p.shows("No process runs this session. Continue the team with: cadre resume demo")
 	w.must("resume", "demo")
 	p.shows("A process runs this session again.")
 	p.wait("the task runs again", func() bool { return strings.Count(p.screen(), "echo it begins") >= 2 })
@@ -207,8 +221,9 @@ func TestAttachWithoutHost(t *testing.T) {
 	}
 }
 
-// TestAttachShowsOutput checks that the output of a running command is shown as it comes: to a person who
-// watches, to one who comes late, and after the host was killed in the middle, which ends no command's entry.
+// TestAttachShowsOutput checks that the output of a running command is shown as it comes: to a
+// person who watches, to one who comes late, and after the host was killed in the middle, which
+// ends no command's entry.
 func TestAttachShowsOutput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -217,11 +232,10 @@ func TestAttachShowsOutput(t *testing.T) {
 	p := w.terminal(cadre, "attach", "demo", "bob")
 	p.shows("a line that you type goes to bob")
 	w.must("task", "add", "demo", "long", "--run",
-		"for i in 1 2 3; do echo \"count $i\"; sleep 0.5; done; printf '\\033[2Jno clear\\n'; sleep 300")
-	p.shows("│ count 1")
-	if strings.Contains(p.screen(), "count 3") {
-		t.Errorf("all of it was shown at once:\n%s", p.screen())
-	}
+		"for i in 1 2 3; do echo \"count $i\"; until test -e go; do sleep 0.1; done; done; "+
+			"printf '\\033[2Jno clear\\n'; sleep 300")
+	p.shows("│ count 1") // while the command runs
+	w.write("go", "")
 	p.shows("│ count 3")
 	p.shows("no clear")
 	if !strings.Contains(p.screen(), "count 1") {
@@ -236,7 +250,7 @@ func TestAttachShowsOutput(t *testing.T) {
 	if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.shows("No process runs this session any more")
+	p.shows("No process runs this session")
 	kept := w.must("attach", "demo", "bob", "--no-follow")
 	if !strings.Contains(kept, "│ count 3") || strings.Contains(kept, "✓ done") || strings.Contains(kept, "✗") {
 		t.Errorf("after the host was killed, this is shown:\n%s", kept)

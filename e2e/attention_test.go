@@ -16,6 +16,16 @@ import (
 // item is something that waits for a person, as each of the commands prints it.
 type item struct{ Team, Kind, WaitsFor, Member, Task, Request, Text string }
 
+// list returns what a command prints of all teams. It has an error as well if a team is damaged.
+func list[T any](w *world, args ...string) (all []T) {
+	w.t.Helper()
+	r := w.cadre(append(args, "--json")...)
+	if err := json.Unmarshal([]byte(r.out), &all); err != nil {
+		w.t.Fatalf("cadre %s --json: %v\n%.2000s%s", strings.Join(args, " "), err, r.out, r.err)
+	}
+	return all
+}
+
 // items returns what waits in the team. It checks that status, probe, attention and ls agree on the
 // items and their order.
 func (w *world) items(name string) []item {
@@ -24,13 +34,13 @@ func (w *world) items(name string) []item {
 	probe := read[struct{ Attention []item }](w, "probe", name).Attention
 	one := read[[]item](w, "attention", name)
 	var here []item
-	for _, i := range read[[]item](w, "attention") {
+	for _, i := range list[item](w, "attention") {
 		if i.Team == name {
 			here = append(here, i)
 		}
 	}
 	var listed []item
-	for _, t := range read[[]struct {
+	for _, t := range list[struct {
 		Name      string
 		Attention []item
 	}](w, "ls") {
@@ -52,7 +62,7 @@ func (w *world) items(name string) []item {
 			w.t.Errorf("%s has\n%sbut status has\n%s", what, shape(other), shape(status))
 		}
 	}
-	for line := range strings.Lines(w.must("ls")) {
+	for line := range strings.Lines(w.cadre("ls").out) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok &&
 			len(status) > 0 && !strings.Contains(rest, fmt.Sprintf(" %d ", len(status))) {
 			w.t.Errorf("ls does not count %d: %s", len(status), line)
@@ -151,6 +161,9 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "cadre resume demo") {
 			t.Errorf("the waiting command ended with status %d: %s", code, waits.said())
 		}
+		eventually(t, "what guarded the host has ended, too", func() bool {
+			return strings.Contains(w.must("status", "demo"), "demo is dormant")
+		})
 		if got := kinds(w.items("demo")); got != "dormant" {
 			t.Errorf("the items are %s", got)
 		}
@@ -231,8 +244,8 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		if code := waits.wait(); code != 0 || !strings.Contains(waits.said(), "cadre consolidate demo") {
 			t.Errorf("the waiting command ended with status %d: %s", code, waits.said())
 		}
-		order(t, w.must("status", "demo"), "demo is interrupted", "checks: slow not run; cadre consolidate runs them before the commit",
-			"next: cadre consolidate demo")
+		order(t, w.must("status", "demo"), "demo is interrupted",
+			"checks: slow not run; cadre consolidate runs them before the commit", "next: cadre consolidate demo")
 		w.must("consolidate", "demo", "--rollback")
 		if got := kinds(w.items("demo")); got != "" {
 			t.Errorf("after the rollback the items are %s", got)
@@ -248,6 +261,7 @@ func TestAttentionWaits(t *testing.T) {
 	w := newWorld(t)
 	w.refused(w.cadre("attention", "--wait", "--timeout", "50ms"), 1, "nothing waited for you within 50 ms")
 	w.refused(w.cadre("attention", "--timeout", "50ms"), 2, "add --wait")
+	w.refused(w.cadre("attention", "--new"), 2, "add --wait")
 	w.refused(w.cadre("attention", "nowhere"), 2, "team nowhere does not exist; the home has no teams")
 	if out := w.must("attention"); out != "Nothing waits for you.\n" {
 		t.Errorf("the command prints %q", out)

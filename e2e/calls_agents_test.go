@@ -125,6 +125,7 @@ func TestTextsAreEscapedOnce(t *testing.T) {
 	const command = `echo '<a> & b' > made`
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		t.Run(name, func(t *testing.T) {
+			sampled(t, name)
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				calls := all(r)
 				if who(r) == "lead" {
@@ -206,8 +207,8 @@ func TestLimitOfTeammates(t *testing.T) {
 				}
 				return agenttest.Say("I wait.")
 			}, name)
-			r := s.run("--goal", "help", "--agent", name, "--name", "small", "--max-teammates", "1", "--permission-mode",
-				"bypassPermissions")
+			r := s.run("--goal", "help", "--agent", name, "--name", "small", "--max-teammates", "1",
+				"--permission-mode", "bypassPermissions")
 			if r.code != 0 {
 				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
 			}

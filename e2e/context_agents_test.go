@@ -157,7 +157,8 @@ func TestProjectContext(t *testing.T) {
 	}
 	s.git("add", "-A")
 	s.git("commit", "-qm", "words")
-	file := "name: words\ngoal: read the words\nlead: {agent: claude}\npermissions: {mode: bypassPermissions}\nmembers:\n"
+	file := "name: words\ngoal: read the words\nlead: {agent: claude}\n" +
+		"permissions: {mode: bypassPermissions}\nmembers:\n"
 	tasks := "tasks:\n"
 	for name, agent := range agents {
 		isolation := ""

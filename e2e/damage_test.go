@@ -126,8 +126,9 @@ func TestDamageWithCheckpoint(t *testing.T) {
 		!strings.Contains(r.out, "cadre fsck demo") {
 		t.Errorf("attention ended with %d: %s%s", r.code, r.out, r.err)
 	}
-	if r := w.cadre("fsck", "demo"); r.code != 2 || !strings.Contains(r.out, "a checkpoint in git has all up to record 4; "+
-		"to restore it: cadre resume demo --from-git") {
+	if r := w.cadre("fsck", "demo"); r.code != 2 ||
+		!strings.Contains(r.out, "a checkpoint in git has all up to record 4; "+
+			"to restore it: cadre resume demo --from-git") {
 		t.Errorf("fsck ended with %d: %s%s", r.code, r.out, r.err)
 	}
 	w.refused(w.cadre("fsck", "demo", "--mend"), 1, "a checkpoint in git has the records up to 4", "--force",

@@ -131,6 +131,7 @@ func TestNoNetworkIsShown(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		t.Run(name, func(t *testing.T) {
+			sampled(t, name)
 			t.Parallel()
 			s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Say("no") }, name)
 			const nowhere = "http://127.0.0.1:9"

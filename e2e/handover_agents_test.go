@@ -19,6 +19,7 @@ func TestHandover(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		t.Run(name, func(t *testing.T) {
+			sampled(t, name)
 			t.Parallel()
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				id, calls := task(r)
@@ -44,8 +45,9 @@ func TestHandover(t *testing.T) {
 				t.Fatalf("no fresh session was told of the earlier one:\n%s", s.model.Story())
 			}
 			first := requests[i]
-			for _, part := range []string{"earlier session of ann, and do not have", "Why it was ended:\n> it went astray",
-				"It was at task one.", "> The port is 4711.", "not committed: began, draft",
+			for _, part := range []string{"earlier session of ann, and do not have",
+				"Why it was ended:\n> it went astray", "It was at task one.", "> The port is 4711.",
+				"not committed: began, draft",
 				"Task one is yours now"} {
 				if !first.Has(part) {
 					t.Errorf("its first request lacks %q:\n%s", part, first.LastUser())

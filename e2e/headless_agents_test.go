@@ -32,6 +32,7 @@ func TestObservedPrints(t *testing.T) {
 	t.Parallel()
 	for _, a := range headless {
 		t.Run(a.agent, func(t *testing.T) {
+			sampled(t, a.agent)
 			s := newStudio(t, nil, a.agent)
 			watch := func(args ...string) *watcher {
 				return s.watch(append([]string{"-", "--agent", a.agent}, args...)...)

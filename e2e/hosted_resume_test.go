@@ -6,8 +6,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestRunScreenResumesAnother: on the screen of a run the person resumes another team, which continues in
-// the background, also when the run has ended.
+// TestRunScreenResumesAnother: on the screen of a run the person resumes another team, which
+// continues in the background, also when the run has ended.
 func TestRunScreenResumesAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,9 +10,9 @@ import (
 	"cadre/internal/team"
 )
 
-// hostile is a text of an agent that tries to reach the terminal of the person who sees it: it writes
-// to the clipboard, also through tmux, renames the window, clears the screen, leaves it, switches the
-// mouse off, changes colors and the direction of text, and rings the bell.
+// hostile is a text of an agent that tries to reach the terminal of the person who sees it: it
+// writes to the clipboard, also through tmux, renames the window, clears the screen, leaves it,
+// switches the mouse off, changes colors and the direction of text, and rings the bell.
 const hostile = "\x1b]52;c;b3duZWQ=\x07\x1b]0;owned\x07\x1bPtmux;\x1b\x1b]52;c;b3duZWQ=\x07\x1b\\\x1bkowned\x1b\\" +
 	"\x1b[31mred\u202eback\u009b2J\x1b[2J\x1b[H\x1b[?1049l\x1b[?1002l\x1b[8;5;20t\r\nnext\x07"
 
@@ -25,8 +25,8 @@ func (p *terminal) open() {
 	}
 }
 
-// unharmed fails the test if a hostile text had an effect in the terminal. full is whether a program
-// has the whole screen.
+// unharmed fails the test if a hostile text had an effect in the terminal. full is whether a
+// program has the whole screen.
 func (p *terminal) unharmed(where string, full bool) {
 	p.t.Helper()
 	if clipboard := p.do("list-buffers"); clipboard != "" {
@@ -36,8 +36,8 @@ func (p *terminal) unharmed(where string, full bool) {
 		"#{pane_title} #{window_name}|#{window_bell_flag}|#{alternate_on}|#{mouse_button_flag}")) {
 		f := strings.Split(strings.TrimSpace(line), "|")
 		if strings.Contains(f[0], "owned") || f[1] != "0" || full && (f[2] != "1" || f[3] != "1") {
-			p.t.Errorf("%s: a text reached the terminal: titles %q, bell %s, whole screen %s, mouse %s", where, f[0], f[1],
-				f[2], f[3])
+			p.t.Errorf("%s: a text reached the terminal: titles %q, bell %s, whole screen %s, mouse %s", where, f[0],
+				f[1], f[2], f[3])
 		}
 	}
 	if painted := p.do("capture-pane", "-p", "-e"); strings.Contains(painted, "\x1b[31mred") ||
@@ -73,8 +73,8 @@ func TestHostileScreen(t *testing.T) {
 	do("cas", &team.ClaimTask{Task: "1"})
 	do("cas", &team.SendMessage{To: "lead", Body: hostile, Intent: "question"})
 	do("ann", &team.SubmitPlan{Plan: hostile + "\n# " + hostile + "\n- " + hostile + "\n```\n" + hostile + "\n```"})
-	do("cas", &team.RequestPermission{Tool: "Bash", Input: `{"command":"` + strings.ReplaceAll(hostile, "\r\n", " ") + `"}`,
-		Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())})
+	do("cas", &team.RequestPermission{Tool: "Bash", Input: `{"command":"` + strings.ReplaceAll(hostile, "\r\n", " ") +
+		`"}`, Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())})
 	w.until("the output is there", func(s *team.State) bool {
 		one, _ := s.Task("3")
 		return one.Status == team.Completed
@@ -137,7 +137,8 @@ func TestHostilePanes(t *testing.T) {
 	w := newWorld(t)
 	w.write("hostile.txt", hostile+"\n")
 	release := filepath.Join(w.dir, "release")
-	w.write("panes.yaml", "name: panes\ngoal: \"\\e]0;owned\\a\\eP\"\nmembers: [{name: bob, agent: shell}, {name: cas, agent: shell}]\n"+
+	w.write("panes.yaml", "name: panes\ngoal: \"\\e]0;owned\\a\\eP\"\n"+
+		"members: [{name: bob, agent: shell}, {name: cas, agent: shell}]\n"+
 		"tasks:\n  - {id: one, subject: \"\\e]52;c;b3duZWQ=\\a\\e[2Jlook\", owner: bob, run: \"cat hostile.txt; "+
 		"echo the end of the output; until [ -e "+release+" ]; do sleep 0.1; done\"}\n"+
 		"  - {id: two, subject: wait, owner: cas, run: \"until [ -e "+release+" ]; do sleep 0.1; done\"}\n")

@@ -6,8 +6,8 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// TestInterruptEndsTheCommand: when the person interrupts the turn of an agent, the command that it waits
-// for ends too.
+// TestInterruptEndsTheCommand: when the person interrupts the turn of an agent, the command that it
+// waits for ends too.
 func TestInterruptEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini"} {

@@ -18,17 +18,17 @@ import (
 	"cadre/internal/team"
 )
 
-// healthFile is examples/health.yaml with changed tasks. They write a line when they start and
+// healthFile is the template health with changed tasks. They write a line when they start and
 // leave a process when they end. They are slow enough to be killed in between.
 func healthFile(t *testing.T, mark string) string {
 	t.Helper()
-	text, err := os.ReadFile("../examples/health.yaml")
+	text, err := os.ReadFile("../internal/run/templates/builtin/health.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const run = "    run: |\n"
 	if !strings.Contains(string(text), run) {
-		t.Fatal("the tasks of examples/health.yaml have changed; adapt this test")
+		t.Fatal("the tasks of the template health have changed; adapt this test")
 	}
 	return strings.ReplaceAll(string(text), run, run+"      echo $CADRE_TASK_ID >>ran; sleep "+mark+
 		" & sleep 0.$CADRE_TASK_ID\n")

@@ -40,6 +40,9 @@ func TestLooksAround(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if !c.plans {
+				sampled(t, c.agent)
+			}
 			commands := []string{}
 			for _, l := range looked {
 				commands = append(commands, l.command)

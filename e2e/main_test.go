@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	soak.Beside(6)
+	soak.InMemory()
 	code, err := withProgram(m.Run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

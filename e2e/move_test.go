@@ -121,7 +121,8 @@ func TestMovedProject(t *testing.T) {
 		"the commit")
 	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "cannot be resumed: the worktree of ann",
 		"has no such worktree")
-	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "nowhere")), 2, "does not exist. Create it, or name another one")
+	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "nowhere")), 2,
+		"does not exist. Create it, or name another one")
 	w.refused(w.cadre("resume", "demo", "--dir", "a.txt"), 2, "is not a directory")
 	if now := w.seq(); now != seq {
 		t.Errorf("it has %d records, want %d", now, seq)
@@ -235,14 +236,16 @@ func TestGoneWorktree(t *testing.T) {
 	for name, c := range map[string]struct {
 		does func(w *world, tree string)
 		says string
+		try  string // the command that helps
 	}{
-		"gone": {func(w *world, tree string) {}, "does not exist any more, and its uncommitted work is lost with it"},
+		"gone": {func(w *world, tree string) {}, "does not exist any more, and its uncommitted work is lost with it",
+			"worktree remove --force "},
 		"a link to the main checkout": {func(w *world, tree string) {
 			if err := os.Symlink(w.dir, tree); err != nil {
 				w.t.Fatal(err)
 			}
-		}, "is a symbolic link"},
-		"a folder": {func(w *world, tree string) { put(w.t, filepath.Join(tree, "x")) }, "without the file .git"},
+		}, "is a symbolic link", ""},
+		"a folder": {func(w *world, tree string) { put(w.t, filepath.Join(tree, "x")) }, "without the file .git", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -253,7 +256,7 @@ func TestGoneWorktree(t *testing.T) {
 			}
 			c.does(w, tree)
 			seq := w.seq()
-			w.refused(w.cadre("resume", "demo"), 2, "team demo cannot be resumed: the worktree of ann: "+tree, c.says)
+			w.refused(w.cadre("resume", "demo"), 2, "team demo cannot be resumed: the worktree of ann: "+tree, c.says, c.try)
 			if now := w.seq(); now != seq {
 				t.Errorf("it has %d records, want %d", now, seq)
 			}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // notified writes settings that notify the person by the command.
@@ -36,31 +35,38 @@ func (w *world) recordedSent(n int) bool {
 	return strings.Contains(string(data), fmt.Sprintf("/task_failed//%d/", n))
 }
 
-// TestSettingsChange checks that a process that notifies follows a change of the settings, and that a
-// run whose notification is slow waits for it.
+// TestSettingsChange checks that a process that notifies follows a change of the settings, and that
+// a run whose notification is slow waits for it.
 func TestSettingsChange(t *testing.T) {
 	w := newWorld(t)
 	w.notified("echo $CADRE_NOTIFY_TASK >> " + filepath.Join(w.dir, "old"))
 	w.must("create", "demo")
 	w.must("spawn", "demo", "ann", "--agent", "external")
 	p := w.start("notify", "--watch")
-	w.fail(1)
-	// what is not recorded as sent when the settings change is sent in the new way
-	eventually(t, "the failure is recorded as sent", func() bool { return w.recordedSent(1) })
+	failed := 0
+	fail := func() {
+		failed++
+		w.fail(failed)
+		// The next step waits for the record. Without it the failure would be sent once more: in
+		// the new way after the settings changed, or by the next process after a kill.
+		eventually(t, "the failure is recorded as sent", func() bool { return w.recordedSent(failed) })
+	}
+	fail()
 	w.notified("sleep 4; echo $CADRE_NOTIFY_TASK $CADRE_NOTIFY_KIND >> " + filepath.Join(w.dir, "new"))
-	time.Sleep(3 * time.Second) // it looks at the settings every 2 s
-	w.fail(2)
-	// what is sent but not recorded as sent when the process is killed, the next one sends again
-	eventually(t, "the failure sent in the new way is recorded", func() bool { return w.recordedSent(2) })
+	eventually(t, "the process follows the settings", func() bool {
+		fail()
+		return has(w.dir, "new")
+	})
 	p.kill()
 	w.write("team.yaml", "name: quick\nmembers: [{name: w, agent: shell}]\n"+
 		"tasks: [{id: a, subject: a, run: 'true', owner: w}]\n")
 	w.must("run", "team.yaml")
-	if got := w.lines("new"); !slices.Equal(got, []string{"2", "task_failed", "complete"}) {
-		t.Errorf("sent %q, want 2, task_failed and complete", got)
+	if got := w.lines("new"); !slices.Equal(got, []string{fmt.Sprint(failed), "task_failed", "complete"}) {
+		t.Errorf("sent %q, want %d, task_failed and complete", got, failed)
 	}
-	if got := w.lines("old"); len(got) != 1 {
-		t.Errorf("sent in the old way: %q", got)
+	// the last one too, if it was not recorded as sent when the settings changed
+	if got := w.lines("old"); len(got) < failed-1 || len(got) > failed {
+		t.Errorf("sent in the old way: %q, of %d", got, failed)
 	}
 }
 
@@ -96,11 +102,13 @@ func TestNotNotified(t *testing.T) {
 	w.must("spawn", "demo", "bob", "--wait")
 	ask := func(member string) {
 		t.Helper()
-		w.must("task", "add", "demo", "ask", "--owner", member, "--run", cadre+" send --to lead --intent question 'Which one?'")
+		w.must("task", "add", "demo", "ask", "--owner", member, "--run", cadre+
+			" send --to lead --intent question 'Which one?'")
 	}
 	inner := filepath.Join(w.root, "inner")
-	p := w.terminal("env", "-u", "TMUX", "tmux", "-S", inner, "-f", "/dev/null", "new-session", cadre, "attach", "demo", "ann")
-	p.shows("a line that you type goes to ann")
+	p := w.terminal("env", "-u", "TMUX", "tmux", "-S", inner, "-f", "/dev/null", "new-session", cadre, "attach", "demo",
+		"ann")
+	p.shows("\nto ann ") // it is recorded by then what the person looks at
 	ask("ann")
 	p.shows("Which one?")
 	ask("bob")
@@ -121,6 +129,30 @@ func TestNotNotified(t *testing.T) {
 	ask("ann")
 	eventually(t, "the question of ann is sent", func() bool { return slices.Contains(sent(), "ann/question") })
 	w.must("abort", "demo", "--yes")
+}
+
+// TestEachTerminalRings checks that the bell rings in each terminal with a screen.
+func TestEachTerminalRings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "ann", "--agent", "external")
+	if err := os.WriteFile(filepath.Join(w.home, "settings.json"), []byte(`{"notify": {"bell": true}}`),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	terminals := []*terminal{w.terminal(cadre, "watch", "demo"), w.terminal(cadre, "watch", "demo")}
+	for _, p := range terminals {
+		p.shows("ann")
+	}
+	failed := 0
+	eventually(t, "the bell rings in both terminals", func() bool {
+		failed++ // what failed before a screen began to notify rings no bell
+		w.fail(failed)
+		return !slices.ContainsFunc(terminals, func(p *terminal) bool {
+			return strings.TrimSpace(p.do("display-message", "-p", "#{window_bell_flag}")) != "1"
+		})
+	})
 }
 
 // TestWatchSaysThatNothingIsSent checks that the screen says why no notification can be sent.

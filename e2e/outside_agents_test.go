@@ -17,8 +17,9 @@ import (
 )
 
 // ofTeammates lists the tools of a teammate.
-var ofTeammates = []string{"Broadcast", "ReadMessages", "RespondToShutdown", "SendMessage", "SubmitPlan", "TaskClaim",
-	"TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TeamStatus"}
+var ofTeammates = []string{"Broadcast", "NoteList", "NoteRead", "NoteWrite", "PathClaim", "PathRelease",
+	"ReadMessages", "RespondToShutdown", "SendMessage", "SubmitPlan", "TaskClaim", "TaskCreate", "TaskGet", "TaskList",
+	"TaskUpdate", "TeamSearch", "TeamStatus"}
 
 // TestOutsideTeammate checks a person's own Claude Code as a teammate, with cadre mcp --as among
 // its MCP servers. It gets the tools of a teammate, takes a task, reads its mail and completes the
@@ -138,7 +139,7 @@ type client struct {
 // mcp starts the program and initializes the connection.
 func (w *world) mcp(args ...string) *client {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	w.t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, cadre, args...)
 	c.Dir, c.Env = w.dir, w.env

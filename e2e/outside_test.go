@@ -56,8 +56,8 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	}
 }
 
-// TestNoTeamWithoutAClient checks that cadre mcp creates a team when a client initializes it, and says
-// so, but not before: a mistyped name creates no team.
+// TestNoTeamWithoutAClient checks that cadre mcp creates a team when a client initializes it, and
+// says so, but not before: a mistyped name creates no team.
 func TestNoTeamWithoutAClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,9 +11,9 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// TestAgentsInPanes runs eight members in panes: Claude Code, Codex and Gemini CLI, two each, a shell,
-// and a Claude Code at a terminal of its own, whose pane is that terminal. One agent is killed in the
-// middle of its turn. The team finishes, and its panes go.
+// TestAgentsInPanes runs eight members in panes: Claude Code, Codex and Gemini CLI, two each, a
+// shell, and a Claude Code at a terminal of its own, whose pane is that terminal. One agent is
+// killed in the middle of its turn. The team finishes, and its panes go.
 func TestAgentsInPanes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -60,7 +60,8 @@ func TestAgentsInPanes(t *testing.T) {
 	p.story = s.model.Story
 	for name, pane := range p.panes() {
 		p.wait("the pane of "+name+" shows its work", func() bool {
-			return strings.Contains(strings.ReplaceAll(p.do("capture-pane", "-p", "-S", "-", "-t", pane), "\n", ""), "began-"+name)
+			return strings.Contains(strings.ReplaceAll(p.do("capture-pane", "-p", "-S", "-", "-t", pane), "\n", ""),
+				"began-"+name)
 		})
 	}
 	own := p.do("capture-pane", "-p", "-t", p.panes()["tom"])
@@ -90,7 +91,8 @@ func TestAgentsInPanes(t *testing.T) {
 		done[task.Owner] = task.Status + ": " + task.Result
 	}
 	for _, name := range names {
-		if got := done[name]; !strings.HasPrefix(got, "completed: ") || name != "sue" && !strings.HasSuffix(got, " by "+name) {
+		if got := done[name]; !strings.HasPrefix(got, "completed: ") || name != "sue" &&
+			!strings.HasSuffix(got, " by "+name) {
 			t.Errorf("the task of %s is %s", name, got)
 		}
 	}

@@ -97,15 +97,15 @@ func TestPanes(t *testing.T) {
 	}
 	p.wait("a pane says that no process runs its session", func() bool {
 		text := strings.Join(strings.Fields(p.do("capture-pane", "-p", "-t", shown["m3"])), " ")
-		return strings.Contains(text, "No process runs this session any more. Continue the team with: cadre resume panes") &&
+		return strings.Contains(text, "No process runs this session. Continue the team with: cadre resume panes") &&
 			strings.HasSuffix(strings.TrimSpace(border("m3")), "m3#[default] no host|m3 no host")
 	})
 	p.enter(cadre + " run panes.yaml; echo status $?")
 	p.wait("eight members have panes again", all)
 	p.wait("a pane says that its session runs again", func() bool {
 		text := strings.Join(strings.Fields(p.do("capture-pane", "-p", "-t", shown["m3"])), " ")
-		return strings.Contains(text, "A process runs this session again.") && strings.HasSuffix(strings.TrimSpace(border("m3")),
-			"m3#[default] active|m3 active")
+		return strings.Contains(text, "A process runs this session again.") &&
+			strings.HasSuffix(strings.TrimSpace(border("m3")), "m3#[default] active|m3 active")
 	})
 	again := p.panes()
 	for _, name := range names {
@@ -142,7 +142,8 @@ func TestPanesOfABackgroundTeam(t *testing.T) {
 	w.must("spawn", "demo", "ann", "--wait")
 	out := w.cadre("panes", "demo")
 	w.refused(out, 2, "its output is not a terminal", "tmux new-session", "cadre attach demo NAME")
-	w.refused(w.cadre("panes", "demo", "--close"), 2, "this is not the terminal that has the panes", "tmux list-panes -a")
+	w.refused(w.cadre("panes", "demo", "--close"), 2, "this is not the terminal that has the panes",
+		"tmux list-panes -a")
 	p := w.terminal("sh")
 	are := func(names ...string) {
 		t.Helper()
@@ -180,14 +181,15 @@ func TestPanesOfABackgroundTeam(t *testing.T) {
 	p.shows("status 2")
 }
 
-// TestPanesOfADetachedRun checks that a run that leaves its terminal still opens panes there, and that
-// cadre spawn does so where the settings ask for panes.
+// TestPanesOfADetachedRun checks that a run that leaves its terminal still opens panes there, and
+// that cadre spawn does so where the settings ask for panes.
 func TestPanesOfADetachedRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	release := filepath.Join(w.dir, "release")
 	w.write("two.yaml", fmt.Sprintf("name: two\nmembers: [{name: ann, agent: shell}, {name: bob, agent: shell}]\n"+
-		"tasks:\n  - {id: a, owner: ann, run: &run 'until [ -e %s ]; do sleep 0.1; done'}\n  - {id: b, owner: bob, run: *run}\n",
+		"tasks:\n  - {id: a, owner: ann, run: &run 'until [ -e %s ]; do sleep 0.1; done'}\n"+
+		"  - {id: b, owner: bob, run: *run}\n",
 		release))
 	p := w.terminal("sh")
 	are := func(names ...string) {
@@ -244,7 +246,8 @@ func TestPanesOfAKilledTmux(t *testing.T) {
 		data, _ := os.ReadFile(filepath.Join(w.root, "claude", "teams", "demo", "config.json"))
 		return string(data)
 	}
-	eventually(t, "the roster names the pane", func() bool { return strings.Contains(roster(), `"backendType": "tmux"`) })
+	eventually(t, "the roster names the pane",
+		func() bool { return strings.Contains(roster(), `"backendType": "tmux"`) })
 	first.close()
 	w.unkept("demo")
 	if strings.Contains(roster(), `"backendType": "tmux"`) {
@@ -260,13 +263,15 @@ func TestPanesOfAKilledTmux(t *testing.T) {
 	w.must("abort", "demo", "--yes")
 }
 
-// TestTeammateMode checks what is said where members cannot be shown as the flag or the setting wants.
+// TestTeammateMode checks what is said where members cannot be shown as the flag or the setting
+// wants.
 func TestTeammateMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write("quick.yaml", "name: quick\nmembers: [{name: w, agent: shell}]\ntasks: [{id: a, run: 'true', owner: w}]\n")
 	for variable, want := range map[string]string{
-		"TERM_PROGRAM=vscode":  "--teammate-mode tmux: The terminal of VS Code has no panes that cadre can open; run cadre inside tmux: tmux new-session",
+		"TERM_PROGRAM=vscode": "--teammate-mode tmux: The terminal of VS Code has no panes that cadre can open; run " +
+			"cadre inside tmux: tmux new-session",
 		"WT_SESSION=1":         "--teammate-mode tmux: Windows Terminal has no panes",
 		"TERM_PROGRAM=ghostty": "--teammate-mode tmux: Ghostty has no panes",
 		"TERM_PROGRAM=":        "--teammate-mode tmux: this is not a window of tmux; start one with: tmux new-session",
@@ -278,6 +283,18 @@ func TestTeammateMode(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(w.root, "claude"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	plain := w.terminal("env", "-u", "TMUX", "-u", "TMUX_PANE", cadre, "run", "quick.yaml", "--plain")
+	if code := plain.ended(); code != 0 || !strings.Contains(plain.screen(),
+		"members are shown in this terminal (in-process)") {
+		t.Errorf("on a terminal without panes, exit status %d:\n%s", code, plain.screen())
+	}
+	w.must("create", "led")
+	w.must("spawn", "led", "ann", "--agent", "external")
+	again := w.terminal("env", "-u", "TMUX", "-u", "TMUX_PANE", cadre, "resume", "led")
+	if code := again.ended(); code != 0 || !strings.Contains(strings.Join(strings.Fields(again.screen()), " "),
+		"members are not shown in panes (in-process); to watch one: cadre attach led NAME") {
+		t.Errorf("on a terminal without panes, resume ends with %d:\n%s", code, again.screen())
+	}
 	w.write("../claude/settings.json", `{"teammateMode": "tmux"}`)
 	off := w.with([]string{"TMUX="}, "run", "quick.yaml")
 	if off.code != 0 || strings.Contains(off.out+off.err, "teammateMode") {
@@ -288,8 +305,8 @@ func TestTeammateMode(t *testing.T) {
 		t.Errorf("on a terminal, exit status %d:\n%s", code, p.screen())
 	}
 	text := strings.Join(strings.Fields(p.screen()), " ")
-	if strings.Count(text, "teammateMode is tmux: this is not a window of tmux; start one with: tmux new-session. Used instead: "+
-		"in-process") != 1 {
+	if strings.Count(text, "teammateMode is tmux: this is not a window of tmux; start one with: tmux new-session. "+
+		"Used instead: in-process") != 1 {
 		t.Errorf("on a terminal it is not said once what is used instead:\n%s", p.screen())
 	}
 }

@@ -27,8 +27,8 @@ func (w *world) untilBegun() []string {
 	return w.lines("pids")
 }
 
-// paused checks that no process of the team is left and that its members are paused. Then it resumes
-// the team and waits until all tasks are completed.
+// paused checks that no process of the team is left and that its members are paused. Then it
+// resumes the team and waits until all tasks are completed.
 func (w *world) paused(pids []string) {
 	w.t.Helper()
 	for _, pid := range pids {
@@ -44,7 +44,8 @@ func (w *world) paused(pids []string) {
 	w.untilCompleted(2)
 }
 
-// TestPause: cadre pause ends the sessions of a team wherever they run, and resume continues the team.
+// TestPause: cadre pause ends the sessions of a team wherever they run, and resume continues the
+// team.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	t.Run("a run in the foreground", func(t *testing.T) {
@@ -54,7 +55,8 @@ func TestPause(t *testing.T) {
 		p := w.start("run", "team.yaml", "--plain")
 		pids := w.untilBegun()
 		said := w.must("pause", "demo")
-		if !strings.Contains(said, "team demo is paused: 2 sessions ended (w-1, w-2); to resume it: cadre resume demo") {
+		if !strings.Contains(said,
+			"team demo is paused: 2 sessions ended (w-1, w-2); to resume it: cadre resume demo") {
 			t.Errorf("pause says %q", said)
 		}
 		if code := p.wait(); code != 1 || !strings.Contains(p.said(), "paused: cadre pause was called") {
@@ -111,7 +113,8 @@ tasks: [{id: one, run: "trap '' TERM; echo $$ >>pids; while :; do sleep 0.1; don
 	if code := p.wait(); code != 1 {
 		t.Errorf("the run ended with %d:\n%s", code, p.said())
 	}
-	if said := w.must("pause", "demo"); !strings.Contains(said, "no process runs team demo; to resume it: cadre resume demo") {
+	if said := w.must("pause", "demo"); !strings.Contains(said,
+		"no process runs team demo; to resume it: cadre resume demo") {
 		t.Errorf("the second pause says %q", said)
 	}
 	w.refused(w.cadre("pause", "nobody"), 2, "nobody")

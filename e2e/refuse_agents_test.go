@@ -17,6 +17,7 @@ func TestRefusedShutdown(t *testing.T) {
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		t.Run(name, func(t *testing.T) {
+			sampled(t, name)
 			t.Parallel()
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				if open := unanswered(r, request, "RespondToShutdown"); len(open) > 0 {

@@ -119,13 +119,15 @@ func TestResumeExamines(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.dir, "db/schema.sql")); err != nil {
 		t.Fatal(err)
 	}
-	order(t, w.must("resume", "demo"), "! shared facts changed: go.mod, schema", "cadre facts demo --record", "continues")
+	order(t, w.must("resume", "demo"), "! shared facts changed: go.mod, schema", "cadre facts demo --record",
+		"continues")
 	order(t, w.must("facts", "demo"), "go.mod", "changed", "schema", "gone")
 	w.must("facts", "demo", "--record")
 	order(t, w.must("probe", "demo"), "✓ facts: 2, unchanged")
 	order(t, w.must("facts", "demo"), "go.mod", "as it was", "schema", "not there, as was noted")
-	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1, "bob works on task 2, and it is not known whether that session is "+
-		"alive. To take it from bob: cadre reassign demo 2 ann --force")
+	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1,
+		"bob works on task 2, and it is not known whether that session is "+
+			"alive. To take it from bob: cadre reassign demo 2 ann --force")
 	w.write("db/schema.sql", "create table t;\n")
 	found := read[struct {
 		Facts []struct {
@@ -295,8 +297,9 @@ func TestTakeOver(t *testing.T) {
 		first := w.leadSession()
 		r := w.cadre("resume", "demo")
 		if r.code != 1 || !strings.Contains(r.err, "leads team demo") ||
-			!strings.Contains(r.err, "To follow it: cadre log demo --follow; to take the lead: cadre resume demo --take-over, "+
-				"which takes it from that session") {
+			!strings.Contains(r.err,
+				"To follow it: cadre log demo --follow; to take the lead: cadre resume demo --take-over, "+
+					"which takes it from that session") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
 		order(t, r.out, "✓ session "+first+" leads it and is alive", "online")

@@ -338,7 +338,8 @@ func (r *round) resume() {
 		case said.code == 2 && (strings.Contains(said.err, "team demo is complete") ||
 			strings.Contains(said.err, "has ended meanwhile")):
 			return
-		case said.code == 1 && (strings.Contains(said.err, "leads team ") || strings.Contains(said.err, "lead team ")): // the lead is alive
+		// the lead is alive
+		case said.code == 1 && (strings.Contains(said.err, "leads team ") || strings.Contains(said.err, "lead team ")):
 			if !r.main[0].over() {
 				return
 			}
@@ -349,7 +350,7 @@ func (r *round) resume() {
 				host.Hosted(filepath.Join(r.teamDir(), "hosts")) {
 				return
 			}
-			if time.Since(began) > 5*time.Second {
+			if time.Since(began) > patience {
 				r.t.Fatalf("the host is dead, but resume says that it is alive:\n%s%s", said.out, said.err)
 			}
 		default:

@@ -11,9 +11,9 @@ import (
 	"cadre/internal/team"
 )
 
-// TestPermissionRulesOfAgents: the person answers a request always, and the agent is not asked again, also
-// after the host was killed. Another command is asked, and so is another member. On the screen the person
-// answers that one always for all members.
+// TestPermissionRulesOfAgents: the person answers a request always, and the agent is not asked
+// again, also after the host was killed. Another command is asked, and so is another member. On the
+// screen the person answers that one always for all members.
 func TestPermissionRulesOfAgents(t *testing.T) {
 	t.Parallel()
 	const counts, other = "sh count.sh", "sh other.sh"
@@ -126,8 +126,8 @@ func TestPermissionRulesOfAgents(t *testing.T) {
 	}
 }
 
-// TestWatchLiveDiff: the screen shows the diff of an agent's worktree while the agent edits, and follows
-// the edits.
+// TestWatchLiveDiff: the screen shows the diff of an agent's worktree while the agent edits, and
+// follows the edits.
 func TestWatchLiveDiff(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex"} {
@@ -136,7 +136,8 @@ func TestWatchLiveDiff(t *testing.T) {
 			s = newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				id, calls := task(r)
 				if id != "" && len(calls) == 0 {
-					return shells[name](fmt.Sprintf("echo the first edit >>notes.txt; until test -e %[1]s/go-1; do sleep 0.05; done; "+
+					return shells[name](fmt.Sprintf("echo the first edit >>notes.txt; until test -e %[1]s/go-1; do "+
+						"sleep 0.05; done; "+
 						"echo the second edit >>notes.txt; until test -e %[1]s/go-2; do sleep 0.05; done", s.dir))
 				}
 				return complete(r)

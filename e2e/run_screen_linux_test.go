@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +38,8 @@ func TestRunLines(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.repository() // elsewhere the work of a task is looked for in vain for a while
-			w.write("team.yaml", "name: demo\nmembers: [{name: w, agent: shell}]\ntasks: [{id: one, run: sleep "+c.takes+"}]\n")
+			w.write("team.yaml", "name: demo\nmembers: [{name: w, agent: shell}]\n"+
+				"tasks: [{id: one, run: sleep "+c.takes+"}]\n")
 			if c.settings != "" {
 				w.write("../cadre/settings.json", c.settings)
 			}
@@ -54,16 +58,16 @@ func TestRunLines(t *testing.T) {
 				p = newSlowTerminal(t, 80, 24) // on a busy machine it was not short
 				go p.answers(30 * time.Millisecond)
 			}
-			if out := p.written(); strings.Contains(out, opensScreen) != c.opens || !strings.Contains(out, "1 of 1 tasks done") &&
-				!strings.Contains(out, `"done":true`) {
+			if out := p.written(); strings.Contains(out, opensScreen) != c.opens ||
+				!strings.Contains(out, "1 of 1 tasks done") && !strings.Contains(out, `"done":true`) {
 				t.Errorf("it wrote\n%q", out)
 			}
 		})
 	}
 }
 
-// TestRunScreenQuits: a run that is interrupted as soon as its screen opens leaves no answers of a slow
-// terminal for the shell, and restores it.
+// TestRunScreenQuits: a run that is interrupted as soon as its screen opens leaves no answers of a
+// slow terminal for the shell, and restores it.
 func TestRunScreenQuits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -92,4 +96,30 @@ func TestRunScreenQuits(t *testing.T) {
 	if !closed || !strings.Contains(after, "stopping 2 members") {
 		t.Errorf("the lines do not follow the screen: %q", p.written())
 	}
+}
+
+// TestRunScreenSharesState: a run, its screen and its notifications read the team from one journal,
+// so that they have one state of it in memory.
+func TestRunScreenSharesState(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.runs()
+	p.shows("2 working")
+	fds := filepath.Join("/proc", strconv.Itoa(child(t, p.front())), "fd")
+	entries, err := os.ReadDir(fds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journals := 0
+	for _, e := range entries {
+		if to, _ := os.Readlink(filepath.Join(fds, e.Name())); strings.HasSuffix(to, "/journal/lock") {
+			journals++
+		}
+	}
+	if journals != 1 {
+		t.Errorf("the run has opened %d journals of its team", journals)
+	}
+	w.write("mended", "")
+	w.write("go", "")
+	p.leavesLines(0, "2 of 2 tasks done")
 }

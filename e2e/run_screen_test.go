@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -114,26 +115,25 @@ func (w *world) begun() string {
 	return strings.Join(strings.Fields(string(text)), " ")
 }
 
-// TestRunScreen: a run opens the screen after two seconds and closes it when the team has ended. Its
-// lines from before, its last lines and its result stand in the terminal. Its exit status is that of
-// --plain.
+// TestRunScreen: a run opens the screen after two seconds and closes it when the team has ended.
+// Its lines from before, its last lines and its result stand in the terminal. Its exit status is
+// that of --plain.
 func TestRunScreen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.screened()
-	p := w.terminalOf(100, 30, cadre, "run", "team.yaml", "--teammate-mode", "in-process")
-	p.shows("team demo begins")
 	begins := time.Now()
+	p := w.terminalOf(100, 30, cadre, "run", "team.yaml", "--teammate-mode", "in-process")
 	p.opens()
-	if took := time.Since(begins); took < 1500*time.Millisecond {
+	if took := time.Since(begins); took < 2*time.Second {
 		t.Errorf("the screen opened after %v", took)
 	}
 	p.shows("2 working")
 	w.write("go", "")
 	p.shows("The run has ended, and something needs you: a lists it, q closes the screen.")
 	p.keys("q")
-	p.leavesLines(1, "team demo begins", "+ w-1", "· task two Second", "1 of 2 tasks done in", "✗ task two failed: exit status 1",
-		"result of two", "not finished: 1 task could not be done")
+	p.leavesLines(1, "team demo begins", "+ w-1", "· task two Second", "1 of 2 tasks done in",
+		"✗ task two failed by w-", "result of two", "not finished: 1 task could not be done")
 	if r := w.cadre("run", "team.yaml", "--plain"); r.code != 1 || !strings.Contains(r.err, "not finished") {
 		t.Errorf("run --plain: got %+v, want status 1 and a list of the unfinished tasks", r)
 	}
@@ -145,7 +145,8 @@ func TestRunScreen(t *testing.T) {
 	p.leavesLines(0, "team demo continues", "2 of 2 tasks done; this run took")
 }
 
-// TestRunScreenStatus: a run at a terminal that will not work ends with the status of one elsewhere.
+// TestRunScreenStatus: a run at a terminal that will not work ends with the status of one
+// elsewhere.
 func TestRunScreenStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -186,8 +187,8 @@ func TestRunScreenBackground(t *testing.T) {
 	}
 }
 
-// TestRunScreenCommands: a command that the person types in the screen of a run acts as the person, for
-// as long as the run hosts the team, also one that continues in the background.
+// TestRunScreenCommands: a command that the person types in the screen of a run acts as the person,
+// for as long as the run hosts the team, also one that continues in the background.
 func TestRunScreenCommands(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -214,8 +215,8 @@ func TestRunScreenCommands(t *testing.T) {
 	p.ended()
 }
 
-// TestRunScreenStops: the person stops the team with an answer or with Ctrl-C, and others with a signal.
-// The run says at once what it does, and the team can be resumed.
+// TestRunScreenStops: the person stops the team with an answer or with Ctrl-C, and others with a
+// signal. The run says at once what it does, and the team can be resumed.
 func TestRunScreenStops(t *testing.T) {
 	t.Parallel()
 	kill := func(p *terminal, s syscall.Signal) {
@@ -236,7 +237,8 @@ func TestRunScreenStops(t *testing.T) {
 			w := newWorld(t)
 			p := w.runs()
 			stop(p)
-			p.leavesLines(1, "team demo begins", "stopping 2 members", "0 of 2 tasks done", "paused:", "cadre resume demo")
+			p.leavesLines(1, "team demo begins", "stopping 2 members", "0 of 2 tasks done", "paused:",
+				"cadre resume demo")
 			if text := p.screen(); strings.Contains(text, "hurrying") {
 				t.Errorf("it was asked once, and hurries:\n%s", text)
 			}
@@ -250,8 +252,9 @@ func TestRunScreenStops(t *testing.T) {
 	}
 }
 
-// TestRunScreenHurries: after the screen has closed, further Ctrl-C hurry and kill, as they do where a
-// run prints lines.
+// TestRunScreenHurries: after the screen has closed, further Ctrl-C hurry and kill, as they do
+// where a run prints lines. The last one has to come within a second: a busy machine has five
+// tries.
 func TestRunScreenHurries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -259,18 +262,25 @@ func TestRunScreenHurries(t *testing.T) {
 members: [{name: w, agent: shell}]
 tasks: [{id: one, run: "trap '' TERM; while :; do sleep 600; done"}]
 `)
-	p := w.terminalOf(100, 30, cadre, "run", "team.yaml", "--teammate-mode", "in-process")
-	p.opens()
-	p.keys("C-c")
-	p.shows("press Ctrl-C again to hurry")
-	p.keys("C-c")
-	p.shows("must end within a second")
-	p.keys("C-c")
+	var p *terminal
+	for range 5 {
+		p = w.terminalOf(100, 30, cadre, "run", "team.yaml", "--teammate-mode", "in-process")
+		p.opens()
+		p.keys("C-c")
+		p.shows("press Ctrl-C again to hurry")
+		p.keys("C-c")
+		p.shows("must end within a second")
+		p.keys("C-c")
+		p.ended()
+		if strings.Contains(p.screen(), "killing") {
+			break
+		}
+	}
 	p.leavesLines(1, "stopping 1 member", "hurrying", "killing", "paused:")
 }
 
-// TestRunScreenKilled: the run is killed while its screen is open. The terminal is restored, and the
-// team can be resumed.
+// TestRunScreenKilled: the run is killed while its screen is open. The terminal is restored, shows
+// the last lines and why the run ended, and the team can be resumed.
 func TestRunScreenKilled(t *testing.T) {
 	t.Parallel()
 	for name, victim := range map[string]func(*terminal) int{
@@ -287,8 +297,16 @@ func TestRunScreenKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := map[string]string{"front": "paused: hangup signal received", "worker": "over 137"}[name]
-			p.wait("the terminal is not restored", func() bool { return !p.drawn() && strings.Contains(p.screen(), last) })
+			p.wait("the terminal is not restored",
+				func() bool { return !p.drawn() && strings.Contains(p.screen(), last) })
 			p.restored()
+			if name == "worker" { // the process in front says what the worker could not
+				screen := strings.Join(strings.Fields(p.screen()), " ")
+				if ok,
+					_ := regexp.MatchString(`\+ w-1.*First.*the process of the run was ended by a signal: killed.*cadre resume demo.*over 137`, screen); !ok {
+					t.Errorf("it leaves no word:\n%s", p.screen())
+				}
+			}
 			eventually(t, "nobody runs the team", func() bool {
 				return strings.Contains(w.must("status", "demo"), "dormant")
 			})
@@ -302,8 +320,8 @@ func TestRunScreenKilled(t *testing.T) {
 	}
 }
 
-// TestRunScreenJob: in a shell, Ctrl-Z suspends the run with its screen and fg continues both. When the
-// run has ended, however, the terminal is as it was.
+// TestRunScreenJob: in a shell, Ctrl-Z suspends the run with its screen and fg continues both. When
+// the run has ended, however, the terminal is as it was.
 func TestRunScreenJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -370,19 +388,22 @@ func TestRunScreenAsks(t *testing.T) {
 	p.leavesLines(0, "Apply these changes and run? [y/N] y", "team demo continues", "2 of 2 tasks done; this run took")
 }
 
-// TestRunScreenLost: a run whose terminal is lost pauses its team, with the screen open as without it.
+// TestRunScreenLost: a run whose terminal is lost pauses its team, with the screen open as without
+// it.
 func TestRunScreenLost(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{}, {"--plain"}} {
 		w := newWorld(t)
 		w.screened()
-		p := w.terminalOf(100, 30, append([]string{cadre, "run", "team.yaml", "--teammate-mode", "in-process"}, args...)...)
+		p := w.terminalOf(100, 30, append([]string{cadre, "run", "team.yaml", "--teammate-mode", "in-process"},
+			args...)...)
 		if len(args) == 0 {
 			p.opens()
 		}
 		eventually(t, "both tasks have begun", func() bool { return len(strings.Fields(w.begun())) == 2 })
 		p.close()
-		eventually(t, "the team is paused", func() bool { return strings.Count(w.must("status", "demo"), " paused ") == 2 })
+		eventually(t, "the team is paused",
+			func() bool { return strings.Count(w.must("status", "demo"), " paused ") == 2 })
 		w.write("go", "")
 		w.write("mended", "")
 		eventually(t, "the team is free", func() bool { return w.cadre("resume", "demo").code == 0 })

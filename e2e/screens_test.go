@@ -92,7 +92,8 @@ func screensAt(t *testing.T, width int) string {
 	// The output shows the name of the folder, so its length must not vary.
 	root := filepath.Join("/tmp", fmt.Sprintf("cs-%08x", rand.Uint32()))
 	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "repo")}
-	for _, dir := range []string{root, w.dir, filepath.Join(root, "user"), filepath.Join(root, "claude"), filepath.Join(root, "other")} {
+	for _, dir := range []string{root, w.dir, filepath.Join(root, "user"), filepath.Join(root, "claude"),
+		filepath.Join(root, "other")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -111,9 +112,11 @@ tasks:
   - {id: test, subject: Run all tests of the project, run: 'echo "1 of 12 tests failed: TestNumbers" >&2; exit 1', blockedBy: [build]}
   - {id: publish, subject: Publish what was built and tested, run: echo published, blockedBy: [test]}
 `)
-	w.write("../other/audit.yaml", "name: audit\ngoal: Look for secrets\nmembers: [{name: worker}]\nconsolidate: true\n"+
-		"tasks: [{id: look, run: echo none}]\n")
-	w.write("../claude/settings.json", `{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "test $CADRE_TASK_NAME != lexer || { echo the review is missing >&2; exit 2; }"}]}]}}`)
+	w.write("../other/audit.yaml",
+		"name: audit\ngoal: Look for secrets\nmembers: [{name: worker}]\nconsolidate: true\n"+
+			"tasks: [{id: look, run: echo none}]\n")
+	w.write("../claude/settings.json",
+		`{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "test $CADRE_TASK_NAME != lexer || { echo the review is missing >&2; exit 2; }"}]}]}}`)
 	script := screensSetup
 	for _, line := range screens {
 		script += "echo '$ " + line + "' >$TO; " + line + " >$TO 2>&1 || echo \"[exit status $?]\" >$TO; echo >$TO\n"

@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 	dir, files := "testdata/script", []string(nil)
 	if testing.Short() {
 		dir = ""
-		for _, name := range []string{"attach", "limit", "mail", "modes", "task", "team", "teammate", "which"} {
+		for _, name := range []string{"attach", "limit", "task", "team", "teammate"} {
 			files = append(files, "testdata/script/"+name+".txtar")
 		}
 	}

@@ -50,6 +50,7 @@ func TestObservedSession(t *testing.T) {
 	t.Parallel()
 	for _, a := range spokens {
 		t.Run(a.agent, func(t *testing.T) {
+			sampled(t, a.agent)
 			s := newStudio(t, nil, a.agent)
 			first, second := s.observeSession(a, "All is well."), s.observeSession(a, "It is still so.")
 			if first == second {

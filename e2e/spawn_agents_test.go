@@ -63,6 +63,36 @@ func TestSpawnOfAnAgent(t *testing.T) {
 	s.must("cleanup", "hands", "--force")
 }
 
+// TestLeadSpawnsWithinTheServer checks that a lead cannot add more teammates with its tool than the
+// server of its team may run.
+func TestLeadSpawnsWithinTheServer(t *testing.T) {
+	t.Parallel()
+	spawn := func(r *agenttest.Request, name string) agenttest.Turn {
+		return agenttest.Use(r.Tool("SpawnTeammate"),
+			map[string]any{"name": name, "agent": "claude", "prompt": "Wait."})
+	}
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case !r.Has("the lead of a team"):
+			return agenttest.Say("I wait.")
+		case r.Calls(r.Tool("SpawnTeammate")) == 0:
+			return spawn(r, "ann")
+		case r.Calls(r.Tool("SpawnTeammate")) == 1:
+			return spawn(r, "bob")
+		}
+		return agenttest.Say("I have one teammate.")
+	}, "claude")
+	s.serve("--max-sessions", "1")
+	s.must("run", "--detach", "lead somebody", "--agent", "claude", "--name", "led")
+	s.model.WaitFor(t, "the refusal", func(r *agenttest.Request) bool {
+		return r.Has("the server runs 1 teammates, of at most 1")
+	})
+	if status := s.must("status", "led"); !strings.Contains(status, "ann") || strings.Contains(status, "bob") {
+		t.Errorf("the team is\n%s", status)
+	}
+	s.must("abort", "led", "--yes")
+}
+
 // TestLoginsInDoctor checks that doctor says for each agent whether it is logged in, and never
 // prints a key.
 func TestLoginsInDoctor(t *testing.T) {

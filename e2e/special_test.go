@@ -408,12 +408,26 @@ func TestProjectionsComeBack(t *testing.T) {
 			}
 		}
 	}
-	harm := func() {
+	changed := func() time.Time {
 		t.Helper()
-		if err := errors.Join(os.Remove(filepath.Join(tasks, "2.json")), os.WriteFile(filepath.Join(tasks, "9.json"),
-			[]byte("{}"), 0o600)); err != nil {
+		info, err := os.Stat(tasks)
+		if err != nil {
 			t.Fatal(err)
 		}
+		return info.ModTime()
+	}
+	harm := func() {
+		t.Helper()
+		before, added := changed(), filepath.Join(tasks, "9.json")
+		if err := os.Remove(filepath.Join(tasks, "2.json")); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the folder has another time, which some file systems count in steps", func() bool {
+			if err := errors.Join(os.RemoveAll(added), os.WriteFile(added, []byte("{}"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			return changed() != before
+		})
 	}
 	harm()
 	w.must("task", "add", "demo", "a task")

@@ -41,9 +41,11 @@ func TestWatchChoosesPaths(t *testing.T) {
 	p.shows("Consolidate the team demo: 2 paths to commit, 1 path left out? [y/N]")
 	p.keys("y")
 	w.until("the team is complete", func(s *team.State) bool { return s.Team().Status == team.TeamComplete })
+	p.shows("team demo is complete") // the command has ended, so that quitting asks nothing
 	p.keys("q")
 	p.ended()
-	if got := strings.Fields(w.gitSays("show", "--name-only", "--format=", "HEAD")); strings.Join(got, " ") != "added.txt mine.txt" {
+	got := strings.Fields(w.gitSays("show", "--name-only", "--format=", "HEAD"))
+	if strings.Join(got, " ") != "added.txt mine.txt" {
 		t.Errorf("the commit has %v", got)
 	}
 	if got := w.gitSays("status", "--porcelain", "wrong.txt"); got != "?? wrong.txt" {

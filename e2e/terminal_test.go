@@ -65,7 +65,7 @@ func (p *terminal) command(ctx context.Context, args ...string) *exec.Cmd {
 // do runs a command of tmux and returns its output.
 func (p *terminal) do(args ...string) string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	out, err := p.command(ctx, args...).CombinedOutput()
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *terminal) do(args ...string) string {
 
 // close ends the terminal and everything that runs in it.
 func (p *terminal) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	p.command(ctx, "kill-server").Run()
 }
@@ -119,7 +119,7 @@ func (p *terminal) ended() int {
 
 func (p *terminal) wait(complaint string, holds func() bool) {
 	p.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("%s:\n%s\n%s", complaint, p.screen(), p.story())
 		}

@@ -34,6 +34,7 @@ func TestUrgentMail(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		t.Run(name, func(t *testing.T) {
+			sampled(t, name)
 			t.Parallel()
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				id, calls := task(r)

@@ -24,8 +24,8 @@ func (p *terminal) says(line, key string) {
 	p.keys(key)
 }
 
-// selects presses Down until the item with these words in its row is selected and shows the text. The
-// list selects nothing by itself after an item was settled.
+// selects presses Down until the item with these words in its row is selected and shows the text.
+// The list selects nothing by itself after an item was settled.
 func (p *terminal) selects(row, text string) {
 	p.t.Helper()
 	p.wait("no item of "+row+" shows "+text, func() bool {
@@ -65,9 +65,9 @@ func (e event) has(fields event) bool {
 }
 
 // TestWatchAgents steers a real agent from the screen: it rejects a plan and approves the next one,
-// answers a permission, writes to the agent while it works, interrupts its turn, and sends an urgent
-// message. Then it looks at the team as it was. Each step is on the screen, in the history, and is
-// seen by the model.
+// answers a permission, writes to the agent while it works, interrupts its turn, and sends an
+// urgent message. Then it looks at the team as it was. Each step is on the screen, in the history,
+// and is seen by the model.
 func TestWatchAgents(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini"} {
@@ -108,20 +108,17 @@ func TestWatchAgents(t *testing.T) {
 			p.shows("! needs you 1")
 			p.keys("a")
 			p.shows("Just write.")
-			p.keys("n")
-			p.shows("reject ann ▸")
+			p.answers("n", "reject ann ▸")
 			p.says("think of tests", "Enter")
 			p.shows("The plan of ann is rejected.")
 			p.selects("submitted a plan", "Write with tests.")
-			p.keys("y")
-			p.shows("The plan of ann is approved.")
+			p.answers("y", "The plan of ann is approved.")
 			if has(s.dir, "building") {
 				t.Error("the command ran before the plan was approved")
 			}
 
 			p.selects("asks to use", "touch building")
-			p.keys("y")
-			p.shows("ann may do it.")
+			p.answers("y", "ann may do it.")
 			s.waitFor("the command runs", func() bool { return has(s.dir, "building") })
 			p.keys("Escape")
 			p.shows("MEMBER") // a key right behind Escape would be another key
@@ -147,7 +144,7 @@ func TestWatchAgents(t *testing.T) {
 			p.keys("Escape")
 			p.shows("Interrupt the turn of ann?")
 			p.keys("Escape")
-			p.shows("The turn of ann is interrupted. It waits for a message.")
+			p.shows("ann is interrupted, and waits for a message.")
 			p.shows("ann · idle")
 			asked := len(s.of("ann"))
 
@@ -171,7 +168,9 @@ func TestWatchAgents(t *testing.T) {
 			p.keys("1", "{")
 			p.shows("0 now")
 			p.shows("0 of 1 tasks done")
-			p.keys("a") // what waits, waits in the present
+			p.keys("a") // what waited then
+			p.shows("what waited for you")
+			p.keys("0")
 			p.shows("Nothing waits for you.")
 			p.keys("Escape")
 			p.shows("1 of 1 tasks done")
@@ -197,8 +196,8 @@ func TestWatchAgents(t *testing.T) {
 	}
 }
 
-// TestWatchDelegates switches delegate mode of a real lead on the screen. In the mode the lead can run
-// nothing, and after it it can again.
+// TestWatchDelegates switches delegate mode of a real lead on the screen. In the mode the lead can
+// run nothing, and after it it can again.
 func TestWatchDelegates(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -208,7 +207,8 @@ func TestWatchDelegates(t *testing.T) {
 		calls := all(r)
 		for n, word := range []string{"port the parser", "try it now", "try it again"} {
 			if r.Calls("Bash") == n && r.Has(word) {
-				return agenttest.Use("Bash", map[string]any{"command": fmt.Sprint("touch try-", n), "description": "try"})
+				return agenttest.Use("Bash",
+					map[string]any{"command": fmt.Sprint("touch try-", n), "description": "try"})
 			}
 		}
 		if called(calls, "TaskCreate") == 0 {
@@ -240,7 +240,7 @@ func TestWatchDelegates(t *testing.T) {
 		t.Errorf("in delegate mode the lead ran a command, or its model was not told:\n%s", denied.SinceAnswer())
 	}
 	p.shows("delegate mode") // in the session too
-	p.keys("Tab", "Escape")
+	p.keys("Tab", "Left")
 	p.shows("MEMBER")
 	p.keys("D")
 	p.shows("Switch delegate mode off?")

@@ -33,14 +33,18 @@ func (p *terminal) visible() string {
 	return first + "\n" + passed.ReplaceAllString(rest, " T")
 }
 
-// TestWatchDrawing: the screen is as it would be drawn from nothing: with characters that a terminal
-// counts otherwise than libraries do, and after the window was as small as can be. Accents stay.
+// TestWatchDrawing: the screen is as it would be drawn from nothing: with characters that a
+// terminal counts otherwise than libraries do, and after the window was as small as can be. Accents
+// stay.
 func TestWatchDrawing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must("create", "demo", "--goal", "cafe\u0301 q\u0303uest x\u0302")
-	texts := []string{"re\u0301sume\u0301 z\u0323\u0307", "विकास क्षेत्र का काम", "ภาษาไทย น้ำใจ ที่นี่", "தமிழ் மொழி கொடு",
-		"한국어 \u1112\u1161\u11ab", "👩\u200d🚀 flies ❤\ufe0f", "العربية لغة", "plain text to compare with", "བོད་ཡིག",
+	texts := []string{"re\u0301sume\u0301 z\u0323\u0307", "विकास क्षेत्र का काम",
+		"ภาษาไทย น้ำใจ ที่นี่",
+		"தமிழ் மொழி கொடு", "한국어 \u1112\u1161\u11ab", "👩\u200d🚀 flies ❤\ufe0f",
+		"العربية لغة",
+		"plain text to compare with", "བོད་ཡིག",
 		"မြန်မာဘာသာ", "ខ្មែរ ភាសា"}
 	for _, text := range texts {
 		w.must("task", "add", "demo", text)
@@ -74,7 +78,8 @@ func TestWatchDrawing(t *testing.T) {
 	}
 }
 
-// TestWatchResize: after the window was one column wide, or one line high, the screen is whole again.
+// TestWatchResize: after the window was one column wide, or one line high, the screen is whole
+// again.
 func TestWatchResize(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -25,8 +25,10 @@ type slowTerminal struct {
 	ours, theirs *os.File
 	noInput      bool // the program's standard input is no terminal
 
-	mu  sync.Mutex
-	out bytes.Buffer
+	mu      sync.Mutex
+	out     bytes.Buffer
+	mark    string // see expect; "" for none
+	arrived chan time.Time
 }
 
 func newSlowTerminal(t testing.TB, width, height uint16) *slowTerminal {
@@ -58,7 +60,8 @@ func newSlowTerminal(t testing.TB, width, height uint16) *slowTerminal {
 
 func (p *slowTerminal) resize(width, height uint16) {
 	p.t.Helper()
-	if err := unix.IoctlSetWinsize(int(p.ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width}); err != nil {
+	if err := unix.IoctlSetWinsize(int(p.ours.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: height, Col: width}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -71,8 +74,13 @@ func (p *slowTerminal) answers(delay time.Duration) {
 		if err != nil {
 			return
 		}
+		at := time.Now()
 		p.mu.Lock()
 		p.out.Write(buf[:n])
+		if p.mark != "" && bytes.Contains(buf[:n], []byte(p.mark)) {
+			p.mark = ""
+			p.arrived <- at
+		}
 		p.mu.Unlock()
 		for _, mode := range []string{"2026", "2027"} {
 			if bytes.Contains(buf[:n], []byte("\x1b[?"+mode+"$p")) {
@@ -86,6 +94,14 @@ func (p *slowTerminal) written() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.out.String()
+}
+
+// expect returns a channel that gets the time at which mark, a single byte, is written next.
+func (p *slowTerminal) expect(mark string) <-chan time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mark, p.arrived = mark, make(chan time.Time, 1)
+	return p.arrived
 }
 
 // start starts the program on the terminal.
@@ -127,7 +143,7 @@ func (p *slowTerminal) ends(c *exec.Cmd) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		c.Process.Kill()
 		p.t.Fatalf("the screen does not end:\n%q", p.written())
 	}
@@ -177,7 +193,8 @@ func TestWatchSize(t *testing.T) {
 	p.resize(80, 24)
 	shows := func(text string) {
 		t.Helper()
-		eventually(t, "the screen shows "+text, func() bool { return bytes.Contains([]byte(p.written()), []byte(text)) })
+		eventually(t, "the screen shows "+text,
+			func() bool { return bytes.Contains([]byte(p.written()), []byte(text)) })
 	}
 	shows("Working")
 	p.resize(0, 0)
@@ -199,8 +216,10 @@ func TestWatchSize(t *testing.T) {
 	})
 }
 
-// openScreen creates a team with 8 members and opens its screen in a terminal. close ends the screen.
-func openScreen(b *testing.B, agent string, began team.Time) (h layout.Home, cmd *exec.Cmd, close func()) {
+// openScreen creates a team with 8 members, m0 to m7, and the history that further commands make.
+// It opens the team's screen in a terminal. close ends the screen.
+func openScreen(b *testing.B, agent string, began team.Time, further ...team.Command) (h layout.Home, cmd *exec.Cmd,
+	p *slowTerminal, close func()) {
 	root, err := os.MkdirTemp("/dev/shm", "cadre") // in memory: no write waits for a disk
 	if err != nil {
 		root = b.TempDir()
@@ -213,10 +232,10 @@ func openScreen(b *testing.B, agent string, began team.Time) (h layout.Home, cmd
 		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: began,
 			Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: agent}})
 	}
-	if err := h.Create("watched", commands); err != nil {
+	if err := h.Create("watched", append(commands, further...)); err != nil {
 		b.Fatal(err)
 	}
-	p := newSlowTerminal(b, 120, 40)
+	p = newSlowTerminal(b, 120, 40)
 	go p.answers(0)
 	cmd = exec.Command(cadre, "watch", "watched")
 	cmd.Env = append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(),
@@ -226,7 +245,7 @@ func openScreen(b *testing.B, agent string, began team.Time) (h layout.Home, cmd
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	return h, cmd, func() {
+	return h, cmd, p, func() {
 		if _, err := p.ours.WriteString("q"); err != nil {
 			b.Fatal(err)
 		}
@@ -236,12 +255,12 @@ func openScreen(b *testing.B, agent string, began team.Time) (h layout.Home, cmd
 	}
 }
 
-// BenchmarkIdleScreen runs cadre watch in a terminal for some seconds, on a team with 8 silent members.
-// It reports the processor time as a percentage of one core. It subtracts two runs of different length,
-// so that the start does not count.
+// BenchmarkIdleScreen runs cadre watch in a terminal for some seconds, on a team with 8 silent
+// members. It reports the processor time as a percentage of one core. It subtracts two runs of
+// different length, so that the start does not count.
 func BenchmarkIdleScreen(b *testing.B) {
 	used := func(stand time.Duration) time.Duration {
-		_, cmd, end := openScreen(b, team.External, replica.Now())
+		_, cmd, _, end := openScreen(b, team.External, replica.Now())
 		time.Sleep(stand)
 		end()
 		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
@@ -255,15 +274,15 @@ func BenchmarkIdleScreen(b *testing.B) {
 	b.ReportMetric(share/float64(b.N), "%-of-a-core")
 }
 
-// BenchmarkScreenMemory runs cadre watch in a terminal, on a team in which 8 members work for 12 hours:
-// a turn every two minutes, for which the mail is delivered, and a completed task every ten. It reports
-// the memory of the process after the first hour and after the last one, when the process has released
-// what only the busy time needed.
+// BenchmarkScreenMemory runs cadre watch in a terminal, on a team in which 8 members work for 12
+// hours: a turn every two minutes, for which the mail is delivered, and a completed task every ten.
+// It reports the memory of the process after the first hour and after the last one, when the
+// process has released what only the busy time needed.
 func BenchmarkScreenMemory(b *testing.B) {
 	const hours = 12
 	for range b.N {
 		at := replica.Now() - hours*3_600_000
-		h, cmd, end := openScreen(b, team.Claude, at)
+		h, cmd, _, end := openScreen(b, team.Claude, at)
 		j, _, err := h.Open("watched", nil)
 		if err != nil {
 			b.Fatal(err)
@@ -318,6 +337,26 @@ func BenchmarkScreenMemory(b *testing.B) {
 		b.ReportMetric(used[hours-1]/used[0], "x-first-hour")
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// busy returns the processor time that a process has used.
+func busy(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(stat), ") ") // the name may contain spaces
+	fields := strings.Fields(after)
+	var ticks time.Duration
+	for _, f := range fields[11:13] { // of a hundredth of a second, in user mode and in the kernel
+		var n time.Duration
+		if _, err := fmt.Sscan(f, &n); err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return ticks * 10 * time.Millisecond
 }
 
 // resident returns the memory that a process has touched, in MB.

@@ -6,8 +6,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestWatchPast looks at a team as it was, on its screen in a terminal: its timeline, the moment of a
-// mark, and the present again. The next screen says what changed since.
+// TestWatchPast looks at a team as it was, on its screen in a terminal: its timeline, the moment of
+// a mark, and the present again. The next screen says what changed since.
 func TestWatchPast(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,8 +10,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/layout"
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
+
+// confirmAbort asks whether the team is ended, unless it is aborted and nothing of it runs.
+func (a *app) confirmAbort(ctx context.Context, name string) error {
+	e := a.measure(ctx, name)
+	if e.aborted {
+		return nil
+	}
+	return a.confirm(ctx, "End "+e.what+" now?", way{"end " + e.what, render.Typed("abort", name, "--reason", "WHY")})
+}
 
 func (a *app) abortCommand() *cobra.Command {
 	var reason string
@@ -25,13 +36,14 @@ func (a *app) abortCommand() *cobra.Command {
 		Example: "  cadre abort demo --reason 'the goal changed'",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		name, err := a.sure(name, yes)
+		if other, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
+			return withWays(err, byID(other, "end", "abort")...)
+		}
 		if err != nil {
 			return err
 		}
 		if !yes && (a.asks() || reason == "") {
-			what, _ := a.measure(c.Context(), name)
-			if err := a.confirm(c.Context(), "End "+what+" now?",
-				way{"end " + what, line("abort", name, "--reason", "WHY").line}); err != nil {
+			if err := a.confirmAbort(c.Context(), name); err != nil {
 				return err
 			}
 		}
@@ -43,13 +55,13 @@ func (a *app) abortCommand() *cobra.Command {
 			return err
 		}
 		defer of.Close()
-		err = upkeep.Abort(ctx, of.Upkeep(a.actor), reason)
+		err = of.Abort(ctx, a.actor, reason)
 		if lingers, ok := errors.AsType[*upkeep.LingeringError](err); ok {
 			err := team.Refuse(team.NotReady, "%s", lingers).With(team.HintsOf(lingers.Err)...)
 			if strings.Contains(lingers.What, "consolidation") {
 				return err
 			}
-			return withWays(err, way{"end the rest", line("abort", name, "--yes").line})
+			return withWays(err, way{"end the rest", render.Typed("abort", name, "--yes")})
 		}
 		if err != nil {
 			return err

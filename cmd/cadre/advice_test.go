@@ -23,7 +23,8 @@ func TestAdvice(t *testing.T) {
 		r := call{args: args, dir: root, env: env}.run(t)
 		return string(r.out) + string(r.err)
 	}
-	const file = "name: demo\nmembers: [{name: ann}, {name: bob}]\ntasks: [{id: a, run: echo 1}, {id: b, run: exit 3}]\n"
+	const file = "name: demo\nmembers: [{name: ann}, {name: bob}]\n" +
+		"tasks: [{id: a, run: echo 1}, {id: b, run: exit 3}]\n"
 	if err := os.WriteFile(filepath.Join(root, "demo.yaml"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +35,8 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 	ended := `✗ (ann|bob)  b: exit status 3\n(?s:.*)  ! To try task b again: cadre task release demo b\n(?s:.*)` +
-		`1 of 2 tasks done in [^\n]*\n✗ task b failed: exit status 3\n(note: [^\n]*\n)*cadre: not finished: 1 task could not be done; the same command continues ` +
-		`where this one stopped\n$`
+		`1 of 2 tasks done in [^\n]*\n✗ task b failed by [a-z0-9-]+: exit status 3\n(note: [^\n]*\n)*` +
+		`cadre: not finished: 1 task could not be done; the same command continues where this one stopped\n$`
 	does(ended, "run", "demo.yaml")
 	does(`(?m)^! No process of the team is running; 1 task is not done.\n! Task b failed: exit status 3 \(.*\)\n`+
 		`    cadre resume demo\n$`, "attention", "demo")
@@ -48,7 +49,7 @@ func TestAdvice(t *testing.T) {
 	does(`To see which requests wait: cadre attention demo\n$`, "permit", "demo")
 	does(`To read the mail of the lead: cadre inbox demo lead\n$`, "inbox", "demo")
 	does(`"task lst" is not a command, did you mean task list\?`, "task", "lst", "demo")
-	does(`^cadre: team nobody does not exist; the teams are: demo\n$`, "resume", "nobody")
+	does(`^cadre: team nobody does not exist; the teams are: demo\. To see the teams: cadre ls\n$`, "resume", "nobody")
 	does(`^cadre: ann is paused: no turn runs that could be interrupted`, "interrupt", "demo", "ann")
 	does(`ann\s+shell, paused`, "__complete", "attach", "demo", "")
 	if out := do("status", "demo"); !strings.Contains(out, "1 task is not done.\n") {
@@ -87,7 +88,8 @@ func TestLogNumbers(t *testing.T) {
 
 // TestUnmarked checks that a table shows the text of a Markdown line.
 func TestUnmarked(t *testing.T) {
-	for line, want := range map[string]string{"## **Two** of `main.go`": "Two of main.go", "2 * 3 * 4": "2 * 3 * 4", "": ""} {
+	for line, want := range map[string]string{"## **Two** of `main.go`": "Two of main.go", "2 * 3 * 4": "2 * 3 * 4",
+		"": ""} {
 		if got := unmarked(line); got != want {
 			t.Errorf("%q is shown as %q, want %q", line, got, want)
 		}

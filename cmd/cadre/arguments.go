@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"cadre/internal/run/teamfile"
 )
 
 // exactly accepts n arguments.
@@ -102,7 +104,29 @@ func flagMistake(c *cobra.Command, err error) error {
 			err = fmt.Errorf("--%s takes %s, not %q", f.Name, takes, invalid.GetValue())
 		}
 	}
+	if unknown, is := errors.AsType[*pflag.NotExistError](err); is {
+		err = unknownFlag(c, unknown)
+	}
 	return withWays(usage{err}, helpOf(c))
+}
+
+// unknownFlag returns the error for a flag that the command does not have, with the flag that was
+// likely meant: also one that was typed with a single dash.
+func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
+	name, typed := err.GetSpecifiedName(), "--"+err.GetSpecifiedName()
+	if letters := err.GetSpecifiedShortnames(); letters != "" {
+		name, typed = letters, "-"+name
+	}
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if near := teamfile.Nearest(name, known); near != "" && len(name) > 2 {
+		return fmt.Errorf("unknown flag: %s, did you mean --%s?", typed, near)
+	}
+	return fmt.Errorf("unknown flag: %s", typed)
 }
 
 const wholeNumber = "a whole number, such as 20"

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
+	"cadre/internal/render"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/ui/sessionview"
@@ -27,11 +28,11 @@ func (a *app) attachCommand() *cobra.Command {
 	c := a.looking(1, &cobra.Command{
 		Use: "attach [TEAM] NAME", Short: "Watch the session of a member, and write to it",
 		Long: "Show the output of a member's session: what it was given, its texts, the tools that it uses, and its " +
-			"questions. The last 1 MiB is kept. In a terminal, the last line names the member. What you type there is " +
-			"sent to the member as a message with Enter, and as an urgent one, which interrupts its turn, if it " +
-			"begins with !. A paste of several lines is one message. If no process runs " +
-			"the session any more, attach says so, and continues when one does. It ends with the member, or with " +
-			"Ctrl-C; the member continues.\n\n" +
+			"questions. The last 1 MiB is kept. In a terminal, the last line names the member. What you type there " +
+			"is sent to the member as a message with Enter, and as an urgent one, which interrupts its turn, if it " +
+			"begins with !. If that would end the command of a shell member, attach asks first. A paste of several " +
+			"lines is one message. If no process runs the session any more, attach says so, and continues when one " +
+			"does. It ends with the member, or with Ctrl-C; the member continues.\n\n" +
 			"A claude-tmux member has a terminal of its own, which opens instead. Leave that with Ctrl-b d, or with " +
 			"Ctrl-b Ctrl-b d within a tmux of your own.",
 		Example: "  cadre attach port bob\n  cadre attach port bob --no-follow --json",
@@ -55,8 +56,8 @@ func (a *app) attach(c *cobra.Command, d *engine.Team, member string, how attach
 		return err
 	case !person:
 		return withWays(usage{errors.New("attach needs a terminal, and standard input or output is not one")},
-			way{"attach in a terminal", line("attach", d.Name, member).line},
-			way{"read what it showed", line("attach", d.Name, member, "--no-follow").line})
+			way{"attach in a terminal", render.Typed("attach", d.Name, member)},
+			way{"read what it showed", render.Typed("attach", d.Name, member, "--no-follow")})
 	default:
 		return a.openTerminal(socket, member)
 	}

@@ -14,15 +14,16 @@ import (
 	"cadre/internal/ui/lineedit"
 )
 
-// linePrompt is the last line of a terminal, in which a person writes to a member. It names the member in
-// the member's color. Everything else that is printed scrolls above it.
+// linePrompt is the last line of a terminal, in which a person writes to a member. It names the
+// member in the member's color. Everything else that is printed scrolls above it.
 //
-// It belongs to one goroutine. Without the terminal's settings, the terminal edits and shows the line by
-// itself, and this only divides what was typed.
+// It belongs to one goroutine. Without the terminal's settings, the terminal edits and shows the
+// line by itself, and this only divides what was typed.
 type linePrompt struct {
 	lineedit.Keys
 	out   output
-	label string
+	to    string // the label that names the member
+	label string // what stands before the line now
 	look  sanitize.Sequence
 	tty   *typing // nil without the terminal's settings
 	drawn bool
@@ -30,8 +31,9 @@ type linePrompt struct {
 
 // openPrompt draws a line to write to the member.
 func openPrompt(out output, member, color string) *linePrompt {
-	p := &linePrompt{Keys: lineedit.Keys{Most: team.MaxText}, out: out, label: "to " + member + " ▸ ",
+	p := &linePrompt{Keys: lineedit.Keys{Most: team.MaxText}, out: out, to: "to " + member + " ▸ ",
 		look: memberLook(color)}
+	p.label = p.to
 	if os.Getenv("TERM") != "dumb" {
 		p.tty = openTyping(os.Stdin)
 	}
@@ -71,8 +73,8 @@ func (p *linePrompt) hide() {
 	}
 }
 
-// typed handles what was typed, and returns the lines that were entered. The error says that one is too
-// long. Such a line stays for the person to shorten, unless the terminal edits the line.
+// typed handles what was typed, and returns the lines that were entered. The error says that one is
+// too long. Such a line stays for the person to shorten, unless the terminal edits the line.
 func (p *linePrompt) typed(data []byte) (entered []string, err error) {
 	entered = p.Type(data)
 	p.hide()
@@ -98,12 +100,12 @@ func (p *linePrompt) close() {
 // stopPatience is how long the prompt waits for the system to stop the process.
 const stopPatience = 200 * time.Millisecond
 
-// stop restores the terminal and stops the process, as Ctrl-Z does. When the process continues, stop
-// draws the line again.
+// stop restores the terminal and stops the process, as Ctrl-Z does. When the process continues,
+// stop draws the line again.
 //
-// The signal is SIGTTOU, because the system ignores it where no shell could continue the process: in
-// an orphaned process group, and in process 1. There the process simply goes on. SIGSTOP would freeze
-// the terminal for ever, and SIGTSTP has a handler of Go's even after [signal.Reset].
+// The signal is SIGTTOU, because the system ignores it where no shell could continue the process:
+// in an orphaned process group, and in process 1. There the process simply continues. SIGSTOP would
+// freeze the terminal for ever, and SIGTSTP has a handler of Go's even after [signal.Reset].
 func (p *linePrompt) stop(ctx context.Context) {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

@@ -57,12 +57,14 @@ type viewer struct {
 	titled  pane.Member
 	looks   *presence.Viewer
 	line    *linePrompt
+	asks    *message // it would end the member's command; the next line says whether it is sent
 }
 
 // message is a message that a person typed, and how sending it went.
 type message struct {
 	typed string
 	body  *team.SendMessage
+	asked string // the question that the person agreed to; "" for none
 	err   error
 }
 
@@ -92,29 +94,86 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 		signal.Notify(stop, syscall.SIGTSTP)
 		defer signal.Stop(stop)
 	}
-	typed := readAll(c.InOrStdin())
-	write, written := make(chan message), make(chan message, 1)
-	go v.send(c, write, written)
-	var unsent []message
-	sending := 0 // messages that are being sent
-	defer func() {
-		if sending > 0 {
-			select {
-			case m := <-written:
-				if m.err == nil {
-					sending = 0
-				}
-			case <-time.After(sendPatience):
-			}
-		}
-		v.line.hide()
-		if text := notSent(v.member, len(unsent)+sending); text != "" {
-			v.note(text)
-		}
-	}()
-	come := make(chan arrival)
+	out := &outbox{write: make(chan message), written: make(chan message, 1)}
+	go v.send(c, out.write, out.written)
+	defer func() { v.leave(out) }()
 	left := make(chan struct{})
 	defer close(left)
+	look := time.NewTicker(hostPace)
+	defer look.Stop()
+	v.look(c.Context(), time.Now())
+	return v.follow(c.Context(), out, happenings{
+		come: arrivals(lines, left), typed: readAll(c.InOrStdin()), resized: resized, stop: stop, look: look.C,
+	})
+}
+
+// happenings are what a viewer waits for, besides the messages that are sent.
+type happenings struct {
+	come          <-chan arrival
+	typed         <-chan []byte
+	resized, stop <-chan os.Signal
+	look          <-chan time.Time // when it looks at the host of the member again
+}
+
+// follow shows what happens until the lines end.
+func (v *viewer) follow(ctx context.Context, out *outbox, on happenings) error {
+	for {
+		v.line.draw()
+		next, first := out.next()
+		var err error
+		select {
+		case n, more := <-on.come:
+			if !more {
+				return nil
+			}
+			if err = n.err; err == nil {
+				err = v.draw(n.lines)
+			}
+		case <-on.resized:
+			err = v.redraw()
+		case <-on.stop:
+			v.line.stop(ctx)
+		case now := <-on.look:
+			err = v.look(ctx, now)
+		case data, more := <-on.typed:
+			if !more {
+				on.typed = nil
+			}
+			var some []message
+			some, err = v.entered(ctx, data)
+			out.unsent = append(out.unsent, some...)
+		case next <- first:
+			out.unsent, out.sending = out.unsent[1:], true
+		case sent := <-out.written:
+			out.sending = false
+			err = v.sent(sent)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// outbox has the messages that the person typed and that were not sent yet. One is sent at a time.
+type outbox struct {
+	unsent  []message
+	sending bool // a message is being sent
+	write   chan message
+	written chan message
+}
+
+// next returns the next message to send, and the channel for it. The channel is nil if no message
+// is waiting.
+func (o *outbox) next() (chan<- message, message) {
+	if len(o.unsent) == 0 {
+		return nil, message{}
+	}
+	return o.write, o.unsent[0]
+}
+
+// arrivals returns the lines as they come, until they end or left is closed.
+func arrivals(lines iter.Seq2[[]sessionview.Line, error], left <-chan struct{}) <-chan arrival {
+	come := make(chan arrival)
 	go func() {
 		defer close(come)
 		for some, err := range lines {
@@ -125,63 +184,96 @@ func (v *viewer) show(c *cobra.Command, lines iter.Seq2[[]sessionview.Line, erro
 			}
 		}
 	}()
-	look := time.NewTicker(hostPace)
-	defer look.Stop()
-	v.look(c.Context(), time.Now())
-	for {
-		v.line.draw()
-		next, first := (chan<- message)(nil), message{}
-		if len(unsent) > 0 {
-			next, first = write, unsent[0]
+	return come
+}
+
+// entered returns the messages that the person completed with what was typed.
+func (v *viewer) entered(ctx context.Context, data []byte) (all []message, err error) {
+	v.looks.Press(now())
+	entered, tooLong := v.line.typed(data)
+	for _, text := range entered {
+		m := message{typed: text, body: v.messageOf(text)}
+		if v.asks != nil {
+			if m = v.answered(text); m.body == nil {
+				continue
+			}
 		}
+		if m.body.Body == "" {
+			continue
+		}
+		asks, err := v.confirms(ctx, m)
+		if err != nil {
+			return all, err
+		}
+		if !asks {
+			all = append(all, m)
+		}
+	}
+	if tooLong != nil {
+		v.fail(tooLong)
+	}
+	return all, nil
+}
+
+// confirms asks the person if the message would end the command of the member. It reports whether
+// it asked. It asks again if another command runs than the one that the person agreed to end.
+func (v *viewer) confirms(ctx context.Context, m message) (asks bool, err error) {
+	if m.body.Priority == "" {
+		return false, nil
+	}
+	question := ""
+	if v.of.Refresh(ctx); !v.of.Served(v.member) { // no command runs
+		return false, nil
+	}
+	v.of.View(func(s *team.State) { question = s.EndOfCommand(v.member) })
+	if question == "" || question == m.asked {
+		return false, nil
+	}
+	m.asked, v.asks = question, &m
+	v.line.label = "to " + v.member + " [y/N] ▸ "
+	return true, v.tell("? " + question)
+}
+
+// answered returns the message that was asked about if the text agrees; otherwise a zero message,
+// and the text of the message returns to the line.
+func (v *viewer) answered(text string) message {
+	m := *v.asks
+	v.asks = nil
+	v.line.label = v.line.to
+	if answer := strings.ToLower(strings.TrimSpace(text)); answer == "y" || answer == "yes" {
+		return m
+	}
+	v.line.hide()
+	v.note("the message was not sent to " + v.member)
+	if v.line.tty != nil && v.line.Empty() {
+		v.line.Set(m.typed)
+	}
+	return message{}
+}
+
+// leave waits for a message that is being sent, and says how many were not sent.
+func (v *viewer) leave(out *outbox) {
+	if out.sending {
 		select {
-		case n, more := <-come:
-			if !more {
-				return nil
+		case m := <-out.written:
+			if m.err == nil {
+				out.sending = false
 			}
-			if n.err != nil {
-				return n.err
-			}
-			if err := v.draw(n.lines); err != nil {
-				return err
-			}
-		case <-resized:
-			if err := v.redraw(); err != nil {
-				return err
-			}
-		case <-stop:
-			v.line.stop(c.Context())
-		case now := <-look.C:
-			if err := v.look(c.Context(), now); err != nil {
-				return err
-			}
-		case data, more := <-typed:
-			if !more {
-				typed = nil
-			}
-			v.looks.Press(now())
-			entered, err := v.line.typed(data)
-			for _, text := range entered {
-				if body := v.messageOf(text); body.Body != "" {
-					unsent = append(unsent, message{typed: text, body: body})
-				}
-			}
-			if err != nil {
-				v.fail(err)
-			}
-		case next <- first:
-			unsent, sending = unsent[1:], 1
-		case sent := <-written:
-			sending = 0
-			if err := v.sent(sent); err != nil {
-				return err
-			}
+		case <-time.After(sendPatience):
 		}
+	}
+	v.line.hide()
+	missed := len(out.unsent)
+	if out.sending {
+		missed++
+	}
+	if text := notSent(v.member, missed); text != "" {
+		v.note(text)
 	}
 }
 
-// readAll returns what is read, until there is no more. It ends with the process: a read of a terminal
-// cannot be cancelled.
+// readAll returns what is read, until there is no more. It ends with the process: a read of a
+// terminal cannot be cancelled.
 func readAll(from io.Reader) <-chan []byte {
 	read := make(chan []byte)
 	go func() {
@@ -233,7 +325,8 @@ func notSent(member string, n int) string {
 	return fmt.Sprintf("your last %d messages to %s were not sent", n, member)
 }
 
-// sent shows that a message was sent, or why not. A message that was refused returns to an empty line.
+// sent shows that a message was sent, or why not. A message that was refused returns to an empty
+// line.
 func (v *viewer) sent(m message) error {
 	if m.err != nil {
 		v.line.hide()
@@ -262,8 +355,8 @@ func (v *viewer) draw(lines []sessionview.Line) error {
 	return v.printSession(lines)
 }
 
-// redraw draws the lines again where the pane has another width: what a terminal makes of lines that
-// were broken for another width is hard to read.
+// redraw draws the lines again where the pane has another width: what a terminal makes of lines
+// that were broken for another width is hard to read.
 func (v *viewer) redraw() error {
 	width, _ := v.out.size()
 	v.line.hide()
@@ -293,8 +386,7 @@ func (v *viewer) look(ctx context.Context, now time.Time) error {
 		v.missing = now
 	case !v.told && (m.Host != "" || now.Sub(v.missing) >= hostGrace):
 		v.missing, v.told = now, true
-		if err := v.tell("! No process runs this session any more. Continue the team with: cadre resume " +
-			v.callable(v.of.Team())); err != nil {
+		if err := v.tell("! " + sessionview.Unhosted("cadre resume "+v.callable(v.of.Team()))); err != nil {
 			return err
 		}
 	}
@@ -343,8 +435,8 @@ func (a *app) printSession(lines []sessionview.Line) error {
 	return nil
 }
 
-// keepTerminal shows the terminal of the member in this pane whenever there is one. left says that it
-// was shown until now.
+// keepTerminal shows the terminal of the member in this pane whenever there is one. left says that
+// it was shown until now.
 func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, left bool) error {
 	said := false
 	every := time.NewTicker(hostPace)
@@ -363,7 +455,8 @@ func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, l
 			return nil
 		case err == nil: // a server that has just started refuses to attach
 			show := `env -u TMUX -u TMUX_PANE tmux -S "$1" attach-session && left=--left || sleep 1; shift; exec "$@" $left`
-			return proc.Become([]string{"sh", "-c", show, "sh", socket, self(), "attach", d.Team().ID, member, "--pane"},
+			return proc.Become([]string{"sh", "-c", show, "sh", socket, self(), "attach", d.Team().ID, member,
+				"--pane"},
 				os.Environ())
 		case code != team.NotReady:
 			return err
@@ -374,8 +467,7 @@ func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, l
 		}
 		if !said && !d.Served(member) {
 			said = true
-			a.note("no process runs the session of " + member + ". Continue the team with: cadre resume " +
-				a.callable(d.Team()))
+			a.note(sessionview.Unhosted("cadre resume " + a.callable(d.Team())))
 		}
 		select {
 		case <-every.C:

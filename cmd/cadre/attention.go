@@ -17,10 +17,10 @@ import (
 )
 
 // stepFor returns what to type for an item of the team with that name.
-func stepFor(name string, i team.Item) step {
+func stepFor(name string, i team.Item) render.Command {
 	h := i.Hint
 	h.Team = name
-	return command(h)
+	return render.CommandFor(h)
 }
 
 // writeItems writes the items that wait for a person: a sentence, and the command that answers it.
@@ -37,18 +37,18 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 			more += " (" + render.Ago(now, i.Since) + ")"
 		}
 		help, comma := stepFor(name, i), ""
-		if note, has := strings.CutPrefix(help.note, ", "); has { // the command stays whole, to be copied
-			help.note, comma = " "+note, ","
+		if note, has := strings.CutPrefix(help.Note, ", "); has { // the command stays whole, to be copied
+			help.Note, comma = " "+note, ","
 		}
 		if err := w.Printf("%s %s\n", mark, sanitize.Hanging{Text: i.Text + more, At: 2, Indent: 6}); err != nil {
 			return err
 		}
-		if n+1 < len(items) && stepFor(name, items[n+1]).line == help.line {
+		if n+1 < len(items) && stepFor(name, items[n+1]).Line == help.Line {
 			continue
 		}
 		if err := w.Printf("    %s%s%s\n",
-			render.Strong.On(help.line), comma,
-			sanitize.Hanging{Text: help.note, At: 4 + render.Width(help.line+comma), Indent: 4}); err != nil {
+			render.Strong.On(help.Line), comma,
+			sanitize.Hanging{Text: help.Note, At: 4 + render.Width(help.Line+comma), Indent: 4}); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 }
 
 func (a *app) attentionCommand() *cobra.Command {
-	var wait bool
+	var wait, onlyNew bool
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use: "attention [TEAM]", Short: "List what waits for you, in all teams", Args: atMost(1),
@@ -67,6 +67,8 @@ leads, is marked with the agent's name.
 
 With --wait the command returns as soon as something waits for you, for example to ring a bell:
   cadre attention --wait && tput bel
+With --new, too, what waits already when the command starts does not count, and only what is new is printed:
+  cadre attention --wait --new && tput bel
 
 Exit status 0: the list was printed, or is empty; with --wait, something waits for you. 1: nothing did before
 --timeout. 2: a team is damaged.`,
@@ -80,41 +82,56 @@ Exit status 0: the list was printed, or is empty; with --wait, something waits f
 			}
 			f := a.engine().Attention(only)
 			defer f.Close()
-			if timeout != 0 && !wait {
+			switch {
+			case timeout != 0 && !wait:
 				return usage{errors.New("--timeout says how long --wait waits; add --wait")}
+			case onlyNew && !wait:
+				return usage{errors.New("--new says what --wait waits for; add --wait")}
 			}
 			if !wait {
 				items, err := f.List(c.Context())
-				if err != nil && !a.json {
-					a.fail(err)
-					err = exit(status(err))
-				}
-				if err == nil && slices.ContainsFunc(items, func(i attention.Item) bool {
-					return i.Kind == team.ItemDamaged
-				}) {
-					err = exit(hopeless)
-				}
-				return errors.Join(a.printItems(items), err)
+				return a.listItems(items, err)
 			}
-			stays()
-			ctx := a.whileRead(c.Context())
-			if timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, timeout, &team.Error{Code: team.Nothing,
-					Text: fmt.Sprintf("nothing waited for you within %s", team.Span(timeout))})
-				defer cancel()
+			waits, nothing := f.Wait, "nothing"
+			if onlyNew {
+				waits, nothing = f.WaitNew, "nothing new"
 			}
-			items, err := f.Wait(ctx)
-			if err != nil {
-				return err
+			if timeout <= 0 {
+				return a.awaitItems(c.Context(), waits)
 			}
-			return a.printItems(items)
+			ctx, cancel := context.WithTimeoutCause(c.Context(), timeout, &team.Error{Code: team.Nothing,
+				Text: fmt.Sprintf("%s waited for you within %s", nothing, team.Span(timeout))})
+			defer cancel()
+			return a.awaitItems(ctx, waits)
 		},
 	}
-	c.Flags().BoolVar(&wait, "wait", false, "return when something waits for you; name the team where others wait for long")
+	c.Flags().BoolVar(&wait, "wait", false, "return when something waits for you")
+	c.Flags().BoolVar(&onlyNew, "new", false, "with --wait, wait for something that does not wait for you already")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait, stop after this time, for example 30m; by "+
 		"default never")
 	return c
+}
+
+// awaitItems waits until something waits for the person, and prints it.
+func (a *app) awaitItems(ctx context.Context, waits func(context.Context) ([]attention.Item, error)) error {
+	stays()
+	items, err := waits(a.whileRead(ctx))
+	if err != nil {
+		return err
+	}
+	return a.printItems(items)
+}
+
+// listItems prints what waits now. err is the error of the list, which may have items all the same.
+func (a *app) listItems(items []attention.Item, err error) error {
+	if err != nil && !a.json {
+		a.fail(err)
+		err = exit(status(err))
+	}
+	if err == nil && slices.ContainsFunc(items, func(i attention.Item) bool { return i.Kind == team.ItemDamaged }) {
+		err = exit(hopeless)
+	}
+	return errors.Join(a.printItems(items), err)
 }
 
 // printItems prints what waits, team by team.
@@ -124,12 +141,15 @@ func (a *app) printItems(items []attention.Item) error {
 			return said("Nothing waits for you.")(w)
 		}
 		for len(items) > 0 {
-			name := items[0].Team
+			name, in := items[0].Team, ""
+			if items[0].ByID() {
+				in = " in " + items[0].Dir
+			}
 			var some []team.Item
 			for len(items) > 0 && items[0].Team == name {
 				some, items = append(some, items[0].Item), items[1:]
 			}
-			if err := w.Printf("%s: %s\n", render.Strong.On(name), waiting(len(some))); err != nil {
+			if err := w.Printf("%s%s: %s\n", render.Strong.On(name), in, waiting(len(some))); err != nil {
 				return err
 			}
 			if err := writeItems(w, name, some); err != nil {

@@ -66,30 +66,15 @@ teammate that replaces one that ended continues the budget of that one.`,
 		if unlimited && body.Only != nil {
 			return usage{fmt.Errorf("--unlimited removes every limit; leave the other flags out")}
 		}
-		if !unlimited && body.Only == nil {
-			of, err := a.engine().Look(c.Context(), name)
-			if err != nil {
-				return err
-			}
-			defer of.Close()
-			return a.printBudget(of, body.Member)
+		if unlimited || body.Only != nil {
+			return a.setBudget(c.Context(), name, &body)
 		}
-		spent := false
-		return a.engine().ActOn(c.Context(), name, a.actor, func(s *team.State) (team.Body, error) {
-			m, _ := s.Member(body.Member)
-			spent = s.Team().Exhausted != "" && body.Member == "" || m.Exhausted != ""
-			return &body, nil
-		}, func(of *engine.Team, _ *team.Record) error {
-			var agents []string
-			of.View(func(s *team.State) { agents = s.Uncounted() })
-			if len(agents) > 0 {
-				a.note(uncounted(agents))
-			}
-			if err := a.printBudget(of, body.Member); err != nil || !spent {
-				return err
-			}
-			return a.rehost(c.Context(), of)
-		})
+		of, err := a.engine().Look(c.Context(), name)
+		if err != nil {
+			return err
+		}
+		defer of.Close()
+		return a.printBudget(of, body.Member)
 	})
 	c.Flags().StringVar(&body.Member, "member", "", "of this member alone")
 	c.Flags().Int64Var(&body.Budget.Tokens, "tokens", 0, "tokens; 0 for any number")
@@ -98,6 +83,26 @@ teammate that replaces one that ended continues the budget of that one.`,
 		"example 2h; 0 for any")
 	c.Flags().BoolVar(&unlimited, "unlimited", false, "remove all limits")
 	return c
+}
+
+// setBudget changes a budget, prints it, and continues the team if the budget was spent.
+func (a *app) setBudget(ctx context.Context, name string, body *team.SetBudget) error {
+	spent := false
+	return a.engine().ActOn(ctx, name, a.actor, func(s *team.State) (team.Body, error) {
+		m, _ := s.Member(body.Member)
+		spent = s.Team().Exhausted != "" && body.Member == "" || m.Exhausted != ""
+		return body, nil
+	}, func(of *engine.Team, _ *team.Record) error {
+		var agents []string
+		of.View(func(s *team.State) { agents = s.Uncounted() })
+		if len(agents) > 0 {
+			a.note(uncounted(agents))
+		}
+		if err := a.printBudget(of, body.Member); err != nil || !spent {
+			return err
+		}
+		return a.rehost(ctx, of)
+	})
 }
 
 // rehost continues a team whose budget was spent and is raised, or says what continues it.
@@ -109,39 +114,13 @@ func (a *app) rehost(ctx context.Context, of *engine.Team) error {
 	case started:
 		a.note(fmt.Sprintf("team %s continues: a host in the background runs its sessions", of.Name))
 	case next.Action != "":
-		a.note(fmt.Sprintf("no process runs team %s; to continue it: %s", of.Name, command(next)))
+		a.note(fmt.Sprintf("no process runs team %s; to continue it: %s", of.Name, render.CommandFor(next)))
 	}
 	return nil
 }
 
-// limit is one part of a budget.
-type limit struct {
-	Member string `json:"member,omitempty"`    // its name; "" for the team
-	What   string `json:"what"`                // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
-	Limit  int64  `json:"limit,omitempty"`     // in the unit of What; 0 for none
-	Spent  int64  `json:"spent"`               // how much is used, in the unit of What
-	Left   int64  `json:"left,omitempty"`      // how much of the limit is left, in the unit of What
-	Over   bool   `json:"exhausted,omitempty"` // this budget is spent
-}
-
-// limits returns the parts of a budget. For a member, parts without a limit and without use are
-// left out.
-func limits(member string, b team.Budget, u team.Usage, since team.Time, exhausted string) (all []limit) {
-	for _, l := range []limit{
-		{What: "tokens", Limit: b.Tokens, Spent: u.Tokens()},
-		{What: "cost", Limit: b.CostMicroUSD, Spent: u.CostMicroUSD},
-		{What: "time", Limit: b.Time.Milliseconds(), Spent: max(0, int64(now()-since))},
-	} {
-		l.Member, l.Left, l.Over = member, max(0, l.Limit-l.Spent), exhausted == l.What
-		if member == "" || l.Limit > 0 || l.Spent > 0 && l.What != "time" {
-			all = append(all, l)
-		}
-	}
-	return all
-}
-
 // amount formats n in the unit of the limit.
-func (l limit) amount(n int64) string {
+func amount(l engine.Limit, n int64) string {
 	switch l.What {
 	case "cost":
 		return team.Dollars(n)
@@ -153,23 +132,9 @@ func (l limit) amount(n int64) string {
 
 // printBudget prints the budget of the team and of its members, or of that member.
 func (a *app) printBudget(of *engine.Team, member string) error {
-	all := []limit{}
-	known := member == ""
-	of.View(func(s *team.State) {
-		t := s.Team()
-		if member == "" {
-			all = limits("", t.Budget, t.Usage, t.CreatedAt, t.Exhausted)
-		}
-		for _, m := range s.Members() {
-			if member == "" || m.Name == member {
-				known = true
-				all = append(all, limits(m.Name, m.Budget, m.Charged(), m.BudgetSince(), m.Exhausted)...)
-			}
-		}
-	})
-	if !known {
-		return team.Refuse(team.NotFound, "team %s has no member %s", of.Name, member).
-			With(team.Hint{Action: team.ActShowTeam, Team: of.Name})
+	all, err := of.Limits(member)
+	if err != nil {
+		return err
 	}
 	return a.print(all, func(w *sanitize.Writer) error {
 		if len(all) == 0 {
@@ -183,13 +148,13 @@ func (a *app) printBudget(of *engine.Team, member string) error {
 				whose = "team"
 			}
 			if l.Limit > 0 {
-				most, left = l.amount(l.Limit), l.amount(l.Left)
+				most, left = amount(l, l.Limit), amount(l, l.Left)
 				note = fmt.Sprintf("%d %%", team.Spent{What: l.What, Used: l.Spent, Limit: l.Limit}.Percent())
 			}
 			if l.Over {
 				note = "spent"
 			}
-			t.Row(whose, l.What, most, l.amount(l.Spent), left, note)
+			t.Row(whose, l.What, most, amount(l, l.Spent), left, note)
 		}
 		return t.Write(w)
 	})

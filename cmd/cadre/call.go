@@ -12,6 +12,7 @@ import (
 	"cadre/internal/access"
 	"cadre/internal/agent"
 	"cadre/internal/engine"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/ui/tui"
@@ -45,12 +46,12 @@ func (a *app) forgotten(c *cobra.Command, args []string, needed int, err error) 
 		text += ". Quote the number of a task: '#2'. A shell takes #2 for a comment"
 	}
 	if slices.Contains(places, "REQUEST") {
-		return withWays(usage{errors.New(text)}, way{"see which requests wait", line("attention", args[0]).line})
+		return withWays(usage{errors.New(text)}, way{"see which requests wait", render.Typed("attention", args[0])})
 	}
 	lead := ""
 	a.within(c, args[0], func(s *team.State) { lead = s.Team().Lead })
 	if c.Name() == "inbox" && lead != "" {
-		return withWays(usage{errors.New(text)}, way{"read the mail of the lead", line("inbox", args[0], lead).line})
+		return withWays(usage{errors.New(text)}, way{"read the mail of the lead", render.Typed("inbox", args[0], lead)})
 	}
 	return usage{errors.New(text)}
 }
@@ -82,7 +83,8 @@ func (a *app) saying(c *cobra.Command, run func(c *cobra.Command, name string, t
 				if to := c.Flags().Lookup("to"); to != nil && to.Changed {
 					words = append(words, "--to", sanitize.Quote(to.Value.String()))
 				}
-				return withWays(usage{errors.New(missing(c, args))}, way{meant, strings.Join(append(words, args[0]), " ")})
+				return withWays(usage{errors.New(missing(c, args))},
+					way{meant, strings.Join(append(words, args[0]), " ")})
 			}
 		}
 		name, args, err := a.split(c, args, 1)
@@ -129,8 +131,10 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 	switch len(args) {
 	case needed:
 		name, err = a.theTeam(c)
+		a.team = name
 		return name, args, err
 	case needed + 1:
+		a.team = args[0]
 		if !a.reads {
 			a.named = args[0]
 		}
@@ -143,9 +147,14 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 // team just because it is the only one: that could be the wrong team.
 func (a *app) theTeam(c *cobra.Command) (string, error) {
 	if name := os.Getenv(agent.TeamVariable); name != "" {
-		if stranger, is := strings.CutPrefix(name, tui.StrangerPrefix); is {
-			return "", usage{fmt.Errorf("%s is a team of Claude Code, which cadre does not run; select a team of cadre, or "+
-				"name one: %s", stranger, syntax(c, "TEAM"))}
+		stranger, is := strings.CutPrefix(name, tui.StrangerPrefix)
+		switch {
+		case is && stranger == "":
+			return "", usage{fmt.Errorf("no team is selected on the screen; select one, or name it: %s",
+				syntax(c, "TEAM"))}
+		case is:
+			return "", usage{fmt.Errorf("%s is a team of Claude Code, which cadre does not run; select a team of "+
+				"cadre, or name one: %s", stranger, syntax(c, "TEAM"))}
 		}
 		return name, nil
 	}

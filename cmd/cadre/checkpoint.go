@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
+	"cadre/internal/engine/transfer"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 // checkpointTime bounds a checkpoint that is asked for by hand.
@@ -62,6 +62,7 @@ Hosts make checkpoints by themselves. If a team's folder is lost, the last check
 			a.note(made.Notice)
 		}
 		a.noteLeft(made)
+		a.noteChildren(d.Team())
 		value := checkpointed{made.Team, made.Seq, made.At, made.Commit, made.Place, made.Written, leftOf(made)}
 		return a.print(value, func(w *sanitize.Writer) error {
 			if !made.Written {
@@ -97,6 +98,16 @@ func (a *app) noteLeft(made checkpoint.Checkpoint) {
 		}))
 	case made.More > 0:
 		a.note(fmt.Sprintf("not carried: %s more", team.Count(made.More, "path")))
+	}
+}
+
+// noteChildren lists the child teams at work. A checkpoint of their parent has no record of them.
+func (a *app) noteChildren(of team.Team) {
+	for _, c := range of.Children {
+		if !c.Over {
+			a.note(fmt.Sprintf("not carried: team %s, which works for %s; where the checkpoint is restored, a new team does "+
+				"its task", c.Name, c.Member))
+		}
 	}
 }
 

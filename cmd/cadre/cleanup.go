@@ -27,7 +27,8 @@ func (a *app) cleanupCommand() *cobra.Command {
 	c := a.onTeam(0, &cobra.Command{
 		Use: "cleanup [TEAM]", Short: "Remove a team and its files",
 		Long: `Remove a team: its folder with its history, and its files in Claude Code's folders. It is refused while
-a teammate runs or can be resumed; --force ends the sessions first, and removes the team. It is safe to repeat.
+a teammate runs or can be resumed; --force ends the sessions first, and removes the team. It is safe to repeat: a later call removes what
+an earlier one left. If nothing is left, the exit status is 2, because the name may be mistyped.
 
 On a terminal you are asked first; --yes skips the question, and still refuses a team whose teammates can be resumed. A
 script needs --yes or --force.
@@ -53,22 +54,13 @@ commits would be lost. 2: will not work.`,
 		if !how.Branches { // branches of a removed team are found by its name
 			sure, err := a.sure(name, yes)
 			if other, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
-				return withWays(err, removals(other)...)
+				return withWays(err, byID(other, "remove", "cleanup")...)
 			} else if err == nil {
 				name = sure
 			}
 		}
 		if !yes && (a.asks() || !how.Force) {
-			what, open := a.measure(c.Context(), name)
-			if open != nil && !how.Force {
-				return open // it would be refused after the question
-			}
-			again := line("cleanup", name).line
-			if how.Branches {
-				what += " and its branches"
-				again += " --branches"
-			}
-			if err := a.confirm(c.Context(), "Remove "+what+"?", way{"remove " + what, again + " --yes"}); err != nil {
+			if err := a.confirmRemoval(c.Context(), name, how); err != nil {
 				return err
 			}
 		}
@@ -84,10 +76,25 @@ commits would be lost. 2: will not work.`,
 	return c
 }
 
-// removals returns the commands that remove the teams of other projects, by their ids.
-func removals(other *layout.ElsewhereError) (ways []way) {
+// confirmRemoval asks whether the team is removed.
+func (a *app) confirmRemoval(ctx context.Context, name string, how engine.Removal) error {
+	e := a.measure(ctx, name)
+	if e.open != nil && !how.Force {
+		return e.open // it would be refused after the question
+	}
+	what := e.what
+	again := render.Typed("cleanup", name)
+	if how.Branches {
+		what += " and its branches"
+		again += " --branches"
+	}
+	return a.confirm(ctx, "Remove "+what+"?", way{"remove " + what, again + " --yes"})
+}
+
+// byID returns the commands that do something to the teams of other projects, by their ids.
+func byID(other *layout.ElsewhereError, does, command string) (ways []way) {
 	for _, k := range other.Teams {
-		ways = append(ways, way{"remove the one in " + k.Team.Dir, line("cleanup", k.Team.ID).line})
+		ways = append(ways, way{does + " the one in " + k.Team.Dir, render.Typed(command, k.Team.ID)})
 	}
 	return ways
 }
@@ -105,18 +112,24 @@ func (a *app) sure(name string, unasked bool) (string, error) {
 	return name, err
 }
 
-// measure names the team and says how large it is, for the question whether to remove it. If
-// members have not ended, open is the refusal to remove it without force; else it is nil.
-func (a *app) measure(ctx context.Context, name string) (what string, open error) {
-	what = "team " + name // if only its remains are left
+// extent is what a team has that a command would end or remove.
+type extent struct {
+	what    string // names the team and says how large it is, for a question
+	aborted bool   // it was aborted, and no teammate is left
+	open    error  // the refusal to remove it without force, because teammates have not ended
+}
+
+// measure returns the extent of the team.
+func (a *app) measure(ctx context.Context, name string) extent {
+	e := extent{what: "team " + name} // if only its remains are left
 	of, err := a.engine().Look(ctx, name)
 	if err != nil {
-		return what, nil
+		return e
 	}
 	defer of.Close()
 	n, err := of.Standing(ctx)
 	if err != nil {
-		return what, nil
+		return e
 	}
 	tasks, running, paused := 0, 0, 0
 	for _, count := range n.Tasks {
@@ -135,16 +148,18 @@ func (a *app) measure(ctx context.Context, name string) (what string, open error
 	if paused > 0 {
 		teammates += fmt.Sprintf(", %d without a session", paused)
 	}
-	what = fmt.Sprintf("team %s (%s, %s; %s)", name, team.Count(tasks, "task"), teammates, n.Dir)
+	e.what = fmt.Sprintf("team %s (%s, %s; %s)", name, team.Count(tasks, "task"), teammates, n.Dir)
 	if running+paused == 0 {
-		return what, nil
+		e.aborted = of.Team().Status == team.TeamAborted
+		return e
 	}
 	var hints []team.Hint
 	if n.Dormant {
 		hints = append(hints, team.Hint{Action: team.ActResume, Team: name})
 	}
-	return what, team.Refuse(team.NotReady, "%s is unfinished", what).
+	e.open = team.Refuse(team.NotReady, "%s is unfinished", e.what).
 		With(append(hints, team.Hint{Action: team.ActForceCleanUp, Team: name})...)
+	return e
 }
 
 func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) error {
@@ -154,16 +169,16 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 	r, err := a.engine().RemoveTeam(ctx, name, how)
 	if lingers, ok := errors.AsType[*upkeep.LingeringError](err); ok {
 		return withWays(&team.Error{Code: team.NotReady, Text: lingers.Error()},
-			way{"remove the rest later", line("cleanup", name).line})
+			way{"remove the rest later", render.Typed("cleanup", name)})
 	}
 	if gone, ok := errors.AsType[*upkeep.UnreachableError](err); ok {
 		return withWays(&team.Error{Code: team.Invalid, Text: gone.Error(), Help: []team.Hint{{Action: team.ActMove,
-			Team: name}}}, way{"remove the team, and keep its worktrees", line("cleanup", name, "--force").line})
+			Team: name}}}, way{"remove the team, and keep its worktrees", render.Typed("cleanup", name, "--force")})
 	}
 	if last, ok := errors.AsType[*upkeep.UnfinishedError](err); ok {
 		return withWays(&team.Error{Code: team.NotReady, Help: []team.Hint{{Action: team.ActContinueCopy, Team: name}},
 			Text: last.Error() + ": it may run there, or under another CADRE_HOME"},
-			way{"remove its branches all the same", line("cleanup", name, "--branches", "--force").line})
+			way{"remove its branches all the same", render.Typed("cleanup", name, "--branches", "--force")})
 	}
 	switch {
 	case err != nil:
@@ -179,7 +194,8 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 		if how.Branches {
 			return err
 		}
-		return withWays(err, way{"remove its branches in this repository, if any", line("cleanup", name, "--branches").line})
+		return withWays(err, way{"remove its branches in this repository, if any",
+			render.Typed("cleanup", name, "--branches")})
 	case r.Gone:
 		return a.cleaned(r.Removed, fmt.Sprintf("team %s was removed before", name))
 	}
@@ -267,5 +283,5 @@ func losing(removed upkeep.Removed) error {
 	return withWays(team.Refuse(team.NotReady, "not removed: %s. These commits are in no other branch, and would be "+
 		"lost: %s", strings.Join(names, ", "), strings.Join(commits, ", ")),
 		way{"keep them", "git -C " + dir + " branch NAME COMMIT"},
-		way{"lose them", "cd " + dir + " && " + line("cleanup", t.Name, "--branches", "--force").line})
+		way{"lose them", "cd " + dir + " && " + render.Typed("cleanup", t.Name, "--branches", "--force")})
 }

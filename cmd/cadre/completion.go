@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/examples"
 	"cadre/internal/access"
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
@@ -30,7 +29,8 @@ type offer func(a *app, c *cobra.Command, name string) []string
 var argumentWords = sync.OnceValue(func() map[string]offer {
 	return map[string]offer{
 		"TEAM": (*app).offerTeams, "NAME": (*app).offerMembers, "ID": (*app).offerTasks, "TASK": (*app).offerTasks,
-		"REQUEST": (*app).offerRequests, "HOOK": (*app).offerHooks,
+		"[TEMPLATE]": (*app).offerTemplates, "KEY": (*app).offerNotes, "REQUEST": (*app).offerRequests,
+		"HOOK": (*app).offerHooks,
 		"MODE": fixed(team.PermissionModes...), "on|off": fixed("on", "off"),
 	}
 })
@@ -44,7 +44,7 @@ var flagWords = sync.OnceValue(func() map[string]offer {
 		"as": (*app).offerMembers, "to": (*app).offerMembers, "owner": (*app).offerMembers,
 		"member": (*app).offerMembers, "team": (*app).offerTeams, "blocked-by": (*app).offerTasks, "agent": offerAgents,
 		"permission-mode": fixed(team.PermissionModes...), "policy": fixed(team.PermissionPolicies...),
-		"isolation": fixed(team.Worktree), "in": fixed("merged"), "template": offerTemplates,
+		"isolation": fixed(team.Worktree), "in": fixed("merged"), "template": (*app).offerTemplates,
 		"status": fixed(team.TaskStates...), "kind": fixed(history.Words()...), "type": fixed(team.MessageTypes...),
 		"when":   fixed("always"),
 		"intent": fixed("info", "question", "challenge", "resolution"), "priority": offerPriorities,
@@ -237,9 +237,19 @@ func offerAgents(_ *app, c *cobra.Command, _ string) []string {
 	return found
 }
 
-func offerTemplates(*app, *cobra.Command, string) (found []string) {
-	for _, one := range examples.All() {
-		found = append(found, described(one.Name, one.Summary))
+func (a *app) offerTemplates(*cobra.Command, string) (found []string) {
+	dir, err := os.Getwd()
+	if err != nil || a.home.Root == "" {
+		return nil
+	}
+	all, err := a.places(dir).All()
+	if err != nil {
+		return nil
+	}
+	for i, one := range all {
+		if i == 0 || one.Name != all[i-1].Name {
+			found = append(found, described(one.Name, one.Summary))
+		}
 	}
 	return found
 }
@@ -300,6 +310,17 @@ func (a *app) offerTasks(c *cobra.Command, name string) (found []string) {
 		for t := range s.Tasks() {
 			if (done || t.Status != team.Completed) && len(found) < mostOffered {
 				found = append(found, described(t.Called(), t.Subject))
+			}
+		}
+	})
+	return found
+}
+
+func (a *app) offerNotes(c *cobra.Command, name string) (found []string) {
+	a.within(c, name, func(s *team.State) {
+		for _, n := range s.Notes() {
+			if len(found) < mostOffered {
+				found = append(found, described(n.Key, n.Text))
 			}
 		}
 	})

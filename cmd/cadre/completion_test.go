@@ -14,8 +14,14 @@ func TestCompletionWords(t *testing.T) {
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
 		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
+	process := call{env: env}.lines(t)
 	do := func(more []string, args ...string) string {
-		r := call{args: args, dir: root, env: append(env, more...)}.run(t)
+		var r printed
+		if len(more) == 0 {
+			r = process(root, args...)
+		} else {
+			r = call{args: args, dir: root, env: append(env, more...)}.run(t)
+		}
 		if r.code != done {
 			t.Fatalf("%q: status %d: %s", args, r.code, r.err)
 		}
@@ -36,6 +42,7 @@ func TestCompletionWords(t *testing.T) {
 	}
 	for _, args := range [][]string{{"create", "one"}, {"spawn", "one", "ann", "--agent", "external"},
 		{"task", "add", "one", "First"}, {"task", "add", "one", "Second"}, {"task", "done", "one", "2"},
+		{"note", "set", "one", "decisions/api", "JSON"}, {"note", "set", "one", "tried", "XML"},
 		{"create", "two", "--lead", "boss"}} {
 		do(nil, args...)
 	}
@@ -47,6 +54,7 @@ func TestCompletionWords(t *testing.T) {
 		"inbox two":                  "boss",
 		"shutdown one":               "lead ann",
 		"task show one":              "1 2",
+		"note get one":               "decisions/api tried",
 		"task done one":              "1",
 		"task done nowhere":          "",
 		"reassign one 1":             "lead ann",
@@ -58,7 +66,8 @@ func TestCompletionWords(t *testing.T) {
 		"spawn one":                  "",
 		"spawn one x --isolation":    "worktree",
 		"create":                     "",
-		"init --template":            "health hello start",
+		"init --template":            "feature fix health hello investigate migrate release-check review start",
+		"templates":                  "feature fix health hello investigate migrate release-check review start",
 		"task add one x --priority":  "low medium high critical",
 		"send one --priority":        "normal urgent",
 		"task list one --status":     strings.Join(team.TaskStates, " "),

@@ -6,11 +6,39 @@ import (
 	"errors"
 	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/team"
 )
 
-// asks reports whether there is a person to ask: a terminal on both sides, and no program that
-// reads JSON.
-func (a *app) asks() bool { return !a.json && atTerminal() && a.err.terminal() }
+// asks reports whether there is a person to ask.
+func (a *app) asks() bool { return a.unattended() == "" }
+
+// unattended says why there is no person to ask; "" if there is one: a terminal on both sides, and
+// no program that reads JSON or drives the terminal.
+func (a *app) unattended() string {
+	switch {
+	case !atTerminal():
+		return "standard input is not a terminal"
+	case !a.err.terminal():
+		return "standard error is not a terminal"
+	case a.json:
+		return "with --json no question is asked"
+	}
+	return scripted()
+}
+
+// scripted says why a terminal is one of a script, which has nobody to answer; "" if it is not.
+func scripted() string {
+	switch {
+	case os.Getenv("CI") != "":
+		return "CI is set"
+	case os.Getenv("TERM") == "dumb":
+		return "TERM is dumb"
+	}
+	return ""
+}
 
 // needsConfirmation begins the refusal of a command that could not ask for a confirmation. The
 // screen of cadre watch asks the person instead.
@@ -19,8 +47,8 @@ const needsConfirmation = "this needs a confirmation"
 // confirm asks the person at the terminal, and returns nil if they agree. Without a terminal it
 // refuses, and otherwise is what to type instead.
 func (a *app) confirm(ctx context.Context, question string, otherwise ...way) error {
-	if !a.asks() {
-		return withWays(usage{errors.New(needsConfirmation + ", and standard input is not a terminal")}, otherwise...)
+	if why := a.unattended(); why != "" {
+		return withWays(usage{errors.New(needsConfirmation + ", and " + why)}, otherwise...)
 	}
 	a.asking.Store(true) // and it stays so when a signal ends the command
 	if err := a.err.Printf("%s [y/N] ", question); err != nil {
@@ -44,6 +72,32 @@ func (a *app) confirm(ctx context.Context, question string, otherwise ...way) er
 		}
 		return errors.Join(a.err.Printf("\n"), errNotConfirmed)
 	}
+}
+
+// confirmEnd asks before the command of a shell member ends, if there is a person to ask. The
+// command of another member, or of one whose session does not run, does not end.
+func (a *app) confirmEnd(ctx context.Context, name, member string) error {
+	if !a.asks() || a.actor != team.User {
+		return nil
+	}
+	of, err := a.engine().Look(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer of.Close()
+	question := ""
+	if of.Served(member) {
+		of.View(func(s *team.State) { question = s.EndOfCommand(member) })
+	}
+	if question == "" {
+		return nil
+	}
+	return a.confirm(ctx, question)
+}
+
+// endFlag adds the flag of commands that may end the command of a shell member.
+func endFlag(c *cobra.Command, yes *bool) {
+	c.Flags().BoolVar(yes, "yes", false, "do not ask before the command of a shell member ends")
 }
 
 // errNotConfirmed says that the person did not agree.

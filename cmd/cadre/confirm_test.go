@@ -10,8 +10,9 @@ import (
 // TestAsksBeforeTheEnd checks that a command that ends a team asks at a terminal, even where a
 // script would not be asked. Only a yes runs it.
 func TestAsksBeforeTheEnd(t *testing.T) {
-	if !terminals {
-		t.Skip("needs a terminal of its own")
+	t.Parallel()
+	if !terminals || testing.Short() {
+		t.Skip("needs a terminal of its own, and takes seconds")
 	}
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
@@ -52,8 +53,31 @@ func TestAsksBeforeTheEnd(t *testing.T) {
 	}
 }
 
+// TestAsksNoScript checks that a command does not wait for an answer on the terminal of a script.
+func TestAsksNoScript(t *testing.T) {
+	t.Parallel()
+	if !terminals {
+		t.Skip("needs a terminal of its own")
+	}
+	root := t.TempDir()
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
+		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
+	if r := (call{args: []string{"create", "demo"}, dir: root, env: env}).run(t); r.code != done {
+		t.Fatalf("create: %s", r.err)
+	}
+	for variable, why := range map[string]string{"CI=true": "CI is set", "TERM=dumb": "TERM is dumb"} {
+		r := call{args: []string{"cleanup", "demo"}, dir: root, env: append(env[:len(env):len(env)], variable),
+			onTerm: true,
+			types:  "y\n"}.run(t)
+		if r.code != hopeless || !strings.Contains(string(r.out), needsConfirmation+", and "+why) {
+			t.Errorf("%s: status %d\n%s", variable, r.code, r.out)
+		}
+	}
+}
+
 // TestAsksForAnotherProject checks that a team of another project is ended from here only with a
-// question, which names that project. Other changes say on standard error which project they are in.
+// question, which names that project. Other changes say on standard error which project they are
+// in.
 func TestAsksForAnotherProject(t *testing.T) {
 	if !terminals {
 		t.Skip("needs a terminal of its own")
@@ -67,12 +91,13 @@ func TestAsksForAnotherProject(t *testing.T) {
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
 		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
-	do := func(dir string, args ...string) printed { return call{args: args, dir: dir, env: env}.run(t) }
+	do := call{env: env}.lines(t)
 	if r := do(there, "create", "demo"); r.code != done {
 		t.Fatalf("create: %s", r.err)
 	}
 	tells := "team demo in " + there
-	for _, line := range []string{"send demo --to lead hello", "task add demo more", "budget demo --tokens 5", "checkpoint demo"} {
+	for _, line := range []string{"send demo --to lead hello", "task add demo more", "budget demo --tokens 5",
+		"checkpoint demo"} {
 		if r := do(here, strings.Fields(line)...); r.code != done || !strings.Contains(string(r.err), tells) {
 			t.Errorf("%s: status %d, and it does not say where:\n%s", line, r.code, r.err)
 		}

@@ -8,22 +8,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
+	"cadre/internal/engine/transfer"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 func (a *app) consolidateCommand() *cobra.Command {
-	var o consolidate.Options
-	var rollBack, push, complete, dryRun bool
-	var to transfer.PushOptions
+	s := &sealing{app: a}
 	c := a.onTeam(0, &cobra.Command{
 		Use: "consolidate [TEAM]", Short: "Check and commit what a team did",
 		Long: `End a team when all members are done, and commit its work. Members with their own worktrees end, and
@@ -60,64 +57,80 @@ an unfinished consolidation. It also lets a team continue that winds down (cadre
 
 Exit status 0: the team is complete. 1: not now: a member works, a check failed, a file is in the way. 2: it will not
 work.`,
-	}, func(c *cobra.Command, name string, _ []string) error {
-		o.Actor = a.actor
-		for _, flag := range []string{"message", "include", "only", "no-commit", "clean",
-			"with-check-changes", "without", "complete"} {
-			o.Restart = o.Restart || c.Flags().Changed(flag)
-		}
-		if dryRun && (rollBack || push || complete) {
-			return usage{fmt.Errorf("--dry-run only shows what would be committed; leave out --rollback, --push and --complete")}
-		}
-		if dryRun {
-			return a.planConsolidation(c.Context(), name, o)
-		}
-		if rollBack {
-			if o.Restart {
-				return usage{fmt.Errorf("--rollback only abandons the unfinished consolidation; leave out the " +
-					"other flags")}
-			}
-			return a.rollBack(c.Context(), name, o)
-		}
-		switch {
-		case complete && !o.NoCommit:
-			return usage{fmt.Errorf("--complete is for --no-commit; without it every consolidation completes the team")}
-		case push && o.NoCommit && !complete:
-			return usage{fmt.Errorf("--no-commit makes no commit that --push could push; leave one of them out")}
-		case o.NoCommit && !complete:
-			return a.tryChecks(c.Context(), name, o)
-		}
-		if err := a.consolidate(c.Context(), name, o); err != nil || !push {
-			return err
-		}
-		to.Team, to.Head = name, true
-		return a.push(c.Context(), to)
-	})
-	c.Flags().BoolVar(&push, "push", false, "push the commit and the team's branch, cadre/TEAM, when the team is "+
-		"complete")
-	c.Flags().StringVar(&to.Remote, "remote", "", "with --push, name of the remote; the one that git pushes to "+
-		"by default")
-	c.Flags().BoolVar(&to.Yes, "yes", false, "with --push, agree to the first push to this remote")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be committed, path by path, and change nothing")
-	c.Flags().StringArrayVar(&o.Without, "without", nil, "task whose work is missing since the team was restored: "+
-		"the team is completed without it; may be repeated")
-	c.Flags().StringVarP(&o.Message, "message", "m", "", "first lines of the commit's message; by default made from "+
-		"the goal")
-	c.Flags().StringArrayVar(&o.Include, "include", nil, "file or folder that is committed although you had changes "+
-		"there before the team; may be repeated")
-	c.Flags().StringArrayVar(&o.Only, "only", nil, "file or folder that is committed, and nothing else of the work "+
-		"tree; may be repeated")
-	c.Flags().BoolVar(&o.NoCommit, "no-commit", false, "only run the checks: commit nothing, and leave the "+
-		"team as it is")
-	c.Flags().BoolVar(&complete, "complete", false, "with --no-commit, complete the team without a commit")
-	c.Flags().BoolVar(&o.Clean, "clean", false, "run the checks in a clean checkout of what is to be committed")
-	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, "+
-		"and run the checks again")
-	c.Flags().BoolVar(&rollBack, "rollback", false, "abandon an unfinished consolidation, or let a team "+
-		"continue that winds down: nothing is committed, and the team continues")
+	}, func(c *cobra.Command, name string, _ []string) error { return s.run(c, name) })
+	s.flags(c)
 	a.renamed(c, "roll-back", "rollback")
 	actsAs(c)
 	return c
+}
+
+// sealing has the flags of a consolidation.
+type sealing struct {
+	*app
+	consolidate.Options
+	rollsBack, pushes, complete, dryRun bool
+	to                                  transfer.PushOptions
+}
+
+func (s *sealing) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&s.pushes, "push", false, "push the commit and the team's branch, cadre/TEAM, when the team is "+
+		"complete")
+	f.StringVar(&s.to.Remote, "remote", "", "with --push, name of the remote; the one that git pushes to "+
+		"by default")
+	f.BoolVar(&s.to.Yes, "yes", false, "with --push, agree to the first push to this remote")
+	f.BoolVar(&s.dryRun, "dry-run", false, "show what would be committed, path by path, and change nothing")
+	f.StringArrayVar(&s.Without, "without", nil, "task whose work is missing since the team was restored: "+
+		"the team is completed without it; may be repeated")
+	f.StringVarP(&s.Message, "message", "m", "", "first lines of the commit's message; by default made from "+
+		"the goal")
+	f.StringArrayVar(&s.Include, "include", nil, "file or folder that is committed although you had changes "+
+		"there before the team; may be repeated")
+	f.StringArrayVar(&s.Only, "only", nil, "file or folder that is committed, and nothing else of the work "+
+		"tree; may be repeated")
+	f.BoolVar(&s.NoCommit, "no-commit", false, "only run the checks: commit nothing, and leave the "+
+		"team as it is")
+	f.BoolVar(&s.complete, "complete", false, "with --no-commit, complete the team without a commit")
+	f.BoolVar(&s.Clean, "clean", false, "run the checks in a clean checkout of what is to be committed")
+	f.BoolVar(&s.Changes, "with-check-changes", false, "commit files that the checks write with the work, "+
+		"and run the checks again")
+	f.BoolVar(&s.rollsBack, "rollback", false, "abandon an unfinished consolidation, or let a team "+
+		"continue that winds down: nothing is committed, and the team continues")
+}
+
+func (s *sealing) run(c *cobra.Command, name string) error {
+	s.Actor = s.actor
+	for _, flag := range []string{"message", "include", "only", "no-commit", "clean",
+		"with-check-changes", "without", "complete"} {
+		s.Restart = s.Restart || c.Flags().Changed(flag)
+	}
+	if s.dryRun && (s.rollsBack || s.pushes || s.complete) {
+		return usage{fmt.Errorf("--dry-run only shows what would be committed; leave out --rollback, --push and " +
+			"--complete")}
+	}
+	if s.dryRun {
+		return s.planConsolidation(c.Context(), name, s.Options)
+	}
+	if s.rollsBack {
+		if s.Restart {
+			return usage{fmt.Errorf("--rollback only abandons the unfinished consolidation; leave out the " +
+				"other flags")}
+		}
+		return s.rollBack(c.Context(), name, s.Options)
+	}
+	switch {
+	case s.complete && !s.NoCommit:
+		return usage{fmt.Errorf("--complete is for --no-commit; without it every consolidation completes the team")}
+	case s.pushes && s.NoCommit && !s.complete:
+		return usage{fmt.Errorf("--no-commit makes no commit that --push could push; leave one of them out")}
+	case s.NoCommit && !s.complete:
+		return s.tryChecks(c.Context(), name, s.Options)
+	}
+	if err := s.consolidate(c.Context(), name, s.Options); err != nil || !s.pushes {
+		return err
+	}
+	s.to.Team, s.to.Head = name, true
+	return s.push(c.Context(), s.to)
 }
 
 // consolidating opens the team for its consolidation, and calls do with the common options.
@@ -136,11 +149,22 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 		return err
 	}
 	if !a.json {
-		o.Checking = func(check string) { a.out.Printf("▸ check %s\n", check) }
+		began := "" // printed with the next step: a refusal may come first, for example because a branch conflicts
+		step := func(line string) {
+			if began != "" {
+				a.out.Printf("%s\n", began)
+				began = ""
+			}
+			a.out.Printf("%s\n", line)
+		}
+		o.Checking = func(check string) { step("▸ check " + check) }
 		o.Saw = func(r *team.Record) {
 			for _, e := range r.Events {
-				if line := render.Step(e); line != "" {
-					a.out.Printf("%s\n", line)
+				line := render.Step(e)
+				if _, is := e.(*team.ConsolidationBegan); is {
+					began = line
+				} else if line != "" {
+					step(line)
 				}
 			}
 		}
@@ -177,7 +201,7 @@ func (a *app) consolidated(ctx context.Context, name string, o consolidate.Optio
 			if failed.Output != "" {
 				a.err.Printf("%s\n", sanitize.Block(failed.Output))
 			}
-			return withWays(err, way{"repair the cause, and check again", line("consolidate", name).line})
+			return withWays(err, way{"repair the cause, and check again", render.Typed("consolidate", name)})
 		}
 		if err != nil {
 			return err
@@ -245,7 +269,7 @@ func writeStaging(w *sanitize.Writer, p *consolidate.Plan) error {
 func writeTried(w *sanitize.Writer, t *consolidate.Trial) error {
 	var passed []string
 	for _, check := range t.Checks {
-		passed = append(passed, fmt.Sprintf("%s (%s)", check.Name, team.Span(time.Duration(check.Took))))
+		passed = append(passed, fmt.Sprintf("%s (%s)", check.Name, team.Span(check.Took.Std())))
 	}
 	what := "team " + t.Team + " has no checks"
 	if len(passed) > 0 {

@@ -36,9 +36,10 @@ func TestDryRun(t *testing.T) {
 		}
 		return string(out)
 	}
+	process := call{env: env}.lines(t)
 	do := func(want int, args ...string) string {
 		t.Helper()
-		r := call{args: args, dir: project, env: env}.run(t)
+		r := process(project, args...)
 		if r.code != want {
 			t.Errorf("%q: status %d, and not %d:\n%s%s", args, r.code, want, r.out, r.err)
 		}
@@ -55,7 +56,8 @@ func TestDryRun(t *testing.T) {
 	write("new.txt", "the team's\n")
 	before := git("status", "--porcelain") + git("for-each-ref")
 	out := do(done, "consolidate", "demo", "--dry-run")
-	for _, want := range []string{"commit", "added", "new.txt", "left out", "mine.txt", "it is as it was before the team was created",
+	for _, want := range []string{"commit", "added", "new.txt", "left out", "mine.txt",
+		"it is as it was before the team was created",
 		"team demo: 1 path to commit, 1 path left out, 1 check (true); nothing was changed"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("the plan lacks %q:\n%s", want, out)

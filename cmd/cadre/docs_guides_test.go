@@ -57,19 +57,36 @@ cp -R "$PROJECT"/internal/observe/testdata/claude/2.1.329/tmux/snap/10-subagents
 
 // guides maps each document to what its reader needs.
 var guides = map[string]guide{
+	"docs/tracing.md": {},
+	"docs/notes.md": {
+		setup: parser + `cadre create demo`,
+		steps: map[string]needs{
+			"cadre note set demo decisions/api 'Errors are text.' --if-seq 1": {
+				before: "cadre note append demo decisions/api 'They have a code.'", status: 1},
+		}},
+	"docs/search.md": {setup: parser + `cadre create demo && cadre spawn demo ann --agent external && cadre task add demo "the parser" &&
+cadre note set demo tried "a parser without a lexer" && cadre send demo --to ann "The rate limit of the parser: retry."`},
+	"docs/serve.md": {steps: map[string]needs{
+		"cadre serve release":   {notRun: "it stays; TestServe in e2e runs it"},
+		"cadre serve --all":     {notRun: "it stays; TestServeAll in e2e runs it"},
+		"cadre serve --install": {notRun: "it asks at a terminal; TestSystemdUnit has systemd read what it writes"},
+		"curl --unix-socket ~/.cadre/server/socket http://cadre/v1/teams": {
+			notRun: "it needs curl and a server; TestServedMember in e2e has both"},
+	}},
 	"README.md": {
 		setup: parser + `
 sed -n '/^` + "```yaml/,/^```" + `$/p' "$PROJECT/README.md" | sed '1d;$d' >release.yaml
 mkdir ../cadre
-cp -r "$PROJECT/examples" ../cadre
+cp -r "$PROJECT/internal/run/templates/builtin" ../cadre
 cd ../cadre
 git init -q
 git add -A
 git commit -q -m "Begin"`,
 		steps: map[string]needs{
-			"cadre run examples/health.yaml":              {in: "src/cadre"},
-			"go run ./cmd/cadre run examples/health.yaml": {notRun: "it compiles the program, which this test is"},
-			"CGO_ENABLED=0 go install ./cmd/cadre":        {notRun: "it compiles the program, which this test is"},
+			"cadre run --template health":              {in: "src/cadre"},
+			"go run ./cmd/cadre run --template health": {notRun: "it compiles the program, which this test is"},
+			"CGO_ENABLED=0 go install ./cmd/cadre":     {notRun: "it compiles the program, which this test is"},
+			"make test":                                {notRun: "it is what runs this test"},
 			`cadre run "Port the parser to the new grammar, with tests" --members 2 --budget-tokens 2000000`: {
 				in: "src/parser", notRun: "it needs an agent; TestReadmeGoal in e2e runs it with one"},
 			"cadre run release.yaml": {status: 1},
@@ -78,6 +95,7 @@ git commit -q -m "Begin"`,
 		},
 	},
 	"CONTRIBUTING.md": {steps: map[string]needs{
+		"make short": {notRun: "it is a part of make test"},
 		"make test":  {notRun: "it is what runs this test"},
 		"make check": {notRun: "it is what runs this test"},
 	}},
@@ -95,7 +113,16 @@ git commit -q -m "Begin"`,
 	"docs/panes.md": {steps: map[string]needs{
 		"cadre panes TEAM": {notRun: "it needs a terminal in tmux; TestPanesOfABackgroundTeam in e2e has one"},
 	}},
-	"docs/team-files.md": {},
+	"docs/team-files.md": {setup: `cadre create demo
+cadre spawn demo ann --agent external
+cadre spawn demo bob --agent external
+printf 'name: sweep\nmaxParallel: 2\nmembers: [{name: worker, count: 6}]\n' >sweep.yaml
+printf 'tasks: [{id: docs, run: make docs}]\n' >>sweep.yaml`},
+	"docs/templates.md": {},
+	"docs/paths.md": {setup: `cadre create demo
+cadre spawn demo ann --agent external
+cadre task add demo Lexer --name lexer --paths 'src/lexer/**,docs/lexer.md'
+cadre task claim demo lexer --as ann`},
 	"docs/consolidation.md": {
 		setup: demo,
 		steps: map[string]needs{
@@ -149,5 +176,15 @@ cadre task add demo "Write the tests" --run "echo x >tests.c" --owner bob`,
 				notRun: "it needs Claude Code 2.1.47; the tests of relay_agents_test.go in e2e have it"},
 		},
 	},
+	"docs/hooks.md": {
+		setup: parser + `
+mkdir ~/.claude
+sed -n '/^` + "```json/,/^```" + `$/p' "$PROJECT/docs/hooks.md" | sed '1d;$d' >~/.claude/settings.json
+cadre create demo`,
+	},
 	"docs/observe.md": {setup: recorded},
+	"docs/server-security.md": {steps: map[string]needs{
+		"cadre serve --listen 127.0.0.1:7433 --host https://board.example": {
+			notRun: "it stays, and needs a proxy; TestOrigins in internal/server has such hosts"},
+	}},
 }

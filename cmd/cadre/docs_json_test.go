@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/testkit/golden"
+	"cadre/internal/testkit/typedoc"
 )
 
 const aboutJSON = `# What ` + "`--json`" + ` prints
@@ -40,6 +41,7 @@ type jsonCall struct {
 
 var jsonCalls = []jsonCall{
 	{line: "cadre version --json"},
+	{line: "cadre --json run --template"},
 	{line: "cadre create demo --goal 'Port the parser' --check 'lint: make lint' --allow 'Bash(go test:*)' --fact " +
 		"make=Makefile --metadata release=1.4 --json"},
 	{line: "cadre spawn demo bob --agent external --role reviewer --plan-approval --json"},
@@ -60,6 +62,12 @@ cadre task add demo "Review them" --blocked-by 1`},
 	{line: "cadre task done demo 2 --as bob --result 'They are good.' --json", before: `
 cadre task add demo "Say it" --owner ann --run false
 until cadre task show demo 3 --json | grep '"failures"'; do sleep 0.1; done`},
+	{line: "cadre note set demo decisions/api 'Errors are JSON.' --json"},
+	{line: "cadre note append demo decisions/api 'They have a code.' --as bob --json"},
+	{line: "cadre note get demo decisions/api --json"},
+	{line: "cadre note list demo --json"},
+	{line: "cadre note log demo decisions/api --json"},
+	{line: "cadre note rm demo decisions/api --json"},
 	{line: "cadre task list demo --json"},
 	{line: "cadre task show demo 1 --json"},
 	{line: "cadre task show demo 1 --patch --json"},
@@ -125,8 +133,8 @@ var withoutShape = map[string]string{
 	wakeName:          "it is a hook of Claude Code",
 }
 
-// TestEveryShape checks that the page describes what each command prints, or that this file says why
-// it does not.
+// TestEveryShape checks that the page describes what each command prints, or that this file says
+// why it does not.
 func TestEveryShape(t *testing.T) {
 	described := prints()
 	seen := map[string]bool{"help": true, "completion": true} // which cobra adds
@@ -164,7 +172,7 @@ func TestDocumentsJSON(t *testing.T) {
 	for _, o := range objects() {
 		page += fmt.Sprintf("\n### %s\n\n%s\n\n", o.name, o.about)
 		if o.values != "" {
-			page += s.words.list(o.of, o.values, o.key) + "\n"
+			page += s.words.List(o.of, o.values, o.key) + "\n"
 		}
 		page += s.table(o.of, s.objects[o.name])
 	}
@@ -184,7 +192,8 @@ func TestNamesOfFields(t *testing.T) {
 	check := func(what string, is shape) {
 		for path, kind := range is {
 			name := strings.Trim(path[strings.LastIndexByte(path, '.')+1:], "[]{}")
-			timely := name == "at" || name == "since" || strings.HasSuffix(name, "At") || strings.HasSuffix(name, "Since")
+			timely := name == "at" || name == "since" || strings.HasSuffix(name, "At") ||
+				strings.HasSuffix(name, "Since")
 			switch {
 			case name != "" && (name[0] < 'a' || name[0] > 'z'):
 				t.Errorf("%s: %s does not begin with a small letter", what, path)
@@ -247,24 +256,26 @@ func (s *shapes) describe(p printedForm) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// table lists the fields of a shape, with what the comments of their types say. Each needs a comment.
+// table lists the fields of a shape, with what the comments of their types say. Each needs a
+// comment.
 func (s *shapes) table(of reflect.Type, is shape) string {
 	s.t.Helper()
-	says := map[string]description{}
-	s.words.describe(says, of, "")
+	says := map[string]typedoc.Description{}
+	s.words.Describe(says, of, "")
 	var b strings.Builder
 	b.WriteString("| field | value | what it is |\n| --- | --- | --- |\n")
 	for _, path := range slices.Sorted(maps.Keys(is)) {
-		if path != "" && says[path].text == "" {
-			s.t.Errorf("docs/json.md does not describe %q of %s: write a comment at the field %s", path, of, says[path].field)
+		if path != "" && says[path].Text == "" {
+			s.t.Errorf("docs/json.md does not describe %q of %s: write a comment at the field %s", path, of,
+				says[path].Field)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", path, is[path], says[path].text)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", path, is[path], says[path].Text)
 	}
 	return b.String()
 }
 
-// TestPrintedTypes checks that commands print only values of types that [prints] lists. A mapping has no
-// type of its own, so nothing could describe it.
+// TestPrintedTypes checks that commands print only values of types that [prints] lists. A mapping
+// has no type of its own, so nothing could describe it.
 func TestPrintedTypes(t *testing.T) {
 	known := map[string]bool{"failed": true}
 	for _, all := range prints() {

@@ -60,7 +60,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Check that cadre can work here", Args: exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			checks := a.engine().Doctor(c.Context(), explain)
+			checks := a.engine().Doctor(c.Context())
 			healthy := true
 			for _, c := range checks {
 				healthy = healthy && (c.OK || !c.Needed)

@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/layout"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -15,6 +19,8 @@ type failure struct {
 	Message string   `json:"message"`         // what failed and why; the hints say what to type next
 	Status  int      `json:"status"`          // the exit status of the command
 	Hints   []remedy `json:"hints,omitempty"` // what would help
+	// the note as it is, where it was changed meanwhile
+	Note *team.Note `json:"note,omitempty"`
 }
 
 // failed is the line that an error is under --json.
@@ -49,16 +55,18 @@ func failureOf(err error) failure {
 			f.Code = codeDamaged
 		}
 	}
-	f.Hints = remedies(err)
+	f.Hints, f.Note = remedies(err), team.NoteOf(err)
 	return f
 }
 
 // report prints the error that ends the command c with the status code, once. It prints JSON if the
-// arguments ask for it, also if they could not be parsed completely. A text about a wrong command
-// line says itself what to change; a program gets the help of the command as a hint.
+// arguments ask for it, also if they could not be parsed completely.
 func (a *app) report(c *cobra.Command, err error, code int, args []string) {
 	if _, told := errors.AsType[exit](err); told {
 		return
+	}
+	if ambiguous, is := errors.AsType[*layout.AmbiguousError](err); is {
+		err = withWays(err, again(ambiguous, args)...)
 	}
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
@@ -66,11 +74,45 @@ func (a *app) report(c *cobra.Command, err error, code int, args []string) {
 	if a.json || slices.Contains(args, "--json") {
 		f := failureOf(err)
 		f.Status = code
-		if f.Code == codeUsage && len(f.Hints) == 0 {
-			f.Hints = remedies(withWays(err, helpOf(c)))
+		if len(f.Hints) == 0 {
+			f.Hints = remedies(withWays(err, a.lastly(c, f.Code)...))
 		}
 		a.err.Value(failed{f})
 		return
 	}
 	a.fail(err)
+}
+
+// again returns the command line with the id of each team that a name fits.
+func again(e *layout.AmbiguousError, args []string) (ways []way) {
+	for _, k := range e.Teams {
+		if k.Team.ID == "" { // it cannot be read
+			continue
+		}
+		words := []string{"cadre"}
+		for _, arg := range args {
+			if arg == e.Name {
+				arg = k.Team.ID
+			}
+			words = append(words, sanitize.Quote(arg))
+		}
+		ways = append(ways, way{"use the one in " + k.Team.Dir, strings.Join(words, " ")})
+	}
+	return ways
+}
+
+// lastly returns what a program gets as a hint after an error without any. A text for people about
+// a wrong command line or a wrong value says itself what to change, so that there it is the help of
+// the command. Else it is the command that shows the state in which the team refused.
+func (a *app) lastly(c *cobra.Command, code string) []way {
+	switch code {
+	case codeUsage, string(team.Invalid), string(team.TooLarge):
+		return []way{helpOf(c)}
+	case codeFailed, codeDamaged:
+		return nil
+	}
+	if _, err := a.home.Folder(a.team); err != nil || a.team == "" {
+		return []way{helpOf(c)}
+	}
+	return []way{{"look at the team", render.Typed("status", a.team)}}
 }

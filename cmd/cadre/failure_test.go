@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	goparser "go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -37,9 +38,10 @@ func TestFailures(t *testing.T) {
 		{os.ErrNotExist, `{"code":"failed","message":"file does not exist","status":2}`},
 		{errors.New("no space"), `{"code":"failed","message":"no space","status":1}`},
 		{fmt.Errorf("it is so: %w", team.Refuse(team.NotReady, "task 1 waits").With(team.Hint{Action: team.ActClaimTask,
-			Team: "demo", Task: "1", Member: "ann"})), `{"code":"not_ready","message":"it is so: task 1 waits","status":1,` +
-			`"hints":[{"action":"claim_task","team":"demo","member":"ann","task":"1","purpose":"claim it",` +
-			`"command":"cadre task claim demo 1 --as ann"}]}`},
+			Team: "demo", Task: "1", Member: "ann"})),
+			`{"code":"not_ready","message":"it is so: task 1 waits","status":1,` +
+				`"hints":[{"action":"claim_task","team":"demo","member":"ann","task":"1","purpose":"claim it",` +
+				`"command":"cadre task claim demo 1 --as ann"}]}`},
 	} {
 		if got, err := json.Marshal(failureOf(c.err)); err != nil || string(got) != c.want {
 			t.Errorf("got\n%s (%v), want\n%s", got, err, c.want)
@@ -162,24 +164,34 @@ func TestRefusedRelay(t *testing.T) {
 	}
 }
 
-// tellsCommands are the packages below this one whose texts may name commands, with the reason.
+// tellsCommands are the packages and files of internal whose texts may name commands, with the
+// reason.
 var tellsCommands = map[string]string{
 	"ui":      "it is a front end, on which a person types commands",
 	"agent":   "it tells agents what they can type in their shell",
 	"access":  "it says which commands a caller may use",
 	"testkit": "it has no errors for users",
+
+	"git/checkpoint/readme.go": "it is a page for people, who read it on a forge",
+	"render/command.go":        "it has the commands of hints",
 }
 
 // TestRemediesBelowAreHints checks that no text below this package names a command: Go programs and
 // agents cannot type it. What helps is a hint of the core, or a way that this package adds.
 func TestRemediesBelowAreHints(t *testing.T) {
+	t.Parallel()
 	var names []string
 	for _, c := range newApp().root(nil).Commands() {
 		names = append(names, c.Name())
 	}
-	command := regexp.MustCompile(`\bcadre (` + strings.Join(names, "|") + `)\b|--help|\| git\b`)
-	for _, planted := range []string{"see: cadre hooks --help", "then run `cadre trust` in %s", "set it: cadre task update ",
-		"by its transcripts (cadre observe --transcripts DIR)", "resume it with cadre resume", "git diff %s | git apply"} {
+	command := regexp.MustCompile(`\bcadre (` + strings.Join(names, "|") +
+		`)\b|--help|\| git\b|\bgit (-C %|(branch -[A-Za-z]|checkout|diff|fetch|merge|push|remote|revert|show|stash|` +
+		`switch|worktree (add|lock|move|prune|remove|repair|unlock))\b)`)
+	for _, planted := range []string{"see: cadre hooks --help", "then run `cadre trust` in %s",
+		"set it: cadre task update ", "by its transcripts (cadre observe --transcripts DIR)",
+		"resume it with cadre resume", "git diff %s | git apply", "git diff in %s shows it",
+		"add one: git remote add origin URL",
+		"repair it: git -C %s worktree repair", "the team's version: git show %s"} {
 		if !command.MatchString(planted) {
 			t.Fatalf("%q would not be found", planted)
 		}
@@ -191,7 +203,7 @@ func TestRemediesBelowAreHints(t *testing.T) {
 			t.Fatalf("%q: found %t, want %t", planted, found, is)
 		}
 	}
-	checked := 0
+	checked, unmet := 0, maps.Clone(tellsCommands)
 	look := func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -199,9 +211,12 @@ func TestRemediesBelowAreHints(t *testing.T) {
 		room, _ := filepath.Rel("../../internal", path)
 		switch {
 		case entry.IsDir() && (tellsCommands[room] != "" || entry.Name() == "testdata"):
+			delete(unmet, room)
 			return filepath.SkipDir
-		case entry.IsDir(), !strings.HasSuffix(path, ".go"), strings.HasSuffix(path, "_test.go"),
-			room == "git/checkpoint/readme.go": // a page for people, who read it on a forge
+		case entry.IsDir(), !strings.HasSuffix(path, ".go"), strings.HasSuffix(path, "_test.go"):
+			return nil
+		case tellsCommands[room] != "":
+			delete(unmet, room)
 			return nil
 		}
 		set := token.NewFileSet()
@@ -228,6 +243,9 @@ func TestRemediesBelowAreHints(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for room := range unmet {
+		t.Errorf("%s may name commands, and is not there", room)
+	}
 	if checked < 5000 {
 		t.Errorf("checked %d texts, want at least 5000", checked)
 	}
@@ -243,11 +261,11 @@ func flagNames(c *cobra.Command) (names []string) {
 	return slices.Compact(names)
 }
 
-// TestWays checks that what to type after an error of the command line is a hint in JSON, and stands
-// behind the text for people.
+// TestWays checks that what to type after an error of the command line is a hint in JSON, and
+// stands behind the text for people.
 func TestWays(t *testing.T) {
-	err := fmt.Errorf("it is so: %w", withWays(usage{errors.New("there is nothing to run")}, way{seeHelp, "cadre run --help"},
-		way{"run a team file", "cadre run FILE"}))
+	err := fmt.Errorf("it is so: %w", withWays(usage{errors.New("there is nothing to run")},
+		way{seeHelp, "cadre run --help"}, way{"run a team file", "cadre run FILE"}))
 	const text = "it is so: there is nothing to run; see: cadre run --help. To run a team file: cadre run FILE"
 	if got := explain(err); got != text {
 		t.Errorf("got %q, want %q", got, text)

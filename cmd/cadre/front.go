@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"cadre/internal/engine"
+	"cadre/internal/render"
 	"cadre/internal/sys/proc"
+	"cadre/internal/team"
 	"cadre/internal/ui/settings"
 	"cadre/internal/ui/tui"
 )
@@ -39,11 +44,11 @@ func (a *app) screenless() bool {
 	return err == nil && s.Screen == settings.NeverScreen
 }
 
-// inFront runs this command in a worker if it may open a screen or is to leave the terminal, because
-// a worker can continue in the background. In the process in front of the worker it returns true, and
-// how the command ended. In the worker, and where no screen can open, it returns false: the caller
-// continues.
-func (a *app) inFront() (bool, error) {
+// inFront runs this command in a worker if it may open a screen or is to leave the terminal,
+// because a worker can continue in the background. In the process in front of the worker it returns
+// true, and how the command ended. In the worker, and where no screen can open, it returns false:
+// the caller continues.
+func (a *app) inFront(ctx context.Context) (bool, error) {
 	if a.worker = proc.OpenWorker(); a.worker != nil {
 		go a.worker.Signals(func(s os.Signal) { a.haste.asks <- request{s, true} })
 		return false, nil
@@ -66,8 +71,48 @@ func (a *app) inFront() (bool, error) {
 			_ = term.Restore(int(os.Stdin.Fd()), was)
 		}
 	}
+	if ended.Signal != 0 || ended.Screen {
+		a.lastWords(ctx, ended)
+	}
 	if ended.Status == done {
 		return true, nil
 	}
 	return true, exit(ended.Status)
+}
+
+// lastWords prints what a worker could not that was killed: the last lines of the run, why it
+// ended, and what continues it.
+func (a *app) lastWords(ctx context.Context, ended proc.Ended) {
+	why := fmt.Errorf("the process of the run ended with status %d", ended.Status)
+	if ended.Signal != 0 {
+		why = fmt.Errorf("the process of the run was ended by a signal: %s", ended.Signal)
+	}
+	again := way{"run it again", render.Typed(os.Args[1], os.Args[2:]...)}
+	if d, err := a.engine().Look(ctx, ended.Told); ended.Told != "" && err == nil {
+		defer d.Close()
+		name := a.callable(d.Team())
+		if ended.Screen { // otherwise the lines are in the terminal already
+			a.lastLines(ctx, d, name)
+		}
+		again = way{"continue the team", render.Typed("resume", name)}
+		if of := d.Team(); of.Ended() {
+			again = way{"see what it did", render.Typed("log", name)}
+		}
+	}
+	a.fail(withWays(why, again))
+}
+
+// lastLines prints the last lines that a run of the team prints, from its history.
+func (a *app) lastLines(ctx context.Context, d *engine.Team, name string) {
+	p := &progress{app: a, hidden: true}
+	s := &team.State{}
+	for r, err := range d.Read(ctx, 0) {
+		if err != nil { // cadre log reports it
+			break
+		}
+		s.Apply(r)
+		p.show(p.digest.Add(r, s, func(team.Event) bool { return false }))
+	}
+	p.show(p.digest.End())
+	p.reveal(render.Typed("log", name))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
@@ -30,7 +31,7 @@ they differ.
 
 Exit status 0: no damage, or mended. 2: damage.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
-		x := upkeep.FileCheck{Home: a.home, Log: a.note, Explain: explain, Dir: ".", Force: force}
+		x := upkeep.FileCheck{Home: a.home, Log: a.note, Dir: ".", Force: force}
 		h, err := x.Check(c.Context(), name)
 		if swapped, ok := errors.AsType[*upkeep.SwappedError](err); ok {
 			return team.Refuse(team.Finished, "%s", swapped).With(team.Hint{Action: team.ActContinueCopy, Team: name})
@@ -40,7 +41,7 @@ Exit status 0: no damage, or mended. 2: damage.`,
 		}
 		if !h.Healthy && mend {
 			if err := x.Mend(c.Context(), &h); len(team.HintsOf(err)) > 0 { // the checkpoint has more
-				return withWays(err, way{"mend it all the same", line("fsck", name, "--mend", "--force").line})
+				return withWays(err, way{"mend it all the same", render.Typed("fsck", name, "--mend", "--force")})
 			} else if err != nil {
 				return err
 			}
@@ -93,8 +94,8 @@ func (v verdict) write(w *sanitize.Writer) error {
 				team.Count(v.Rebuilt, "file"), were)
 		}
 	case v.Better():
-		w.Printf("the history is intact up to record %d, and a checkpoint in git has all up to record %d; to restore it: "+
-			"cadre resume %s --from-git\n", v.Last, v.Checkpoint, v.Team)
+		w.Printf("the history is intact up to record %d, and a checkpoint in git has all up to record %d; to restore "+
+			"it: cadre resume %s --from-git\n", v.Last, v.Checkpoint, v.Team)
 	default:
 		w.Printf("the history is intact up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)
 	}

@@ -21,15 +21,16 @@ type dailyGroup struct {
 	names []string
 }
 
-// dailyCommands are those that cadre shows when it is called alone. They fit a terminal of 80 columns
-// and 24 lines, with the prompts before and after them.
+// dailyCommands are those that cadre shows when it is called alone. They fit a terminal of 80
+// columns and 24 lines, with the prompts before and after them.
 var dailyCommands = []dailyGroup{
 	{"Start a team", []string{"doctor", "init", "run", "resume"}},
 	{"See what it does, and steer it", []string{"watch", "attention", "ls", "status", "log", "send", "task"}},
 	{"Bring it to its end", []string{"consolidate", "cleanup"}},
 }
 
-// daily writes the help that fits one screen. next is its line about what to try, or "" for a first run.
+// daily writes the help that fits one screen. next is its line about what to try, or "" for a first
+// run.
 func (a *app) daily(next string) error {
 	w := a.out.Writer
 	w.Printf("Teams of coding agents that survive crashes and restarts.\n\nUsage: cadre COMMAND\n")
@@ -44,8 +45,9 @@ func (a *app) daily(next string) error {
 		cmp.Or(next, "Try it, without a model: cadre run --template hello"))
 }
 
-// here returns a line about the unfinished teams of the directory, with the command that shows them. It
-// returns "" if no team works there, or if the teams cannot be read: the help is shown without it.
+// here returns a line about the unfinished teams of the directory, with the command that shows
+// them. It returns "" if no team works there, or if the teams cannot be read: the help is shown
+// without it.
 func (a *app) here(ctx context.Context) string {
 	dir, err := os.Getwd()
 	if err != nil {

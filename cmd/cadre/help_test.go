@@ -51,8 +51,8 @@ func TestHelpFitsAScreen(t *testing.T) {
 	}
 }
 
-// TestTeamsHere checks that cadre alone names the unfinished team of the directory, on a terminal, in one
-// line instead of what to try first.
+// TestTeamsHere checks that cadre alone names the unfinished team of the directory, on a terminal,
+// in one line instead of what to try first.
 func TestTeamsHere(t *testing.T) {
 	if !terminals {
 		t.Skip("needs a terminal")

@@ -3,16 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/render/sanitize"
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -20,8 +17,9 @@ import (
 // that it needs.
 func hints(a team.Action) []team.Hint {
 	fullest := team.Hint{Action: a, Team: "demo", Member: "ann", Task: "3", Request: "perm-1", Name: "bob",
-		Agent: "codex", Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"}, Paths: []string{"a b.txt", "$(c)"}, From: strings.Repeat("a", 40), To: strings.Repeat("b", 40)}
-	barest := team.Hint{Action: a, Team: "demo", Task: "3", Request: "perm-1"}
+		Note: "plan", Agent: "codex", Budget: "cost", Dir: "/a dir/it's", Tasks: []string{"1", "2"},
+		Paths: []string{"a b.txt", "$(c)"}, From: strings.Repeat("a", 40), To: strings.Repeat("b", 40)}
+	barest := team.Hint{Action: a, Team: "demo", Task: "3", Request: "perm-1", Note: "plan"}
 	switch a {
 	case team.ActRejoin, team.ActResend, team.ActAsk, team.ActReadMail:
 		barest.Member = "ann"
@@ -41,23 +39,24 @@ func TestEveryHintIsACommand(t *testing.T) {
 	lines := map[string]team.Action{}
 	for _, a := range team.Actions() {
 		for _, h := range hints(a) {
-			s := command(h)
-			if _, is := gitCommand(h); !is { // TestHintsForGit runs these
-				typesAs(t, s.line)
+			s := render.CommandFor(h)
+			if !strings.HasPrefix(s.Line, "git ") { // TestHintsForGit of render runs these
+				typesAs(t, s.Line)
 			}
-			other, taken := lines[s.line]
+			other, taken := lines[s.Line]
 			if taken && other != a && !(a == team.ActFinish && other == team.ActConsolidate) {
-				t.Errorf("%s and %s are the same: %s", a, other, s.line)
+				t.Errorf("%s and %s are the same: %s", a, other, s.Line)
 			}
-			lines[s.line] = a
-			if s.note != "" && !strings.HasPrefix(s.note, ", ") {
-				t.Errorf("%s: %q could be confused with a command to type", a, s.note)
+			lines[s.Line] = a
+			if s.Note != "" && !strings.HasPrefix(s.Note, ", ") {
+				t.Errorf("%s: %q could be confused with a command to type", a, s.Note)
 			}
 		}
 	}
 	for _, b := range []string{"tokens", "cost", "time"} {
-		typesAs(t, command(team.Hint{Action: team.ActRaiseBudget, Team: "demo", Budget: b}).line)
-		typesAs(t, command(team.Hint{Action: team.ActRaiseBudget, Team: "demo", Member: "ann", Budget: b}).line)
+		typesAs(t, render.CommandFor(team.Hint{Action: team.ActRaiseBudget, Team: "demo", Budget: b}).Line)
+		typesAs(t, render.CommandFor(team.Hint{Action: team.ActRaiseBudget, Team: "demo", Member: "ann",
+			Budget: b}).Line)
 	}
 	if t.Failed() {
 		return
@@ -105,8 +104,7 @@ func parsed(line string) (*cobra.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	group := c.HasSubCommands() && c.Args != nil // a group that takes no arguments but the names of its commands
-	if !c.Runnable() || c.Parent() == nil || group {
+	if !acts(c) || c.Parent() == nil {
 		return nil, fmt.Errorf("%s runs nothing", c.CommandPath())
 	}
 	if err := c.ParseFlags(rest); err != nil {
@@ -160,66 +158,6 @@ func words(line string) (all []string) {
 	return all
 }
 
-// TestHintsForGit runs the command lines of hints that git carries out, and checks what they do in a
-// repository with a difficult name.
-func TestHintsForGit(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "it's $(one)")
-	run := func(line string) string {
-		t.Helper()
-		c := exec.CommandContext(t.Context(), "sh", "-c", line)
-		c.Dir = filepath.Dir(dir)
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", line, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	const by = " -c user.name=a -c user.email=a@b "
-	git := "git -C " + sanitize.Quote(dir)
-	run("git init -q " + sanitize.Quote(dir))
-	var commits []string
-	for _, text := range []string{"one", "two"} {
-		if err := os.WriteFile(filepath.Join(dir, "a b.txt"), []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		run(git + " add -A && " + git + by + "commit -qm " + text)
-		commits = append(commits, run(git+" rev-parse HEAD"))
-	}
-	h := team.Hint{Team: "demo", Dir: dir, From: commits[1], To: commits[0], Paths: []string{"a b.txt"}}
-	h.Action = team.ActShowFile
-	if got := run(command(h).line); got != "two" {
-		t.Errorf("%s: got %q, want the file", command(h), got)
-	}
-	h.Action = team.ActRevertWork
-	run(command(h).line)
-	if got := run("cat " + sanitize.Quote(dir) + "/*"); got != "one" {
-		t.Errorf("%s: the file is %q, want it as it was", command(h), got)
-	}
-	h.Action = team.ActKeepCommit
-	run(strings.Replace(command(h).line, "NAME", "kept", 1))
-	if got := run(git + " rev-parse kept"); got != commits[1] {
-		t.Errorf("%s: the branch is at %s, want %s", command(h), got, commits[1])
-	}
-}
-
-func TestHintsAreQuoted(t *testing.T) {
-	for _, c := range []struct {
-		hint team.Hint
-		want []string
-	}{
-		{team.Hint{Action: team.ActMove, Team: "demo", Dir: "/a dir/it's"},
-			[]string{"cadre", "resume", "demo", "--dir", "/a dir/it's"}},
-		{team.Hint{Action: team.ActIncludeFiles, Team: "demo", Paths: []string{"a;b", "$(c)"}},
-			[]string{"cadre", "consolidate", "demo", "--include", "a;b", "--include", "$(c)"}},
-		{team.Hint{Action: team.ActSpawn, Team: "demo", Agent: "x; rm"},
-			[]string{"cadre", "spawn", "demo", "NAME", "--agent", "x; rm"}},
-	} {
-		if got := words(command(c.hint).line); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.want) {
-			t.Errorf("%q, want %q", got, c.want)
-		}
-	}
-}
-
 func TestExplain(t *testing.T) {
 	resume := team.Hint{Action: team.ActResume, Team: "demo"}
 	for _, c := range []struct {
@@ -230,8 +168,8 @@ func TestExplain(t *testing.T) {
 		{team.Refuse(team.NotReady, "bob still runs").With(
 			team.Hint{Action: team.ActShutDown, Team: "demo", Member: "bob"},
 			team.Hint{Action: team.ActForceCleanUp, Team: "demo"}),
-			"bob still runs. To shut down bob: cadre shutdown demo bob; to end and remove the whole team: cadre cleanup " +
-				"demo --force"},
+			"bob still runs. To shut down bob: cadre shutdown demo bob; to end and remove the whole team: cadre " +
+				"cleanup demo --force"},
 		{fmt.Errorf("pull: %w", team.Refuse(team.NotReady, "it is there.").With(resume)),
 			"pull: it is there. To resume the team: cadre resume demo"},
 		{errors.Join(team.Refuse(team.NotReady, "one").With(resume), team.Refuse(team.NotReady, "two").With(resume)),

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +20,11 @@ func (a *app) hooksCommand() *cobra.Command {
 		Use: "hooks [TEAM]", Short: "List, switch off and try the hooks of a team", Args: atMost(1),
 		Long: `List the hooks of a team: those in the settings files of the user and the project, and those of the
 team itself. Without a team, list the hooks of the project in this directory.
+
+A hook is a command for the event TaskCreated, TaskCompleted or TeammateIdle. If it ends with status 2, it rejects that.
+Write it into settings.json in ~/.claude, or in .claude of the project, as for Claude Code:
+
+  {"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "make test"}]}]}}
 
 Each hook has an ID, by which cadre hooks disable switches it off for the team and cadre hooks try runs it. A hook is
 identified by its source, event and command: if the command changes, it is another hook. A project's hooks do not run
@@ -114,15 +118,15 @@ func (a *app) printHooks(list engine.HookList) error {
 	}
 	return a.print(value, func(w *sanitize.Writer) error {
 		if len(list.Hooks) == 0 {
-			return w.Printf("%s has no hooks; see docs/hooks.md for how to set one up\n", where)
+			return w.Printf("%s has no hooks. How to write one: cadre hooks --help\n", where)
 		}
 		t := render.Table{Texts: []string{"COMMAND"}, Spare: []string{"TIMEOUT", "FROM"}}
 		t.Row("ID", "EVENT", "STATE", "TIMEOUT", "FROM", "COMMAND")
 		untrusted := false
 		for _, h := range list.Hooks {
 			limit := ""
-			if h.Millis > 0 {
-				limit = fmt.Sprintf("%g s", float64(h.Millis)/1000)
+			if h.Timeout > 0 {
+				limit = fmt.Sprintf("%g s", h.Timeout.Std().Seconds())
 			}
 			untrusted = untrusted || h.State == engine.HookUntrusted
 			t.Row(h.ID, h.Event, string(h.State), limit, hookFrom(h), h.Command)
@@ -132,7 +136,8 @@ func (a *app) printHooks(list engine.HookList) error {
 			a.note(note)
 		}
 		if untrusted {
-			a.note("this project's hooks are not trusted, and do not run. Read them, then: cadre trust --dir " + list.Dir)
+			a.note("this project's hooks are not trusted, and do not run. Read them, then: cadre trust --dir " +
+				list.Dir)
 		}
 		return err
 	})
@@ -150,11 +155,19 @@ func (a *app) hookSwitch(word, short string, off bool) *cobra.Command {
 		Use: word + " [TEAM] HOOK", Short: short, Long: long,
 		Example: fmt.Sprintf("  cadre hooks %s demo 3f2a9c10", word),
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.engine().SwitchHook(c.Context(), name, a.actor, args[0], off, func(h engine.Hook) error {
+		return unknownHook(a.engine().SwitchHook(c.Context(), name, a.actor, args[0], off, func(h engine.Hook) error {
 			return a.print(switched{name, h.ID, h.Event, h.Command, state},
 				said("the %s hook %s [%s] is switched %s for team %s", h.Event, h.ID, h.Command, state, name))
-		})
+		}), name)
 	})
+}
+
+// unknownHook adds to the refusal of a hook how to list those of the team, or of the directory.
+func unknownHook(err error, words ...string) error {
+	if _, is := errors.AsType[*engine.NoHookError](err); is {
+		return withWays(err, way{"see the hooks", render.Typed("hooks", words...)})
+	}
+	return err
 }
 
 func (a *app) hookTry() *cobra.Command {
@@ -165,7 +178,7 @@ func (a *app) hookTry() *cobra.Command {
 cadre makes of it. Nothing changes in the team. HOOK is an ID from cadre hooks, or an event that has just one hook. A
 hook that is switched off can be tried; one of a project that is not trusted cannot.
 
-The input is the JSON that a hook reads on its standard input; docs/hooks.md describes it. The exit status of cadre
+The input is the JSON object that the hook reads on its standard input. The exit status of cadre
 says whether the hook could be run, not what it answered.`,
 		Example: "  cadre hooks try demo TaskCompleted\n  cadre hooks try --dir . 3f2a9c10 --input event.json",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -179,7 +192,11 @@ says whether the hook could be run, not what it answered.`,
 			}
 			h, err := list.Find(args[last])
 			if err != nil {
-				return err
+				where := []string{"--dir", list.Dir}
+				if list.Team.Name != "" {
+					where = []string{a.callable(list.Team)}
+				}
+				return unknownHook(err, where...)
 			}
 			var trial engine.HookTrial
 			if input != "" {
@@ -216,11 +233,12 @@ func writeTrial(w *sanitize.Writer, trial engine.HookTrial) error {
 		verdict = "allowed, and a teammate may go idle whatever other hooks say"
 	}
 	err := errors.Join(w.Printf("%s hook %s: %s\n", trial.Event, trial.ID, sanitize.Line(trial.Command)),
-		w.Printf("%s after %s\n%s\n", how, team.Span(time.Duration(trial.Millis)*time.Millisecond), verdict))
+		w.Printf("%s after %s\n%s\n", how, team.Span(trial.Took.Std()), verdict))
 	for _, note := range trial.Notes {
 		err = errors.Join(err, w.Printf("note: %s\n", sanitize.Line(note)))
 	}
-	for _, out := range []struct{ name, text string }{{"standard output", trial.Stdout}, {"standard error", trial.Stderr}} {
+	for _, out := range []struct{ name, text string }{{"standard output", trial.Stdout},
+		{"standard error", trial.Stderr}} {
 		if text := strings.TrimRight(sanitize.Strip(out.text), "\n"); text != "" {
 			err = errors.Join(err, w.Printf("%s:\n%s\n", out.name, sanitize.Block(text)))
 		}

@@ -58,6 +58,8 @@ var drives = map[string][]drive{
 	"completion fish":       {calls()},
 	"completion powershell": {calls()},
 	"completion zsh":        {calls()},
+	// with an address it would start a server
+	"board": {shows("{evil}"), shows("evil", "--phone", "{evil}")},
 	"consolidate": {shows("ending"), shows("passing", "--dry-run"), calls("passing", "--dry-run", "--json"),
 		shows("passing"), shows("passing", "--json"), shows("evil"),
 		shows("ending", "--no-commit"), calls("ending", "--rollback")},
@@ -65,14 +67,18 @@ var drives = map[string][]drive{
 		shows("new", "--check", "{evil}", "--json"), shows("new", "--liveness", "{evil}=1s")},
 	"delegate": {shows("evil", "{evil}"), calls("evil", "on")},
 	"doctor":   {calls(), calls("--json")},
+	"export": {calls("evil", "-o", "evil.html"), shows("evil", "-o", "{evil}.html"),
+		shows("evil", "-o", "{evil}", "--json"), shows("{evil}")},
 	"facts": {shows("evil"), shows("evil", "--json"), shows("evil", "--add", "{evil}=fact"),
 		shows("evil", "--record")},
 	"fsck":        {calls("evil"), shows("broken"), shows("broken", "--mend"), shows("broken", "--json")},
 	"gemini-hook": {{args: []string{"{root}/socket"}, protocol: "gemini reads it", alone: true}},
 	"handover":    {shows("evil", "{evil}"), calls("evil", "ann", "--reason", "{evil}")},
 	"interrupt":   {shows("evil", "{evil}"), calls("evil", "ann")},
+	"lift":        {shows("evil", "{evil}"), calls("evil", "ann")},
 	"help":        {calls("status")},
-	"hooks":       {shows("evil"), shows("evil", "--json"), shows("{evil}"), shows("--dir", "{evil}"), calls("--dir", ".")},
+	"hooks": {shows("evil"), shows("evil", "--json"), shows("{evil}"), shows("--dir", "{evil}"),
+		calls("--dir", ".")},
 	"hooks disable": {shows("evil", "TeammateIdle"), shows("evil", "TeammateIdle", "--json"), shows("evil", "{evil}"),
 		calls("evil")},
 	"hooks enable": {shows("evil", "TeammateIdle"), shows("evil", "{evil}")},
@@ -94,6 +100,10 @@ var drives = map[string][]drive{
 		shows("aborted", "--follow"), shows("evil", "--json"),
 		shows("aborted", "--follow", "--json"), shows("broken")},
 	"ls": {shows(), shows("--json")},
+	"search": {shows("evil", "--team", "evil"), shows("a", "-n", "0"), shows("a", "--json", "--team", "evil"),
+		shows("a", "--kind", "{evil}"), shows("a", "--team", "{evil}"),
+		shows("a", "--team", "evil", "--task", "{evil}"),
+		shows("a", "--member", "{evil}")},
 	"mcp": {{args: []string{"--team", "evil"}, protocol: "an agent reads it", alone: true},
 		{args: []string{"--team", "evil", "--as", "{evil}"}, shows: true, alone: true}},
 	"mode": {shows("evil", "bob", "{evil}"), shows("evil", "{evil}", "plan")},
@@ -105,12 +115,13 @@ var drives = map[string][]drive{
 			shows: true, until: "task 1", onTerm: "SUBJECT"},
 		{args: []string{"--sdk-url", "127.0.0.1:0", "--exec", "cat {root}/text >&2; false", "--pass", "-"},
 			protocol: "it is what was read", alone: true}},
-	"permission":     {calls("evil"), calls("evil", "--json")},
-	"permission add": {calls("evil", "{evil}"), calls("evil", "Bash({evil}:*)"), shows("evil", "Bash(x)", "--member", "{evil}")},
-	"permission rm":  {shows("evil", "{evil}"), calls("evil", "Edit", "--member", "{evil}")},
-	"permit list":    {shows("evil"), shows("evil", "--json")},
-	"plan list":      {shows("evil"), shows("evil", "--json")},
-	"plan submit":    {calls("evil", "{evil}", "--as", "bob"), shows("evil", "x", "--as", "{evil}")},
+	"permission": {calls("evil"), calls("evil", "--json")},
+	"permission add": {calls("evil", "{evil}"), calls("evil", "Bash({evil}:*)"),
+		shows("evil", "Bash(x)", "--member", "{evil}")},
+	"permission rm": {shows("evil", "{evil}"), calls("evil", "Edit", "--member", "{evil}")},
+	"permit list":   {shows("evil"), shows("evil", "--json")},
+	"plan list":     {shows("evil"), shows("evil", "--json")},
+	"plan submit":   {calls("evil", "{evil}", "--as", "bob"), shows("evil", "x", "--as", "{evil}")},
 	"permit": {shows("evil", "{evil}"), calls("evil", "{permission}", "--deny", "--reason", "{evil}"),
 		calls("evil", "{permission}", "--always")},
 	"pause": {calls("evil"), calls("evil", "--json"), shows("{evil}"), calls("aborted"), shows("broken")},
@@ -145,7 +156,17 @@ var drives = map[string][]drive{
 	"status": {shows("evil"), shows("aborted", "--watch"), shows("aborted", "--watch", "--json"),
 		shows("evil", "--json"), shows("seen"), shows("aborted"), shows("broken"),
 		shows("{evil}")},
-	"task": {calls()},
+	"note": {calls()},
+	"note set": {shows("evil", "plan", "x", "--if-seq", "0"), shows("evil", "{evil}", "x"),
+		shows("evil", "plan", "{evil}", "--json"),
+		shows("evil", "plan", "--file", "{evil}"), calls("evil", "plan", "{evil}")},
+	"note append": {shows("evil", "{evil}", "x"), shows("evil", "plan", "{evil}", "--as", "bob", "--json")},
+	"note get": {shows("evil", "plan"), shows("evil", "plan", "--json"), shows("evil", "{evil}"),
+		calls("seen", "plan")},
+	"note list": {shows("evil"), shows("evil", "--json"), calls("seen")},
+	"note log":  {shows("evil", "plan"), shows("evil", "plan", "--json"), shows("evil", "{evil}")},
+	"note rm":   {shows("evil", "plan", "--json"), shows("evil", "{evil}"), shows("evil", "plan", "--if-seq", "9")},
+	"task":      {calls()},
 	"task add": {shows("evil", "{evil}"), shows("evil", "HOOKED {evil}"), shows("evil", "x", "--role", "{evil}",
 		"--json"), calls("evil", "x", "--metadata", "{evil}"), shows("evil", "x", "--owner", "{evil}"),
 		shows("evil", "x", "--priority", "{evil}")},
@@ -157,16 +178,30 @@ var drives = map[string][]drive{
 		shows("evil", "{evil}", "--as", "ann")},
 	"task list": {shows("evil"), shows("evil", "--json"), calls("seen"), calls("evil", "--claimable"),
 		shows("evil", "--status", "{evil}"), shows("broken")},
-	"task release":  {shows("evil", "{evil}"), shows("evil", "1", "--reason", "{evil}", "--json")},
-	"task rm":       {shows("evil", "{evil}"), calls("evil", "2")},
-	"task rollback": {shows("evil", "{evil}"), calls("evil", "1"), shows("evil", "4")},
+	"task paths": {calls("evil"), calls("evil", "--json"), shows("{evil}")},
+	"task paths claim": {calls("evil", "1", "{evil}", "--as", "ann"),
+		shows("evil", "{evil}", "src", "--as", "ann", "--json"),
+		shows("evil", "1", "src", "--as", "{evil}")},
+	"task paths release": {shows("evil", "{evil}", "src", "--as", "ann"), calls("evil", "1", "--all", "--as", "ann")},
+	"task release":       {shows("evil", "{evil}"), shows("evil", "1", "--reason", "{evil}", "--json")},
+	"task rm":            {shows("evil", "{evil}"), calls("evil", "2")},
+	"task rollback":      {shows("evil", "{evil}"), calls("evil", "1"), shows("evil", "4")},
 	"task show": {shows("evil", "1", "--patch"), calls("evil", "4", "--patch", "--json"), shows("evil", "1"),
 		shows("evil", "2"), shows("evil", "3"), shows("evil", "4", "--json"), shows("evil", "{evil}")},
 	"task update": {shows("evil", "2", "--subject", "{evil}", "--json"), shows("evil", "{evil}"),
 		shows("evil", "2", "--owner", "{evil}")},
 	"trust": {{args: []string{}, shows: true, types: "y\n"}, shows("--yes"), calls("--list"),
 		shows("--revoke"), shows("--yes", "--json"), shows("--dir", "{evil}")},
-	"notify": {calls(), calls("--json"), calls("--test"), calls("--test", "--watch")},
+	"templates": {calls(), calls("--json"), calls("hello"), calls("hello", "--json"), calls("start", "--text"),
+		shows("{evil}"), shows("--dir", "{evil}")},
+	"serve": {shows("{evil}"), calls("--status"), calls("--status", "--json"), calls("--stop"),
+		shows("--listen", "{evil}"), calls("--install", "evil")},
+	"serve token": {calls()},
+	"serve token add": {shows("{evil}"), calls("phone", "--role", "answer"), calls("ci", "--show", "--json"),
+		shows("phone2", "--role", "{evil}")},
+	"serve token ls": {calls(), calls("--json")},
+	"serve token rm": {shows("{evil}"), calls("admin")},
+	"notify":         {calls(), calls("--json"), calls("--test"), calls("--test", "--watch")},
 	"watch": {{args: []string{"evil"}, alone: true}, {args: []string{}, alone: true}, shows("{evil}"),
 		calls("aborted", "--screen-reader")},
 	"version": {calls(), calls("--json")},
@@ -175,9 +210,10 @@ var drives = map[string][]drive{
 
 // reading lists commands that change nothing. The stage is not reset before their calls.
 var reading = []string{"", "completion", "completion bash", "completion fish", "completion powershell",
-	"completion zsh", "doctor", "help", "log", "ls", "probe", "review", "schema", "schema observe",
+	"completion zsh", "doctor", "help", "log", "ls", "note", "note get", "note list", "note log", "probe", "review",
+	"schema", "schema observe",
 	"schema teamfile", "status", "task",
-	"task list", "task show", "version"}
+	"task list", "task show", "templates", "version"}
 
 // TestHostile calls every command on teams in which every text is hostile. It checks the bytes that
 // the command writes, to a pipe and to a terminal.
@@ -197,6 +233,9 @@ func TestHostile(t *testing.T) {
 		}
 		t.Run("cadre "+path, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && path == "consolidate" {
+				t.Skip("it makes commits, for seconds")
+			}
 			s := <-stages
 			defer func() { stages <- s }()
 			s.t = t
@@ -205,8 +244,12 @@ func TestHostile(t *testing.T) {
 				d.idle = slices.Contains(reading, path)
 				s.drive(path, d)
 			}
-			for _, args := range [][]string{{"--" + evil("flag")}, {"--help"}, {evil("argument"), evil("argument"),
-				evil("argument"), evil("argument")}} {
+			mistakes := [][]string{{evil("argument"), evil("argument"), evil("argument"), evil("argument")},
+				{"--" + evil("flag")}, {"--help"}}
+			if testing.Short() {
+				mistakes = mistakes[:1]
+			}
+			for _, args := range mistakes {
 				s.drive(path, drive{args: args, alone: true, idle: strings.HasPrefix(args[0], "--") ||
 					slices.Contains(reading, path)})
 			}

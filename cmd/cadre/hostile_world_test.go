@@ -211,7 +211,9 @@ tasks:
   - {id: good, subject: %s, description: %s, run: %s}
   - {id: bad, subject: %s, run: %s}
 report: {title: %s}
-`, quoted(evil("goal")), quoted(evilLine("role")), quoted(evilLine("subject")), quoted(evil("description")), quoted(say), quoted(evilLine("bad")), quoted(say+"; exit 3"), quoted(evilLine("title"))))
+`, quoted(evil("goal")), quoted(evilLine("role")), quoted(evilLine("subject")), quoted(evil("description")),
+		quoted(say),
+		quoted(evilLine("bad")), quoted(say+"; exit 3"), quoted(evilLine("title"))))
 	s.write(filepath.Join(s.root, "broken.yaml"), fmt.Sprintf("name: broken\n%s: 1\nmembers: [{name: %s, agent: %s}]\n",
 		quoted(evil("key")), quoted(evil("name")), quoted(evil("agent"))))
 	s.write(filepath.Join(s.root, "not.yaml"), "name: [\x1b[2J\r"+forged[0]+"\n")
@@ -311,6 +313,8 @@ func (s *stage) teams() {
 		command("ann", &team.SendMessage{To: "bob", Body: evil("message"), Intent: "question"}),
 		command("ann", &team.Broadcast{Body: evil("broadcast")}),
 		command("bob", &team.SendMessage{To: "lead", Body: evil("answer")}),
+		command("ann", &team.SetNote{Key: "plan", Text: evil("note")}),
+		command("bob", &team.AppendNote{Key: "plan", Text: evil("more")}),
 		command("bob", &team.SubmitPlan{Plan: evil("plan")}),
 		command("ann", &team.RequestPermission{Tool: evil("tool"), Input: evil("input"), Deadline: later}),
 		command(host, &team.ReportUsage{Member: "ann", Task: "1", Usage: team.Usage{InputTokens: 7, CostMicroUSD: 7000},

@@ -67,8 +67,8 @@ members: [{name: w, agent: shell, count: 3}]
 tasks:
 `
 			for _, name := range []string{"one", "two", "three"} {
-				file += "  - {id: " + name + `, subject: NAMED ` + name + `, run: "echo $$ >>` + root + "/pids; test -e " + root +
-					"/go || { " + one.task + `; }"}` + "\n"
+				file += "  - {id: " + name + `, subject: NAMED ` + name + `, run: "echo $$ >>` + root +
+					"/pids; test -e " + root + "/go || { " + one.task + `; }"}` + "\n"
 			}
 			if err := os.WriteFile(filepath.Join(root, "team.yaml"), []byte(file), 0o600); err != nil {
 				t.Fatal(err)
@@ -178,8 +178,8 @@ func pressCtrlC(t *testing.T, dir string, env, awaits []string, ready func() boo
 	return shown.String()
 }
 
-// TestClosedOutput closes the output of a run after its first line, as cadre run team.yaml | head -1
-// does. The run pauses its team in order, and can be continued.
+// TestClosedOutput closes the output of a run after its first line, as cadre run team.yaml | head
+// -1 does. The run pauses its team in order, and can be continued.
 func TestClosedOutput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it ends a run of a command that takes long; not with -short")

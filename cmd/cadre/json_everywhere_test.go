@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// TestJSONEverywhere makes the calls of [TestHostile] with --json, and wrong ones. Standard output has
-// nothing but what docs/json.md describes. A call that fails says why in one JSON object: the last
-// line on standard error, the last element of a log that breaks off, or the verdict that it printed.
+// TestJSONEverywhere makes the calls of [TestHostile] with --json, and wrong ones. Standard output
+// has nothing but what docs/json.md describes. A call that fails says why in one JSON object: the
+// last line on standard error, the last element of a log that breaks off, or the verdict that it
+// printed.
 func TestJSONEverywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short makes each call once, without --json")
@@ -84,6 +85,9 @@ func explained(t *testing.T, c call, p printed) {
 	}
 	if told.Error.Status != p.code || told.Error.Code == "" || told.Error.Message == "" {
 		t.Errorf("%q fails with status %d and says %+v", c.args, p.code, told.Error)
+	}
+	if code := told.Error.Code; len(told.Error.Hints) == 0 && code != codeFailed && code != codeDamaged {
+		t.Errorf("%q is refused without a hint: %+v", c.args, told.Error)
 	}
 	for _, hint := range told.Error.Hints {
 		if hint.Command == "" || hint.Purpose == "" {

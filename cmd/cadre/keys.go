@@ -15,8 +15,8 @@ type typing struct {
 	now unix.Termios
 }
 
-// openTyping changes the settings of the terminal. It returns nil if tty is no terminal, or if another
-// process uses it.
+// openTyping changes the settings of the terminal. It returns nil if tty is no terminal, or if
+// another process uses it.
 func openTyping(tty *os.File) *typing {
 	if !inForeground(tty) { // a change would stop the process
 		return nil
@@ -63,7 +63,8 @@ func openKeys(stdin bool, quit func()) *keys {
 	return k
 }
 
-// inForeground reports whether this process may use the terminal, as one of the shell's foreground job.
+// inForeground reports whether this process may use the terminal, as one of the shell's foreground
+// job.
 func inForeground(tty *os.File) bool {
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
@@ -77,7 +78,8 @@ func (k *keys) read(quit func()) {
 		if err != nil {
 			return
 		}
-		if typed := buffer[:n]; typed[0] != '\x1b' && bytes.ContainsAny(typed, "qQ") { // not an escape sequence of another key
+		// not an escape sequence of another key
+		if typed := buffer[:n]; typed[0] != '\x1b' && bytes.ContainsAny(typed, "qQ") {
 			quit()
 			return
 		}

@@ -58,17 +58,28 @@ func (a *app) delegateCommand() *cobra.Command {
 }
 
 func (a *app) interruptCommand() *cobra.Command {
+	var yes bool
 	c := a.onTeam(1, &cobra.Command{
 		Use: "interrupt [TEAM] NAME", Short: "End a member's turn",
 		Long: "End the turn of a member, even in the middle of a tool. The member keeps its tasks, and waits for a " +
-			"message: cadre send. The wait also ends with its session, for example when the team is paused and resumed. " +
-			"The command of a shell member ends, which counts as a failed attempt.",
+			"message: cadre send. The wait also ends with its session, for example when the team is paused and " +
+			"resumed. The command of a shell member ends, which counts as a failed attempt. If its task is out of " +
+			"retries, cadre task release does it again; the member then continues.\n\nOn a terminal you are asked " +
+			"before the command of a shell member ends; --yes skips the question.",
 	}, func(c *cobra.Command, name string, args []string) error {
+		if !yes {
+			if err := a.confirmEnd(c.Context(), name, args[0]); err != nil {
+				return err
+			}
+		}
 		return a.act(c, name, &team.Interrupt{Member: args[0]},
-			func(*engine.Team, *team.Record) error {
-				return a.print(concerned{args[0]}, said("%s is interrupted, and waits for a message", args[0]))
+			func(of *engine.Team, _ *team.Record) error {
+				var m team.Member
+				of.View(func(s *team.State) { m, _ = s.Member(args[0]) })
+				return a.print(concerned{args[0]}, said("%s is interrupted, and %s", args[0], m.AfterInterrupt()))
 			})
 	})
+	endFlag(c, &yes)
 	actsAs(c)
 	return c
 }

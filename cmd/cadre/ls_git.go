@@ -91,12 +91,12 @@ func writeInGit(w *sanitize.Writer, names []string, state string) error {
 	if len(names) > most {
 		some += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return w.Printf("This repository has checkpoints of %s, %s: cadre ls --git. To continue one: cadre resume %s --from-git\n",
-		some, state, names[0])
+	return w.Printf("This repository has checkpoints of %s, %s: cadre ls --git. To continue one: cadre resume %s "+
+		"--from-git\n", some, state, names[0])
 }
 
-// notHere returns the error for a team that is not in this home. missing is the error of looking for
-// it. If the repository has checkpoints of the team, the error names them instead.
+// notHere returns the error for a team that is not in this home. missing is the error of looking
+// for it. If the repository has checkpoints of the team, the error names them instead.
 func (a *app) notHere(ctx context.Context, name string, missing error) error {
 	found := a.onlyInGit(ctx, name, nil)
 	if len(found) == 0 {
@@ -106,6 +106,7 @@ func (a *app) notHere(ctx context.Context, name string, missing error) error {
 	for _, one := range found {
 		where = append(where, one.Where())
 	}
-	return withWays(team.Refuse(team.NotFound, "Team %s is not in this home, but the repository has its checkpoints (%s)",
-		name, strings.Join(where, ", ")), way{"continue it here", line("resume", name, "--from-git").line})
+	return withWays(team.Refuse(team.NotFound,
+		"Team %s is not in this home, but the repository has its checkpoints (%s)", name, strings.Join(where, ", ")),
+		way{"continue it here", render.Typed("resume", name, "--from-git")})
 }

@@ -98,12 +98,13 @@ func (m sentMessage) MarshalJSON() ([]byte, error) {
 func (a *app) sendCommand() *cobra.Command {
 	var body team.SendMessage
 	var meta []string
+	var yes bool
 	c := a.saying(&cobra.Command{
 		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member",
 		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept " +
 			"until its recipient\nhas it; one to a member that does not exist or has ended is refused.\n" +
 			"A shell member reads no messages. An urgent one of yours ends its command, which counts as a failed " +
-			"attempt.",
+			"attempt: on a terminal you are asked before; --yes skips the question.",
 	}, func(c *cobra.Command, name, words string) (err error) {
 		if body.To == "" {
 			return usage{fmt.Errorf("name the recipient with --to NAME, or --to '*' for all other members")}
@@ -118,6 +119,11 @@ func (a *app) sendCommand() *cobra.Command {
 			return a.broadcast(c, name, &team.Broadcast{Body: body.Body, Intent: body.Intent, Priority: body.Priority,
 				Metadata: body.Metadata})
 		}
+		if body.Priority == "urgent" && !yes {
+			if err := a.confirmEnd(c.Context(), name, body.To); err != nil {
+				return err
+			}
+		}
 		return a.act(c, name, &body, func(of *engine.Team, r *team.Record) error {
 			a.noteUnread(of, &body)
 			return a.sent(body.To)(of, r)
@@ -127,12 +133,13 @@ func (a *app) sendCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if body.To == "" && len(args) > 2 && a.isTeam(args[0]) {
 			return withWays(usage{errors.New("the recipient is named with --to")}, way{"write to " + args[1],
-				line("send", args[0], "--to", args[1], strings.Join(args[2:], " ")).line})
+				render.Typed("send", args[0], "--to", args[1], strings.Join(args[2:], " "))})
 		}
 		return send(c, args)
 	}
 	c.Flags().StringVar(&body.To, "to", "", "the recipient; * for all other members")
 	a.mailFlags(c, &body.Intent, &body.Priority, &meta)
+	endFlag(c, &yes)
 	return c
 }
 
@@ -212,7 +219,7 @@ func (a *app) inboxCommand() *cobra.Command {
 	r.wait.flags(c, "wait until there is a message")
 	f.BoolVarP(&r.Follow, "follow", "f", false, "print messages as they come")
 	f.BoolVar(&r.all, "all", false, "list all mail of the member, and record nothing")
-	f.StringSliceVar(&r.filter.Types, "type", nil, "with --all, only messages of these types; see docs/json.md")
+	f.StringSliceVar(&r.filter.Types, "type", nil, "with --all, only messages of these types, such as message or idle")
 	f.BoolVar(&r.filter.Unread, "unread", false, "with --all, only messages that are not marked as read")
 	f.StringVar(&r.since, "since", "", "with --all, only what was sent since: 10m, 15:04, 2006-01-02, or RFC 3339")
 	f.IntVarP(&r.filter.Last, "lines", "n", 0, "with --all, only the last messages; 0 for all")
@@ -259,7 +266,7 @@ func (r *inboxing) take(ctx context.Context, name string) error {
 	if r.Follow {
 		stays()
 	}
-	err = r.engine().ReadMail(waiting, name, r.Reading, func(mail []history.Letter, earlier int64) error {
+	err = r.engine().ReadMail(waiting, name, r.Reading, func(mail []history.MailboxMessage, earlier int64) error {
 		if earlier > 0 {
 			r.note(fmt.Sprintf("messages up to #%d were delivered before, but not marked as read; to see "+
 				"them: cadre inbox %s %s --again", earlier, name, r.Member))
@@ -282,17 +289,17 @@ func (r *inboxing) take(ctx context.Context, name string) error {
 
 // listMail lists all mail of a member.
 func (a *app) listMail(ctx context.Context, name, member string, filter history.MailFilter) error {
-	letters, err := a.engine().MailOf(ctx, name, a.actor, member, filter)
+	mail, err := a.engine().MailOf(ctx, name, a.actor, member, filter)
 	if err != nil {
 		return err
 	}
-	return a.print(letters, func(w *sanitize.Writer) error {
-		if len(letters) == 0 {
+	return a.print(mail, func(w *sanitize.Writer) error {
+		if len(mail) == 0 {
 			return said("no messages")(w)
 		}
 		now := team.Time(time.Now().UnixMilli())
-		for _, l := range letters {
-			if err := writeLetter(w, member, l, now); err != nil {
+		for _, l := range mail {
+			if err := writeMail(w, member, l, now); err != nil {
 				return err
 			}
 		}
@@ -300,7 +307,7 @@ func (a *app) listMail(ctx context.Context, name, member string, filter history.
 	})
 }
 
-func writeLetter(w *sanitize.Writer, member string, l history.Letter, now team.Time) error {
+func writeMail(w *sanitize.Writer, member string, l history.MailboxMessage, now team.Time) error {
 	state := "not delivered"
 	switch {
 	case l.ReturnedAt != 0:
@@ -316,7 +323,9 @@ func writeLetter(w *sanitize.Writer, member string, l history.Letter, now team.T
 		return err
 	}
 	if news := l.NewsFor(member); news != "" {
-		w.Printf("%s\n", sanitize.Hanging{Text: "news: " + news, Indent: 4})
+		for line := range strings.Lines(news) {
+			w.Printf("%s\n", newsLine(line))
+		}
 	}
 	return w.Printf("\n")
 }
@@ -324,7 +333,7 @@ func writeLetter(w *sanitize.Writer, member string, l history.Letter, now team.T
 func sender(m team.Message) string { return cmp.Or(m.From, "cadre") }
 
 // kindOf describes the kind of a special message, and its task or request.
-func kindOf(l history.Letter) string {
+func kindOf(l history.MailboxMessage) string {
 	if l.Type == team.TypeMessage {
 		return ""
 	}
@@ -335,7 +344,7 @@ func kindOf(l history.Letter) string {
 	return " (" + strings.ReplaceAll(l.Type, "_", " ") + prefix(", ", about) + ")"
 }
 
-func (a *app) printMail(member string, mail []history.Letter) error {
+func (a *app) printMail(member string, mail []history.MailboxMessage) error {
 	return a.print(mail, func(w *sanitize.Writer) error {
 		if len(mail) == 0 {
 			return said("no new messages")(w)
@@ -350,8 +359,14 @@ func (a *app) printMail(member string, mail []history.Letter) error {
 	})
 }
 
-// writeNews writes what the messages tell their recipient of tasks and members, on one line.
-func writeNews(w *sanitize.Writer, member string, mail []history.Letter) error {
+// newsLine returns a line of news as it is printed.
+func newsLine(line string) sanitize.Hanging {
+	return sanitize.Hanging{Text: "news: " + strings.TrimSuffix(line, "\n"), Indent: 4}
+}
+
+// writeNews writes what the messages tell their recipient of tasks, members and notes, a line for
+// each.
+func writeNews(w *sanitize.Writer, member string, mail []history.MailboxMessage) error {
 	var news []string
 	for _, m := range mail {
 		if words := m.NewsFor(member); words != "" {
@@ -361,5 +376,10 @@ func writeNews(w *sanitize.Writer, member string, mail []history.Letter) error {
 	if len(news) == 0 {
 		return nil
 	}
-	return w.Printf("%s\n\n", sanitize.Hanging{Text: "news: " + strings.Join(news, " "), Indent: 4})
+	for line := range strings.Lines(strings.Join(news, "\n")) {
+		if err := w.Printf("%s\n", newsLine(line)); err != nil {
+			return err
+		}
+	}
+	return w.Printf("\n")
 }

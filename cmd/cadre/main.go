@@ -1,7 +1,8 @@
 // Command cadre runs teams of coding agents that survive crashes and restarts.
 //
-// This package has flags, configuration and wiring. Every command finds the team, opens a replica,
-// sends a command or reads the state, and prints. The rules of a team are in internal/team.
+// This package has flags and printing. Each command parses what was typed, calls the engine, a run
+// or a front end, and prints the answer as text or as JSON. What acts on a team is in
+// internal/engine and internal/run, and the rules of a team are in internal/team.
 package main
 
 import (
@@ -38,8 +39,12 @@ func main() {
 	debug.SetMemoryLimit(1 << 30)
 	// A write beyond the file size limit must fail, not end the process.
 	signal.Ignore(syscall.SIGXFSZ)
+	args := asTeammate(os.Args[1:])
+	if len(args) == 1 && (args[0] == "version" || args[0] == "--version") {
+		os.Exit(execute(context.Background(), haste{}, args)) // there is nothing to interrupt
+	}
 	ctx, more := interruptible()
-	os.Exit(execute(ctx, more, asTeammate(os.Args[1:])))
+	os.Exit(execute(ctx, more, args))
 }
 
 // stays is called by commands that run for long.
@@ -85,7 +90,8 @@ func status(err error) int {
 		return hopeless
 	}
 	switch team.CodeOf(err) {
-	case team.Invalid, team.NotFound, team.TooLarge, team.Denied, team.Finished, team.Taken:
+	case team.Invalid, team.NotFound, team.TooLarge, team.Denied, team.Finished, team.Taken,
+		team.NestedTeamsNotAllowed:
 		return hopeless
 	case team.Conflict, team.NotReady, team.Nothing, team.Exhausted, team.Rejected, team.MaxTeammatesReached:
 		return tryAgain

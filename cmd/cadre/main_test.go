@@ -19,8 +19,11 @@ import (
 const asProgram = "CADRE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	switch os.Getenv(asProgram) {
+	case "1":
 		main()
+	case severalLines:
+		runLines()
 	}
 	soak.Beside(4)
 	soak.InMemory()

@@ -29,9 +29,9 @@ teammates.
   codex mcp add cadre -- cadre mcp --team NAME
   gemini mcp add cadre cadre mcp --team NAME
 
-If the team does not exist, it is created when the session connects, with this session as its lead, which is briefed. Every tool
-result ends with new messages, and with the tasks that teammates completed. TeamStatus with wait_seconds waits for the
-next ones.
+If the team does not exist, it is created when the session connects, with this session as its lead, which is briefed.
+Every tool result ends with new messages, and with the tasks that teammates completed. TeamStatus with wait_seconds
+waits for the next ones.
 
 News wakes a session whose turn has ended. A Codex needs nothing for that while its own server runs; a Claude Code
 needs this hook in its settings.json, or .claude/settings.local.json:
@@ -64,8 +64,8 @@ func (a *app) geminiHookCommand() *cobra.Command {
 	}
 }
 
-// createForClient creates the team that a client is to lead, once the client initializes the server. It
-// returns the input of the server.
+// createForClient creates the team that a client is to lead, once the client initializes the
+// server. It returns the input of the server.
 func (a *app) createForClient(ctx context.Context, name, dir string, in io.ReadCloser) (io.ReadCloser, error) {
 	if err := a.who.Create(name); err != nil {
 		return nil, err

@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// These limit what the release of memory costs: it waits for [releasePace] at least, for a thousand
-// times the time that the last one took, and for [releaseAfter] bytes to be allocated.
+// These limit what the release of memory costs: it waits for [releasePace] at least, for
+// [releaseRest] times the time that the last one took, and for [releaseAfter] bytes to be
+// allocated.
 const (
 	releasePace  = 5 * time.Second
+	releaseRest  = 1000
 	releaseAfter = 1 << 20
 )
 
@@ -23,20 +25,20 @@ func stayingSmall(ctx context.Context) (end func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		releases(ctx, releasePace)
+		releases(ctx, releasePace, releaseRest)
 	}()
 	return func() { cancel(); <-ended }
 }
 
-// releases returns free memory to the system until ctx ends. The runtime by itself keeps what a busy
-// time needed.
-func releases(ctx context.Context, pace time.Duration) {
+// releases returns free memory to the system until ctx ends. The runtime by itself keeps what a
+// busy time needed.
+func releases(ctx context.Context, pace time.Duration, rest int) {
 	took := time.Duration(0)
 	for last := allocated(); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(pace, 1000*took)):
+		case <-time.After(max(pace, time.Duration(rest)*took)):
 		}
 		if allocated()-last < releaseAfter {
 			continue
@@ -47,8 +49,8 @@ func releases(ctx context.Context, pace time.Duration) {
 	}
 }
 
-// allocated returns how many bytes the process has allocated since its start. Package runtime/metrics
-// would say it too, but costs each start of the program an initialization.
+// allocated returns how many bytes the process has allocated since its start. Package
+// runtime/metrics would say it too, but costs each start of the program an initialization.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

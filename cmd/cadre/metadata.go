@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,8 @@ func metadataOf(words []string) (map[string]json.RawMessage, error) {
 		} else {
 			key, value, found := strings.Cut(word, "=")
 			if !found || key == "" {
-				return nil, usage{fmt.Errorf("--metadata takes KEY=VALUE, such as ticket=7, or a JSON object, not %q", word)}
+				return nil, usage{fmt.Errorf("--metadata takes KEY=VALUE, such as ticket=7, or a JSON object, not %q",
+					word)}
 			}
 			raw := json.RawMessage(value)
 			if !json.Valid(raw) {
@@ -48,4 +50,13 @@ func metadataOf(words []string) (map[string]json.RawMessage, error) {
 		maps.Copy(all, one)
 	}
 	return all, nil
+}
+
+// metadataWords returns metadata as a person types it after --metadata: KEY=VALUE, sorted.
+func metadataWords(all map[string]json.RawMessage) string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		words = append(words, key+"="+string(all[key]))
+	}
+	return strings.Join(words, " ")
 }

@@ -31,9 +31,9 @@ settings.json in the folder of the teams:
     "ntfy":    {"url": "https://ntfy.sh/TOPIC", "token": "TOKEN"}
   }}
 
-bell and desktop use the terminal in which cadre run or cadre watch works; desktop is auto, osc9, osc777 or osc99. The others also
-work without a terminal: any cadre run, cadre watch and background host sends them. Where no such process is alive, cadre
-notify --watch does, for example as a service.
+bell and desktop use each terminal in which cadre run or cadre watch works; desktop is auto, osc9, osc777 or osc99. The
+others also work without a terminal: any cadre run, cadre watch and background host sends them. Where no such process
+is alive, cadre notify --watch does, for example as a service.
 
 You are notified once of each thing that cadre attention lists for you, and once of the end of a team. Nothing is sent
 anywhere that is not in the file.
@@ -53,7 +53,8 @@ file has a mistake.`,
 			case watch:
 				if len(notify.Remote(s.Notify)) == 0 && (terminal == nil ||
 					len(notify.Channels(s.Notify, terminal)) == 0) {
-					return usage{errors.New("there is nothing to notify by; set notify in " + settings.File(a.home.Root))}
+					return usage{errors.New("there is nothing to notify by; set notify in " +
+						settings.File(a.home.Root))}
 				}
 				stays()
 				a.shared.LogTo(a.note)
@@ -88,8 +89,6 @@ type channel struct {
 // showChannels lists the channels. If test is set, it sends a notification through each.
 func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *notify.Terminal, test bool) error {
 	all := []channel{}
-	channels := notify.Channels(n, terminal)
-	failed := false
 	if terminal == nil {
 		for _, c := range notify.Channels(n, &notify.Terminal{}) {
 			if c.Fleeting {
@@ -97,6 +96,7 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 			}
 		}
 	}
+	channels, failed := notify.Channels(n, terminal), false
 	for _, c := range channels {
 		one := channel{Name: c.Name, To: c.To}
 		if test {
@@ -122,29 +122,35 @@ func (a *app) showChannels(ctx context.Context, n settings.Notify, terminal *not
 			return said("You are not notified. cadre notify --help says what to put into %s.",
 				settings.File(a.home.Root))(w)
 		}
-		const indent = len("x command  ") // the longest name
-		for _, c := range all {
-			sign, to := "·", c.To
-			switch {
-			case c.Error != "":
-				sign = "✗"
-			case c.Sent:
-				sign, to = "✓", to+": sent"
-			}
-			err := w.Printf("%s %-7s  %s\n", sign, c.Name, sanitize.Hanging{Text: to, At: indent, Indent: indent})
-			if c.Error != "" {
-				err = errors.Join(err, w.Printf("%*s%s\n", indent, "", sanitize.Hanging{Text: c.Error, At: indent, Indent: indent}))
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeChannels(w, all)
 	})
 	if err == nil && failed {
 		err = exit(tryAgain)
 	}
 	return err
+}
+
+// writeChannels writes where each channel leads, and what became of a test.
+func writeChannels(w *sanitize.Writer, all []channel) error {
+	const indent = len("x command  ") // the longest name
+	for _, c := range all {
+		sign, to := "·", c.To
+		switch {
+		case c.Error != "":
+			sign = "✗"
+		case c.Sent:
+			sign, to = "✓", to+": sent"
+		}
+		err := w.Printf("%s %-7s  %s\n", sign, c.Name, sanitize.Hanging{Text: to, At: indent, Indent: indent})
+		if c.Error != "" {
+			err = errors.Join(err, w.Printf("%*s%s\n", indent, "",
+				sanitize.Hanging{Text: c.Error, At: indent, Indent: indent}))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // notifies notifies the person while a long command works, as the settings say. The caller calls
@@ -218,14 +224,13 @@ func (a *app) settingsChange(ctx context.Context, written time.Time, changed con
 
 // notifyBy notifies the person through the channels until ctx ends.
 func (a *app) notifyBy(ctx context.Context, channels []notify.Channel, written time.Time, note func(string)) error {
-	e := a.engine()
-	e.Shared = &a.shared
-	follow := e.Attention("")
+	follow := a.sharing().Attention("")
 	follow.Pace, follow.Log = notifyPace, note
 	return notify.Run(ctx, notify.Options{Folder: filepath.Join(a.home.Root, "notified"), Written: written,
 		Channels: channels, Follow: follow,
-		Do: func(h team.Hint) string { return command(h).line }, Log: note,
-		Sees: func(f notify.Fact) bool {
-			return presence.Sees(ctx, a.home.Root, now(), f.Team, f.TeamID, f.Member)
+		Log: note,
+		Looks: func() func(notify.Fact) bool {
+			shown := presence.Read(ctx, a.home.Root, now())
+			return func(f notify.Fact) bool { return shown.Seen(f.Team, f.TeamID, f.Member) }
 		}})
 }

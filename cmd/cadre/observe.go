@@ -72,8 +72,8 @@ If a folder or log has several teams, the one that started last is observed.
 On a terminal the command shows the members, tasks and messages live, until you type q. Otherwise it prints a line for
 each event. With --json it prints one event a line. With --state it prints the session at the end as one JSON value:
 its team, if it has one, and the names of its agents. With --json --live-state the first line is that value at the
-start, and each later change is a line with a JSON Patch (RFC 6902). docs/observe.md describes the lines; their JSON
-Schema: cadre schema observe.
+start, and each later change is a line with a JSON Patch (RFC 6902). cadre schema observe prints the JSON
+Schema of the lines.
 
 - is standard input. Files and transcripts are read to their end. With --follow, and always on a terminal, later
 output is read too, until you interrupt the command.
@@ -94,10 +94,10 @@ reports output that was lost while the connection was down. Claude Code 2.1.47 c
 address that is not their maker's.
 
 With --agent the command reads the stream of an agent without teams (codex, gemini, opencode or acp:COMMAND) and shows
-it as a team of one. The stream is what the agent prints when it runs alone, as above, or what it sends to a program that
-drives it: codex app-server, or the Agent Client Protocol. A stream that ends in the middle of a turn was cut off, and
-the session counts as failed. The agent's next session belongs to the same member; then, repeated standard input counts
-again.
+it as a team of one. The stream is what the agent prints when it runs alone, as above, or what it sends to a program
+that drives it: codex app-server, or the Agent Client Protocol. A stream that ends in the middle of a turn was cut off,
+and the session counts as failed. The agent's next session belongs to the same member; then, repeated standard input
+counts again.
 
 With --claude-team the command follows the files of a team that Claude Code runs: its roster, tasks and inboxes. It
 writes nothing there. TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams. The command
@@ -198,15 +198,15 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	return o.conclude(w)
 }
 
-// begin continues the kept observation, or begins a new one. With --live-state it prints the session
-// as it is now.
+// begin continues the kept observation, or begins a new one. With --live-state it prints the
+// session as it is now.
 func (o *observation) begin(ctx context.Context, w *store.Watch, restore store.Restore) error {
 	switch err := w.Begin(ctx, restore); {
 	case errors.Is(err, observe.ErrOther):
 		return team.Refuse(team.Taken, "%s is the observation of something else; give this one another name", o.asTeam).
 			With(team.Hint{Action: team.ActCleanUp, Team: o.asTeam})
 	case errors.Is(err, store.ErrDamaged):
-		return withWays(err, way{"start over", line("cleanup", o.asTeam).line})
+		return withWays(err, way{"start over", render.Typed("cleanup", o.asTeam)})
 	case err != nil || !o.live:
 		return err
 	}
@@ -245,8 +245,8 @@ func (o *observation) check(args *[]string) error {
 	case o.sdkURL != "": // standard input is not observed
 	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0 && o.claudeTeam == "":
 		if atTerminal() {
-			return withWays(usage{errors.New("say what to observe: a file, - for standard input, --transcripts FOLDER or " +
-				"--claude-team TEAM")}, way{seeHelp, "cadre observe --help"})
+			return withWays(usage{errors.New("say what to observe: a file, - for standard input, --transcripts " +
+				"FOLDER or --claude-team TEAM")}, way{seeHelp, "cadre observe --help"})
 		}
 		*args = []string{"-"}
 	case stdin > 1:

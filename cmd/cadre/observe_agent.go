@@ -12,7 +12,8 @@ import (
 	"cadre/internal/team"
 )
 
-// observed returns what is watched, as a noun.
+// observed returns the noun for the observed thing: "team", or "session" for an agent without
+// teams.
 func (o *observation) observed() string {
 	if o.agent == "" {
 		return "team"

@@ -8,6 +8,7 @@ import (
 	"cadre/internal/claude/teamfiles"
 	"cadre/internal/observe/source"
 	"cadre/internal/observe/store"
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -22,7 +23,7 @@ func (o *observation) claudeFeed() (source.Feed, error) {
 	default:
 		if c, err := t.Config(context.Background()); err == nil && c.Cadre != nil {
 			return nil, withWays(usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows",
-				o.claudeTeam)}, way{"see it", line("status", o.claudeTeam).line})
+				o.claudeTeam)}, way{"see it", render.Typed("status", o.claudeTeam)})
 		}
 	}
 	return &source.ClaudeTeam{Claude: o.home.Claude, Name: o.claudeTeam, Follow: o.follow}, nil

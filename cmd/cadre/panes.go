@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
+	"cadre/internal/render"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/team"
 	"cadre/internal/ui/pane"
@@ -25,12 +26,17 @@ func (a *app) paneFlag(c *cobra.Command) {
 	c.RegisterFlagCompletionFunc("teammate-mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// choosePanes returns where members of a team in the directory are shown. asked says that the person
-// asked for panes: those of tmux can be opened then from a process without a terminal, such as a command
-// that was typed on the screen.
+// panesHere reports whether panes may be opened without being asked for: a person looks at this
+// terminal.
+func (a *app) panesHere() bool {
+	return a.out.terminal() && !a.json && scripted() == ""
+}
+
+// choosePanes returns where members of a team in the directory are shown. asked says that the
+// person asked for panes: those of tmux can be opened then from a process without a terminal, such
+// as a command that was typed on the screen.
 func (a *app) choosePanes(dir string, asked bool) (pane.Choice, error) {
-	terminal := a.out.terminal() && !a.json && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" ||
-		asked && os.Getenv("TMUX") != ""
+	terminal := a.panesHere() || asked && os.Getenv("TMUX") != ""
 	choice, err := pane.Choose(a.panes, a.engine().TeammateMode(dir),
 		pane.Place{Terminal: terminal, Getenv: os.Getenv, Find: pane.Find,
 			Answers: pane.Answers})
@@ -50,8 +56,11 @@ type shownMembers struct {
 
 // showMembers prepares the panes.
 func (a *app) showMembers(choice pane.Choice, note func(string)) *shownMembers {
-	if choice.Note != "" {
+	switch {
+	case choice.Note != "":
 		note(choice.Note)
+	case choice.Mode == pane.InProcess && a.panesHere():
+		note("members are shown in this terminal (in-process), not in panes")
 	}
 	return &shownMembers{app: a, choice: choice, note: note}
 }
@@ -59,7 +68,7 @@ func (a *app) showMembers(choice pane.Choice, note func(string)) *shownMembers {
 // saw is called after each record, from one goroutine.
 func (s *shownMembers) saw(ctx context.Context, of *engine.Team) {
 	if s.choice.Mode != pane.InProcess && s.shown == nil {
-		s.shown = pane.Show(ctx, s.app.engine(), of.Team().ID, s.choice.Mode, []string{self()}, s.note)
+		s.shown = pane.Show(ctx, s.app.sharing(), of.Team().ID, s.choice.Mode, []string{self()}, s.note)
 	}
 }
 
@@ -87,17 +96,18 @@ func (a *app) panesCommand() *cobra.Command {
 		switch {
 		case choice.Mode == pane.InProcess && a.panes == string(pane.InProcess):
 			return withWays(usage{errors.New("in-process means no panes")},
-				way{"watch a member", line("attach", d.Name, "NAME").line})
+				way{"watch a member", render.Typed("attach", d.Name, "NAME")})
 		case choice.Mode == pane.InProcess && how.close:
-			return withWays(usage{errors.New("this is not the terminal that has the panes. Close them from a window of the " +
-				"same tmux")}, way{"find that tmux", "tmux list-panes -a"})
+			return withWays(usage{errors.New("this is not the terminal that has the panes. Close them from a window " +
+				"of the same tmux")}, way{"find that tmux", "tmux list-panes -a"})
 		case choice.Mode == pane.InProcess && !a.out.terminal():
-			return withWays(usage{errors.New("cadre opens panes in the terminal that it is called from, and its output is not " +
-				"a terminal. Call it in a window of tmux")},
-				way{"start tmux", "tmux new-session"}, way{"watch a member", line("attach", d.Name, "NAME").line})
+			return withWays(usage{errors.New("cadre opens panes in the terminal that it is called from, and its " +
+				"output is not a terminal. Call it in a window of tmux")},
+				way{"start tmux", "tmux new-session"}, way{"watch a member", render.Typed("attach", d.Name, "NAME")})
 		case choice.Mode == pane.InProcess:
-			return withWays(usage{errors.New("this terminal has no panes that cadre can open. Start tmux, then try again")},
-				way{"start tmux", "tmux new-session"}, way{"watch a member here", line("attach", d.Name, "NAME").line})
+			return withWays(usage{errors.New("this terminal has no panes that cadre can open. Start tmux, then try " +
+				"again")}, way{"start tmux", "tmux new-session"},
+				way{"watch a member here", render.Typed("attach", d.Name, "NAME")})
 		case how.close:
 			return a.closePanes(c.Context(), d, choice.Mode)
 		case how.keep:
@@ -149,8 +159,8 @@ func (a *app) says(text string) error {
 	return said("%s", text)(a.out.Writer)
 }
 
-// panesBeside opens panes for a team whose sessions another process runs. It says so with a note, and
-// also why it cannot.
+// panesBeside opens panes for a team whose sessions another process runs. It says so with a note,
+// and also why it cannot.
 func (a *app) panesBeside(ctx context.Context, of *engine.Team, choice pane.Choice) {
 	if choice.Note != "" {
 		a.note(choice.Note)

@@ -14,17 +14,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
+	"cadre/internal/engine/transfer"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/journal"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 	"cadre/internal/ui/tui"
 )
 
-// says checks that the error has these words, or what to type next has them. Without words there must be
-// no error.
+// says checks that the error has these words, or what to type next has them. Without words there
+// must be no error.
 func says(t *testing.T, what string, err error, words string) {
 	t.Helper()
 	if (err == nil) != (words == "") || err != nil && !strings.Contains(explain(err), words) {
@@ -109,8 +109,14 @@ func TestTeamOfClaudeCode(t *testing.T) {
 	t.Setenv("CADRE_TEAM", tui.StrangerPrefix+"session-3ef3")
 	c := &cobra.Command{Use: "show [TEAM] ID"}
 	name, _, err := (&app{}).split(c, []string{"3"}, 1)
-	says(t, "no team", err, "session-3ef3 is a team of Claude Code, which cadre does not run; select a team of cadre, or "+
-		"name one: show TEAM ID")
+	says(t, "no team", err, "session-3ef3 is a team of Claude Code, which cadre does not run; select a team of "+
+		"cadre, or "+"name one: show TEAM ID")
+	if name != "" || status(err) != hopeless {
+		t.Errorf("got the team %q and status %d", name, status(err))
+	}
+	t.Setenv("CADRE_TEAM", tui.StrangerPrefix)
+	name, _, err = (&app{}).split(c, []string{"3"}, 1)
+	says(t, "no selected team", err, "no team is selected on the screen; select one, or name it: show TEAM ID")
 	if name != "" || status(err) != hopeless {
 		t.Errorf("got the team %q and status %d", name, status(err))
 	}
@@ -143,9 +149,10 @@ func TestFormerFlags(t *testing.T) {
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
 		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
+	process := call{env: env}.lines(t)
 	do := func(args ...string) printed {
 		t.Helper()
-		r := call{args: args, dir: root, env: env}.run(t)
+		r := process(root, args...)
 		if r.code != done {
 			t.Fatalf("%q: status %d: %s", args, r.code, r.err)
 		}
@@ -157,16 +164,19 @@ func TestFormerFlags(t *testing.T) {
 		args            []string
 		now, has, hides string
 	}{
-		{[]string{"create", "former", "--meta", "a=1", "--meta", "b=2"}, "--metadata", `"metadata":{"a":1,"b":2}`, "--meta "},
+		{[]string{"create", "former", "--meta", "a=1", "--meta", "b=2"}, "--metadata", `"metadata":{"a":1,"b":2}`,
+			"--meta "},
 		{[]string{"send", "demo", "--to", "lead", "--from", "ann", "hello"}, "--as", `"from":"ann"`, "--from"},
-		{[]string{"send", "demo", "--to", "lead", "--meta", "a=1", "hello"}, "--metadata", `"metadata":{"a":1}`, "--meta "},
+		{[]string{"send", "demo", "--to", "lead", "--meta", "a=1", "hello"}, "--metadata", `"metadata":{"a":1}`,
+			"--meta "},
 		{[]string{"broadcast", "demo", "--from=lead", "hello"}, "--as", `"from":"lead"`, "--from"},
 		{[]string{"shutdown", "demo", "--graceful"}, "", "", "--roll-back"},
 		{[]string{"consolidate", "demo", "--roll-back"}, "--rollback", `"status":"active"`, "--roll-back"},
 	} {
 		r := do(append(one.args, "--json")...)
 		out := strings.Join(strings.Fields(string(r.out)), "")
-		if !strings.Contains(out, one.has) || one.now != "" && !strings.Contains(string(r.err), "is called "+one.now+" now") {
+		if !strings.Contains(out, one.has) || one.now != "" &&
+			!strings.Contains(string(r.err), "is called "+one.now+" now") {
 			t.Errorf("%q: %s%s", one.args, r.out, r.err)
 		}
 		if help := do(one.args[0], "--help"); strings.Contains(string(help.out), one.hides) {
@@ -224,7 +234,8 @@ func TestGoalFlags(t *testing.T) {
 		if err := c.ParseFlags([]string{"--" + f.Name + "=" + value}); err != nil {
 			t.Fatal(err)
 		}
-		if f.Name != skipPermissions && onlyForGoal(c, "a.yaml") == nil { // that flag is another way to write --permission-mode
+		// that flag is another way to write --permission-mode
+		if f.Name != skipPermissions && onlyForGoal(c, "a.yaml") == nil {
 			t.Errorf("--%s is not refused for a team file", f.Name)
 		}
 		mode, err := g.chosen(c)
@@ -375,8 +386,9 @@ func TestAgain(t *testing.T) {
 		"cadre join fx --name ann --agent codex --type general-purpose": {team: "fx", name: "ann", agent: "codex",
 			kind: "general-purpose", joins: true},
 		"cadre claude-teammate --agent-name ann --team-name fx --agent-type 'it'\\''s me' --model opus " +
-			"--agent-color blue --permission-mode plan --plan-mode-required --dangerously-skip-permissions": {team: "fx",
-			name: "ann", kind: "it's me", model: "opus", color: "blue", mode: "plan", plan: true, skip: true},
+			"--agent-color blue --permission-mode plan --plan-mode-required --dangerously-skip-permissions": {
+			team: "fx", name: "ann", kind: "it's me", model: "opus", color: "blue", mode: "plan", plan: true,
+			skip: true},
 	} {
 		if got := s.again(); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -7,19 +7,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/render"
+	"cadre/internal/server"
 	"cadre/internal/team"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
 	var deadline time.Duration
 	c := a.onTeam(0, &cobra.Command{
-		Use: "pause [TEAM]", Short: "End the sessions of a team, to resume it later", SuggestFor: []string{"stop", "suspend"},
-		Long: "End the sessions of a team, as Ctrl-C does in the terminal of cadre run, and wait until they have ended. " +
-			"The team may run in a terminal, in the background, or in a program of yours. Each session has five seconds " +
-			"to end. Its member is recorded as paused and keeps its task. Continue with cadre resume.\n\n" +
-			"Members that other programs run, with the agent external, are not ended.\n\n" +
-			"Exit status 0: no process runs the team any more. 1: not all sessions have ended at the deadline; call it " +
-			"again. 2: the team has ended, or does not exist.",
+		Use: "pause [TEAM]", Short: "End the sessions of a team, to resume it later",
+		SuggestFor: []string{"stop", "suspend"},
+		Long: "End the sessions of a team, as Ctrl-C does in the terminal of cadre run, and wait until they have " +
+			"ended. The team may run in a terminal, in the background, or in a program of yours. Each session has " +
+			"five seconds to end. Its member is recorded as paused and keeps its task. Continue with cadre " +
+			"resume.\n\nMembers that other programs run, with the agent external, are not ended.\n\n" +
+			"Exit status 0: no process runs the team any more. 1: not all sessions have ended at the deadline; call " +
+			"it again. 2: the team has ended, or does not exist.",
 		Example: "  cadre pause demo\n  cadre resume demo",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		ctx, cancel := context.WithTimeout(c.Context(), deadline)
@@ -30,9 +33,12 @@ func (a *app) pauseCommand() *cobra.Command {
 		}
 		defer of.Close()
 		p, err := of.Pause(ctx)
+		if err == nil {
+			err = server.Rest(ctx, a.home, of.Team().ID)
+		}
 		switch {
 		case team.CodeOf(err) == team.NotReady:
-			return withWays(err, way{"wait for it again", line("pause", name).line})
+			return withWays(err, way{"wait for it again", render.Typed("pause", name)})
 		case err != nil:
 			return err
 		}

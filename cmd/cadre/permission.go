@@ -82,7 +82,8 @@ that wait and that the rule covers are allowed at once. Delegate mode and plan a
 
 cadre asks before it adds a rule that sets no bounds, such as Bash, Bash(python:*) or Edit, or a rule for a tool that no
 agent is known to have. --yes skips the question.`,
-		Example: "  cadre permission add demo 'Bash(go test:*)'\n  cadre permission add demo 'Edit(docs/**)' --member ann",
+		Example: "  cadre permission add demo 'Bash(go test:*)'\n" +
+			"  cadre permission add demo 'Edit(docs/**)' --member ann",
 	}, func(c *cobra.Command, name string, args []string) error {
 		body := &team.AddRule{Rule: args[0], Member: member, Unbounded: yes}
 		if tool, known := team.UnknownTool(args[0]); tool != "" && !yes {
@@ -102,8 +103,8 @@ agent is known to have. --yes skips the question.`,
 	return c
 }
 
-// confirmTool asks whether to add a rule for a tool that no agent is known to have. adding is the command
-// that adds it without asking.
+// confirmTool asks whether to add a rule for a tool that no agent is known to have. adding is the
+// command that adds it without asking.
 func (a *app) confirmTool(ctx context.Context, tool string, known []string, adding string) error {
 	why := "no agent has a tool called " + sanitize.Line(tool)
 	if near := teamfile.Nearest(tool, known); near != "" {
@@ -119,7 +120,7 @@ func addingRule(name string, body *team.AddRule) string {
 	if body.Member != "" {
 		words = append(words, "--member", body.Member)
 	}
-	return line("permission add", append(words, "--yes")...).line
+	return render.Typed("permission add", append(words, "--yes")...)
 }
 
 func writeAdded(w *sanitize.Writer, r permissionRule) error {
@@ -132,8 +133,8 @@ func writeAdded(w *sanitize.Writer, r permissionRule) error {
 	return w.Printf("allowed: %s\n", strings.Join(r.Allowed, ", "))
 }
 
-// addRule adds the rule that make returns, after a question if it sets no bounds. done gets the requests
-// that the rule allowed.
+// addRule adds the rule that make returns, after a question if it sets no bounds. done gets the
+// requests that the rule allowed.
 func (a *app) addRule(c *cobra.Command, name string, make func(*team.State) (*team.AddRule, error),
 	done func(settled []string) error) error {
 	var body *team.AddRule
@@ -182,9 +183,9 @@ func (a *app) permissionRemove() *cobra.Command {
 	var member string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "rm [TEAM] RULE", Short: "Remove a permission rule that was added to a team",
-		Long: "Remove a rule that was added with cadre permission add, cadre permit --always or on the screen. It does not " +
-			"count any more, also in sessions that run. Rules that the team was created with stay: sessions get them at " +
-			"their start.",
+		Long: "Remove a rule that was added with cadre permission add, cadre permit --always or on the screen. It " +
+			"does not count any more, also in sessions that run. Rules that the team was created with stay: sessions " +
+			"get them at their start.",
 		Example: "  cadre permission rm demo 'Bash(go test:*)' --member ann",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.RemoveRule{Rule: args[0], Member: member}, func(*engine.Team, *team.Record) error {

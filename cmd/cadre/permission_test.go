@@ -12,15 +12,16 @@ import (
 	"cadre/internal/team"
 )
 
-// TestPermissionRules adds permission rules to a team with requests that wait, lists them and removes
-// them. A rule that sets no bounds is added only with a confirmation.
+// TestPermissionRules adds permission rules to a team with requests that wait, lists them and
+// removes them. A rule that sets no bounds is added only with a confirmation.
 func TestPermissionRules(t *testing.T) {
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
 		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
+	process := call{env: env}.lines(t)
 	do := func(want int, says string, args ...string) string {
 		t.Helper()
-		r := call{args: args, dir: root, env: env}.run(t)
+		r := process(root, args...)
 		if out := string(r.out) + string(r.err); r.code != want || !strings.Contains(out, says) {
 			t.Errorf("%q: status %d, and not %d with %q:\n%s", args, r.code, want, says, out)
 		}
@@ -29,8 +30,10 @@ func TestPermissionRules(t *testing.T) {
 	home := layout.Home{Root: filepath.Join(root, "home"), Claude: filepath.Join(root, "claude")}
 	asks := func(member, tool, input string) {
 		t.Helper()
-		err := (&app{home: home, err: standardError()}).engine().Act(t.Context(), "demo", member, &team.RequestPermission{
-			Tool: tool, Input: input, Deadline: now().Add(time.Hour)}, func(*engine.Team, *team.Record) error { return nil })
+		err := (&app{home: home, err: standardError()}).engine().Act(t.Context(), "demo", member,
+			&team.RequestPermission{
+				Tool: tool, Input: input, Deadline: now().Add(time.Hour)},
+			func(*engine.Team, *team.Record) error { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,8 +46,8 @@ func TestPermissionRules(t *testing.T) {
 	asks("ann", "Bash", `{"command":"git status --short"}`)
 	asks("ann", "Bash", `{"command":"git status"}`)
 	asks("bob", "Bash", `{"command":"rm -r *"}`)
-	do(done, "ann may use without asking: exactly the command git status --short\nallowed: permission-1@ann\nby the rule: "+
-		"Bash(git status --short)", "permit", "demo", "permission-1@ann", "--always")
+	do(done, "ann may use without asking: exactly the command git status --short\nallowed: permission-1@ann\nby the "+
+		"rule: "+"Bash(git status --short)", "permit", "demo", "permission-1@ann", "--always")
 	do(tryAgain, "the request permission-1@ann was allowed by the user already", "permit", "demo",
 		"permission-1@ann", "--always")
 	do(hopeless, "--always allows the request by a rule", "permit", "demo", "permission-2@ann", "--always", "--deny")

@@ -84,13 +84,16 @@ func TestStatusText(t *testing.T) {
 	n.Added = []team.Rule{{Rule: "Bash(make)"}}
 	n.Attention = []team.Item{{Text: "The lead is lost.", WaitsFor: team.ForUser,
 		Hint: team.Hint{Action: team.ActResume}}}
+	n.RateLimits = []team.ReportedRateLimit{{Pool: "claude, login", Until: now(), Members: []string{"ann", "bob"}}}
 	n.step = catalog.Answer
 	got := printing(t, n.write)
 	for _, want := range []string{
 		"demo is active: 1 of 16 tasks done, 12 in progress, 7 failed, 1 ready, 1 blocked\n",
 		"goal: to look\n", "in /there, last change", "checks: vet passed, test not run\n",
 		"permission policy deny, 3 permission rules\n", "ann has a terminal; to attach: cadre attach demo ann\n",
-		"40%", "2     failed              mend\n", "and 11 in progress, 6 failed, 1 ready, 1 blocked, 1 completed: cadre task list demo\n",
+		"rate limit of claude, login until ", "waits for it: ann, bob; to try again now: cadre lift demo ann\n",
+		"40%", "2     failed              mend\n",
+		"and 11 in progress, 6 failed, 1 ready, 1 blocked, 1 completed: cadre task list demo\n",
 		"1 thing waits:\n! The lead is lost.\n    cadre resume demo\n", "\nnext: cadre resume demo\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the status lacks %q:\n%s", want, got)
@@ -247,8 +250,8 @@ func TestSmallWords(t *testing.T) {
 		cost(team.Usage{CostMicroUSD: 12_345}): "$0.0123", tokens(team.Usage{InputTokens: 2, OutputTokens: 3}): "5",
 		percent(40): "40%", waiting(1): "1 thing waits", waiting(2): "2 things wait",
 		firstLine(" one\ntwo "): "one …", firstLine("one"): "one", some(2, ", %d late"): ", 2 late",
-		uncounted([]string{"gemini"}): "gemini does not say what the model costs, so the budget in USD does not count " +
-			"it: one of tokens or time does",
+		uncounted([]string{"gemini"}): "gemini does not say what the model costs, so the budget in USD does not " +
+			"count it: one of tokens or time does",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -276,8 +279,8 @@ func TestJSONOrText(t *testing.T) {
 
 // TestRebuiltText checks that fsck counts the files that it wrote again.
 func TestRebuiltText(t *testing.T) {
-	for n, want := range map[int]string{1: "\n1 file in Claude Code's folders did not match the team, and was written again\n",
-		2: "\n2 files in Claude Code's folders did not match the team, and were written again\n"} {
+	for n, want := range map[int]string{1: "\n1 file in Claude Code's folders did not match the team, and was " +
+		"written again\n", 2: "\n2 files in Claude Code's folders did not match the team, and were written again\n"} {
 		v := verdict{upkeep.Health{Team: "demo", Healthy: true, Rebuilt: n}}
 		if got := printing(t, v.write); !strings.Contains(got, want) {
 			t.Errorf("with %d: got %q, want %q", n, got, want)

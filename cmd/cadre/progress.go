@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -107,13 +106,14 @@ func (p *progress) saw(r *team.Record, of *engine.Team) {
 	p.showDue()
 	for _, i := range fresh {
 		if i.Kind == team.ItemTaskFailed && i.Hint.Action == team.ActRetryTask { // a line before has said why
-			p.printf("%s  %s %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"), sanitize.Hanging{At: textColumn + 2,
-				Indent: textColumn, Text: fmt.Sprintf("To try task %s again: %s", cmp.Or(i.Hint.TaskName, i.Task),
-					stepFor(p.app.callable(of.Team()), i))})
+			p.printf("%s  %s %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
+				sanitize.Hanging{At: textColumn + 2, Indent: textColumn, Text: fmt.Sprintf("To try task %s again: %s",
+					i.TaskCalled(), stepFor(p.app.callable(of.Team()), i))})
 			continue
 		}
 		p.printf("%s  %s %s\n            %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
-			sanitize.Hanging{Text: i.Text, At: textColumn + 2, Indent: textColumn}, stepFor(p.app.callable(of.Team()), i))
+			sanitize.Hanging{Text: i.Text, At: textColumn + 2, Indent: textColumn},
+			stepFor(p.app.callable(of.Team()), i))
 	}
 	p.await(r, of)
 }
@@ -129,18 +129,20 @@ func (p *progress) await(r *team.Record, of *engine.Team) {
 		p.show(p.digest.Held())
 	}
 	for _, one := range all {
-		h := team.Hint{Action: team.ActClaimTask, Team: p.app.callable(of.Team()), Task: one.Task.ID, TaskName: one.Task.Name,
-			Member: one.Members[0]}
+		t := of.Team()
+		h := one.Task.Hint(&t, team.ActClaimTask)
+		h.Team, h.Member = p.app.callable(t), one.Members[0]
 		what := "waits for member " + strings.Join(one.Members, " or ") + ". To take it"
 		if one.Task.Status == team.InProgress {
 			h.Action, what = team.ActCompleteTask, "is in progress by member "+one.Members[0]+". To complete it"
 		}
-		types := command(h).line
+		types := render.CommandFor(h).Line
 		if h.Action == team.ActCompleteTask {
 			types += " --as " + one.Members[0]
 		}
 		p.printf("%s  %s %s\n            %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
-			sanitize.Hanging{Text: fmt.Sprintf("Task %s %s:", one.Task.Called(), what), At: textColumn + 2, Indent: textColumn}, types)
+			sanitize.Hanging{Text: fmt.Sprintf("Task %s %s:", one.Task.Called(), what), At: textColumn + 2,
+				Indent: textColumn}, types)
 	}
 }
 
@@ -238,6 +240,15 @@ func (p *progress) note(text string) {
 	}
 }
 
+// stops prints that the run is being stopped, after the lines about what happened before. Tasks
+// that start later have no line.
+func (p *progress) stops(text string) {
+	p.showing.Lock()
+	defer p.showing.Unlock()
+	p.show(p.digest.End())
+	p.note(text)
+}
+
 // beside prints a message that is not a result, with a function.
 func (p *progress) beside(what func()) {
 	p.mu.Lock()
@@ -248,8 +259,8 @@ func (p *progress) beside(what func()) {
 // These bound how many lines and notes are kept while the screen has the terminal.
 const mostKept, mostKeptNotes = 12, 100
 
-// keptLine is something that is printed when the screen has closed. Notes are in no history, so they
-// are kept before lines.
+// keptLine is something that is printed when the screen has closed. Notes are in no history, so
+// they are kept before lines.
 type keptLine struct {
 	print func()
 	note  bool
@@ -297,8 +308,8 @@ func (p *progress) hide() {
 	p.hidden = true
 }
 
-// reveal prints the lines that were kept, and prints from then on. log is the command that shows those
-// before them.
+// reveal prints the lines that were kept, and prints from then on. log is the command that shows
+// those before them.
 func (p *progress) reveal(log string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -335,7 +346,7 @@ func (p *progress) printf(format string, args ...any) {
 // clear ends the progress.
 func (p *progress) clear() {
 	p.showing.Lock()
-	p.show(p.digest.Rest())
+	p.show(p.digest.End())
 	if p.over = true; p.due != nil {
 		p.due.Stop()
 	}

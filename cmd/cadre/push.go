@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/engine/transfer"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 func (a *app) pushCommand() *cobra.Command {
@@ -52,7 +52,8 @@ released. 2: it will not work.`,
 	c.Flags().StringVar(&o.Remote, "remote", "", "name of the remote; the one that git pushes to by default")
 	c.Flags().StringArrayVar(&include, "include", nil, "file or folder to push although it is ignored, "+
 		"large, or likely contains a secret; may be repeated")
-	c.Flags().BoolVar(&o.Release, "release", false, "release the team on this machine, so that another one can continue it")
+	c.Flags().BoolVar(&o.Release, "release", false,
+		"release the team on this machine, so that another one can continue it")
 	c.Flags().BoolVar(&o.Yes, "yes", false, "agree to the first push to this remote")
 	c.Flags().BoolVar(&o.Ours, "ours", false, "of two histories continue this one; the remote's stays reachable from "+
 		"the branch")
@@ -97,7 +98,7 @@ func pushing(o transfer.PushOptions) string {
 	if o.Ours {
 		words = append(words, "--ours")
 	}
-	return line("push", words...).line
+	return render.Typed("push", words...)
 }
 
 // push pushes the team, and asks the user if that needs agreement.
@@ -111,6 +112,9 @@ func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 		return err
 	}
 	a.noteLeft(p.Checkpoint)
+	if of, err := a.engine().Glance(ctx, o.Team); err == nil {
+		a.noteChildren(of)
+	}
 	value := pushed{p.Team, p.Seq, p.Commit, p.Remote.Name, p.Remote.URL, p.New, p.Released, leftOf(p.Checkpoint)}
 	return errors.Join(err, a.print(value, func(w *sanitize.Writer) error {
 		what := fmt.Sprintf("team %s is on %s (%s): %s, commit %.12s", o.Team, p.Remote.Name, p.Remote.URL,
@@ -160,34 +164,7 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 			if o.Checks, err = run.ParseChecks(checks); err != nil {
 				return err
 			}
-			p, err := a.engine().Pull(c.Context(), o)
-			if err != nil {
-				return a.moving(err, o.Team, fmt.Sprintf("cadre pull %s --theirs", o.Team))
-			}
-			if p.Arrived != nil {
-				a.noteArrived(o.Team, p.Arrived)
-			}
-			if p.Aside != "" {
-				a.note("the earlier copy is kept in " + p.Aside)
-			}
-			if p.Released {
-				a.note(fmt.Sprintf("this machine released team %s; to continue it here, if it runs nowhere else: "+
-					"cadre resume %s --take-back", o.Team, o.Team))
-			}
-			value := pulled{p.Remote.Name, p.Remote.URL, p.There.Commit, p.There.Seq, p.Arrived != nil,
-				missingOf(p.Arrived), []checkpoint.Left{}}
-			if p.Arrived != nil && p.Arrived.Left != nil {
-				value.Left = p.Arrived.Left
-			}
-			return a.print(value, func(w *sanitize.Writer) error {
-				if p.Arrived == nil {
-					return said("nothing new: team %s here has everything that %s (%s) has", o.Team, p.Remote.Name,
-						p.Remote.URL)(w)
-				}
-				return said("team %s is here, from %s (%s): %s, made %s; it works in %s. Resume with: cadre resume %s",
-					o.Team, p.Remote.Name, p.Remote.URL, team.Count(p.Arrived.Seq, "record"),
-					render.Ago(now(), p.Arrived.At), p.Arrived.Dir, o.Team)(w)
-			})
+			return a.pull(c.Context(), o)
 		},
 	}
 	c.Flags().StringVar(&o.Remote, "remote", "", "name of the remote; the one that git pushes to by default")
@@ -197,6 +174,43 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 	c.Flags().StringArrayVar(&checks, "check", nil, "NAME: COMMAND for a check whose command was redacted; may be "+
 		"repeated")
 	return c
+}
+
+// pull fetches a team, and prints what came with it.
+func (a *app) pull(ctx context.Context, o transfer.PullOptions) error {
+	p, err := a.engine().Pull(ctx, o)
+	if err != nil {
+		return a.moving(err, o.Team, fmt.Sprintf("cadre pull %s --theirs", o.Team))
+	}
+	if p.Arrived != nil {
+		a.noteArrived(o.Team, p.Arrived)
+	}
+	if p.Aside != "" {
+		a.note("the earlier copy is kept in " + p.Aside)
+	}
+	if p.Released {
+		a.note(fmt.Sprintf("this machine released team %s; to continue it here, if it runs nowhere else: "+
+			"cadre resume %s --take-back", o.Team, o.Team))
+	}
+	value := pulled{p.Remote.Name, p.Remote.URL, p.There.Commit, p.There.Seq, p.Arrived != nil,
+		missingOf(p.Arrived), []checkpoint.Left{}}
+	if p.Arrived != nil && p.Arrived.Left != nil {
+		value.Left = p.Arrived.Left
+	}
+	return a.print(value, func(w *sanitize.Writer) error {
+		if p.Arrived == nil {
+			return said("nothing new: team %s here has everything that %s (%s) has", o.Team, p.Remote.Name,
+				p.Remote.URL)(w)
+		}
+		next := "Resume with: cadre resume " + o.Team
+		a.home = a.home.In(p.Arrived.Dir)
+		if of, err := a.engine().Glance(ctx, o.Team); err == nil && of.Ended() {
+			next = fmt.Sprintf("It is %s. To see what it did: cadre review %s", of.Status, o.Team)
+		}
+		return said("team %s is here, from %s (%s): %s, made %s; it works in %s. %s", o.Team, p.Remote.Name,
+			p.Remote.URL, team.Count(p.Arrived.Seq, "record"), render.Ago(now(), p.Arrived.At), p.Arrived.Dir,
+			next)(w)
+	})
 }
 
 func missingOf(a *transfer.Arrived) []team.Missing {
@@ -212,7 +226,7 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 		a.advise(lost)
 	}
 	for _, m := range arrived.Missing {
-		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
+		a.advise(m.Advice(team.Team{Name: name, Dir: arrived.Dir}, m.Task))
 	}
 	if len(arrived.Left) > 0 || arrived.More > 0 {
 		a.note("not in the checkpoint, and not here: " + listed(arrived.Left, arrived.More, checkpoint.Left.String) +
@@ -227,13 +241,16 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 // moving adds what to type next to an error of a push, pull or resume. mine is the command to type
 // again, with what it lacks.
 func (a *app) moving(err error, name, mine string) error {
+	if errors.Is(err, transfer.ErrNoRepository) {
+		return withWays(err, way{"fetch it in a clone of its repository", "cd CLONE && " + render.Typed("pull", name)})
+	}
 	if fork, ok := errors.AsType[*checkpoint.ForkError](err); ok {
 		return withWays(usage{fmt.Errorf("%w\nChoose one; the other stays reachable from the branch.", err)},
 			choices(fork, name)...)
 	}
 	if _, ok := errors.AsType[*transfer.MovedError](err); ok {
-		return withWays(usage{err}, way{"take it over here", line("pull", name).line},
-			way{"continue this copy, and leave what was done elsewhere", line("resume", name, "--ours").line})
+		return withWays(usage{err}, way{"take it over here", render.Typed("pull", name)},
+			way{"continue this copy, and leave what was done elsewhere", render.Typed("resume", name, "--ours")})
 	}
 	if suspects, ok := errors.AsType[*transfer.SuspectError](err); ok {
 		for i, s := range suspects.Suspects {
@@ -245,16 +262,16 @@ func (a *app) moving(err error, name, mine string) error {
 			way{"push them all the same", mine})
 	}
 	if missing, ok := errors.AsType[*transfer.MissingCheck](err); ok {
-		again := line("resume", name, "--from-git", "--check", missing.Name+": COMMAND")
+		again := render.Typed("resume", name, "--from-git", "--check", missing.Name+": COMMAND")
 		if strings.HasPrefix(mine, "cadre pull") {
-			again = line("pull", name, "--check", missing.Name+": COMMAND")
+			again = render.Typed("pull", name, "--check", missing.Name+": COMMAND")
 		}
-		return withWays(usage{err}, way{"set it again", again.line})
+		return withWays(usage{err}, way{"set it again", again})
 	}
 	return err
 }
 
-// choices returns what to type for each of two histories.
+// choices returns the commands that keep one of two histories, for each of them.
 func choices(fork *checkpoint.ForkError, name string) []way {
 	var all []way
 	here := false
@@ -264,17 +281,18 @@ func choices(fork *checkpoint.ForkError, name string) []way {
 	for _, s := range fork.Sides {
 		switch {
 		case s.Ref == "":
-			all = append(all, way{"continue the one that is here", line("resume", name, "--ours").line},
-				way{"push the one that is here", line("push", name, "--ours").line})
+			all = append(all, way{"continue the one that is here", render.Typed("resume", name, "--ours")},
+				way{"push the one that is here", render.Typed("push", name, "--ours")})
 		case here && strings.Contains(s.Ref, "/cadre/"):
 			remote, _, _ := strings.Cut(s.Ref, "/cadre/")
 			all = append(all, way{"continue the one of " + remote,
-				line("pull", name, "--remote", remote, "--theirs").line})
+				render.Typed("pull", name, "--remote", remote, "--theirs")})
 		case here:
 			all = append(all, way{"remove the copy that is here, and continue the one of " + s.Ref,
-				line("cleanup", name).line + " && " + line("resume", name, "--from-git", "--at", s.Ref).line})
+				render.Typed("cleanup", name) + " && " + render.Typed("resume", name, "--from-git", "--at", s.Ref)})
 		default:
-			all = append(all, way{"continue the one of " + s.Ref, line("resume", name, "--from-git", "--at", s.Ref).line})
+			all = append(all, way{"continue the one of " + s.Ref,
+				render.Typed("resume", name, "--from-git", "--at", s.Ref)})
 		}
 	}
 	return all

@@ -36,8 +36,9 @@ func (a *app) whileRead(ctx context.Context) context.Context {
 }
 
 // pausesUnread returns a context for a command that runs a team: when the reader of standard output
-// has closed it, the context ends, so that the command pauses the team in order. A SIGPIPE would kill
-// the command in the middle of its work. A team that continues in the background needs no reader.
+// has closed it, the context ends, so that the command pauses the team in order. A SIGPIPE would
+// kill the command in the middle of its work. A team that continues in the background needs no
+// reader.
 func (a *app) pausesUnread(ctx context.Context) context.Context {
 	closedIsError()
 	if a.leave {
@@ -46,8 +47,8 @@ func (a *app) pausesUnread(ctx context.Context) context.Context {
 	return a.whileRead(ctx)
 }
 
-// closedIsError makes a write to a closed output an error, instead of the end of the process. It does so
-// with a handler: the programs that cadre starts would inherit a signal that is ignored.
+// closedIsError makes a write to a closed output an error, instead of the end of the process. It
+// does so with a handler: the programs that cadre starts would inherit a signal that is ignored.
 func closedIsError() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 const (

@@ -12,6 +12,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/inspect"
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -38,7 +39,7 @@ func (a *app) reassign(ctx context.Context, name, task, to string, force bool) e
 	t, err := of.Reassign(ctx, a.actor, upkeep.Reassignment{Task: task, To: to, Force: force})
 	if busy, ok := errors.AsType[*upkeep.BusyError](err); ok {
 		return withWays(team.Refuse(team.NotReady, "%s%s", busy, perhaps(busy.Member)),
-			way{"take it from " + busy.Member.Name, line("reassign", name, task, to, "--force").line})
+			way{"take it from " + busy.Member.Name, render.Typed("reassign", name, task, to, "--force")})
 	}
 	if err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 func (a *app) renamed(c *cobra.Command, former, name string) {
 	flag := c.Flags().Lookup(name)
 	alias := c.Flags().VarPF(&formerFlag{Value: flag.Value, set: func(text string) error {
-		a.note(fmt.Sprintf("--%s is called --%s now, and the former name will be removed in a later version", former, name))
+		a.note(fmt.Sprintf("--%s is called --%s now, and the former name will be removed in a later version",
+			former, name))
 		return c.Flags().Set(name, text)
 	}}, former, "", "the former name of --"+name)
 	alias.Hidden, alias.NoOptDefVal = true, flag.NoOptDefVal

@@ -42,9 +42,9 @@ func (a *app) permitCommand() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "permit [TEAM] REQUEST", Short: "Answer a request for permission",
 		Long: "Allow a tool that a member asks to use, or with --deny refuse it. The requests that wait are in cadre " +
-			"status. One without an answer\nin time is denied.\n\nWith --always the member may do the same again without " +
-			"asking: cadre adds the narrowest permission rule that covers the request, and prints it. cadre permission " +
-			"lists and removes rules.",
+			"status. One without an answer\nin time is denied.\n\nWith --always the member may do the same again " +
+			"without asking: cadre adds the narrowest permission rule that covers the request, and prints it. cadre " +
+			"permission lists and removes rules.",
 		Example: "  cadre permit demo permission-1@ann\n  cadre permit demo permission-1@ann --deny --reason 'not now'",
 	}, func(c *cobra.Command, name string, args []string) error {
 		switch {
@@ -121,8 +121,8 @@ func (a *app) planCommand() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "plan [TEAM] REQUEST", Short: "Show, approve or reject a plan",
 		Long: "Show a plan that a member submitted, approve it with --approve, or reject it with --reject and what " +
-			"is missing. The member\nchanges nothing before its plan is approved. A plan that was answered is shown with " +
-			"its answer; cadre plan list --all has them all.",
+			"is missing. The member\nchanges nothing before its plan is approved. A plan that was answered is shown " +
+			"with its answer; cadre plan list --all has them all.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		if approve && reject != "" {
 			return usage{fmt.Errorf("--approve and --reject exclude each other")}
@@ -194,8 +194,8 @@ func (a *app) planList() *cobra.Command {
 	var all bool
 	c := a.looking(0, &cobra.Command{
 		Use: "list [TEAM]", Short: "List the members that need a plan, and the state of their plans",
-		Long: "List the members that need a plan, and the state of their plans. With --all it lists every plan that was " +
-			"ever submitted, with\nits text and its answer.",
+		Long: "List the members that need a plan, and the state of their plans. With --all it lists every plan that " +
+			"was ever submitted, with\nits text and its answer.",
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		if all {
 			plans, err := d.Plans(c.Context())
@@ -210,8 +210,9 @@ func (a *app) planList() *cobra.Command {
 				if p := m.Plan; p.Required || p.State != "" {
 					one := planned{m.Name, cmp.Or(p.State, "missing"), p.Request, p.Text, p.Feedback, p.AskedAt}
 					plans = append(plans, one)
-					rows = append(rows, history.Plan{Member: one.Member, State: cmp.Or(p.State, "no plan yet"), Request: one.Request,
-						Plan: one.Plan, Feedback: one.Feedback, AskedAt: one.AskedAt})
+					rows = append(rows, history.Plan{Member: one.Member, State: cmp.Or(p.State, "no plan yet"),
+						Request: one.Request,
+						Plan:    one.Plan, Feedback: one.Feedback, AskedAt: one.AskedAt})
 				}
 			}
 		})
@@ -246,7 +247,8 @@ func (a *app) leaveCommand() *cobra.Command {
 		Use: "leave [TEAM] --as NAME", Short: "Answer, as a member, a request to shut down",
 		Long: "Agree to the lead's request that the member leaves the team, or with --refuse say why it stays. A " +
 			"member that leaves returns\nwhat it holds to the queue. One that refuses is ended at the deadline of " +
-			"the request, unless the lead withdraws it. A member that has ended has left already, which is not an error.",
+			"the request, unless the lead withdraws it. A member that has ended has left already, which is not an " +
+			"error.",
 		Example: "  cadre leave my-team --as ann\n  cadre leave my-team --as ann --refuse \"the tests still run\"",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		if a.actor == team.User {
@@ -293,7 +295,7 @@ func (a *app) showPlan(ctx context.Context, name, request string) error {
 		}
 	}
 	return withWays(team.Refuse(team.NotFound, "team %s has no plan %q", name, request),
-		way{"list all of them", line("plan list", name, "--all").line})
+		way{"list all of them", render.Typed("plan list", name, "--all")})
 }
 
 func writePlan(w *sanitize.Writer, p history.Plan) error {
@@ -304,7 +306,8 @@ func writePlan(w *sanitize.Writer, p history.Plan) error {
 	case p.State != "submitted":
 		answer = ", " + p.State
 	}
-	if err := w.Printf("plan of %s%s:\n\n%s\n", p.Member, answer, sanitize.Block(p.Plan)); err != nil || p.Feedback == "" {
+	if err := w.Printf("plan of %s%s:\n\n%s\n", p.Member, answer, sanitize.Block(p.Plan)); err != nil ||
+		p.Feedback == "" {
 		return err
 	}
 	return w.Printf("\nfeedback:\n%s\n", sanitize.Block(p.Feedback))

@@ -21,6 +21,7 @@ import (
 	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
+	"cadre/internal/ui/pane"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -34,9 +35,8 @@ does. Then a lead is started. Sessions that still run continue, and the others a
 held.
 
 A team of cadre run is run to its end, with the screen of cadre run, and tasks that are out of retries are tried
-again. A team that you lead by
-commands gets a host in the background, and such tasks stay as they are: cadre task release returns them to the queue.
-A live session of cadre mcp keeps the lead. An interrupted consolidation is finished.
+again. A team that you lead by commands gets a host in the background, and such tasks stay as they are: cadre task
+release returns them to the queue. A live session of cadre mcp keeps the lead. An interrupted consolidation is finished.
 
 The directory, the repository and the worktrees of the team must be where they were. If you moved the project, name
 its new place with --dir:
@@ -51,8 +51,7 @@ If the repository shows that the team continued on another machine, it is not st
 team must not both run. --ours continues the history of this machine, --at the history of a branch, and cadre pull the
 history of a remote. --take-back continues a team that this machine released.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			var restored *checkpoint.Restored
-			if stands, err := a.inFront(); stands {
+			if stands, err := a.inFront(c.Context()); stands {
 				return err
 			}
 			if fromGit {
@@ -61,7 +60,7 @@ history of a remote. --take-back continues a team that this machine released.`,
 						way{"restore it", "cadre resume TEAM --from-git"})
 				}
 				var err error
-				if restored, err = a.restore(c.Context(), args[0], from); err != nil {
+				if how.restored, err = a.restore(c.Context(), args[0], from); err != nil {
 					return err
 				}
 			}
@@ -69,13 +68,11 @@ history of a remote. --take-back continues a team that this machine released.`,
 			if err != nil {
 				return err
 			}
-			to := ""
 			if c.Flags().Changed("dir") && !fromGit {
-				if to, err = workDir(from.dir); err != nil {
+				if how.dir, err = workDir(from.dir); err != nil {
 					return err
 				}
 			}
-			how.dir, how.restored = to, restored
 			return a.resume(c.Context(), name, how)
 		},
 	}
@@ -116,30 +113,25 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	}
 	closed := sync.OnceFunc(func() { of.Close() })
 	defer closed()
-	t := of.Team()
-	found, err := of.Prepare(ctx, upkeep.Resumption{Dir: how.dir, Ours: how.ours,
-		TakeBack: how.takeBack, Restored: how.restored != nil})
-	if runs, ok := errors.AsType[*upkeep.StillRunningError](err); ok {
-		return team.Refuse(team.NotReady, "%s. End them, and try again", runs).
-			With(team.Hint{Action: team.ActShowAlive, Team: name})
-	}
-	if err != nil {
-		return a.moving(err, t.Name, "cadre resume "+name)
-	}
-	t = of.Team()
-	if restored := how.restored; restored != nil {
-		all := slices.Concat(restored.Messages, found.Mail)
-		found.Mail = all[max(0, len(all)-10):]
-	}
-	if !of.Unsealed() { // otherwise only the missing record is printed
-		if err := a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found, name) }); err != nil {
+	if how.dir != "" {
+		moved, err := of.MoveComplete(ctx, how.dir)
+		if err != nil {
 			return err
 		}
+		if moved {
+			return a.print(of.Team(), said("team %s is complete; to check and commit its work: cadre consolidate %s",
+				of.Team().Name, name))
+		}
+	}
+	found, err := a.prepare(ctx, of, name, how)
+	if err != nil {
+		return err
 	}
 	takeover := upkeep.LeaveIt
 	if how.takeOver {
 		takeover = upkeep.TakeIt
 	}
+	t := of.Team()
 	choice, err := a.choosePanes(t.Dir, false)
 	if err != nil {
 		return err
@@ -150,6 +142,9 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	}
 	if continues == engine.Rehosted || continues == engine.LedByHand {
 		a.panesBeside(ctx, of, choice)
+		if choice.Mode == pane.InProcess && choice.Note == "" && a.panesHere() {
+			a.note("members are not shown in panes (in-process); to watch one: " + render.Typed("attach", of.Name, "NAME"))
+		}
 	}
 	switch {
 	case continues == engine.Consolidates:
@@ -166,7 +161,29 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	o := a.again(of)
 	closed()
 	stays()
-	return a.runAndConsolidate(a.pausesUnread(ctx), o, o.File.Consolidate)
+	return a.takeThrough(a.pausesUnread(ctx), o, o.File.Consolidate)
+}
+
+// prepare examines the team before it continues, and prints what was found.
+func (a *app) prepare(ctx context.Context, of *engine.Team, name string, how resumption) (*inspect.Examination, error) {
+	called := of.Team().Name
+	found, err := of.Prepare(ctx, upkeep.Resumption{Dir: how.dir, Ours: how.ours,
+		TakeBack: how.takeBack, Restored: how.restored != nil})
+	if runs, ok := errors.AsType[*upkeep.StillRunningError](err); ok {
+		return nil, team.Refuse(team.NotReady, "%s. End them, and try again", runs).
+			With(team.Hint{Action: team.ActShowAlive, Team: name})
+	}
+	if err != nil {
+		return nil, a.moving(err, called, "cadre resume "+name)
+	}
+	if restored := how.restored; restored != nil {
+		all := slices.Concat(restored.Messages, found.Mail)
+		found.Mail = all[max(0, len(all)-10):]
+	}
+	if of.Unsealed() { // only the missing record is printed
+		return found, nil
+	}
+	return found, a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found, name) })
 }
 
 // ledError adds what to type to the error for a lead that another process has.
@@ -215,7 +232,7 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 		x.line(false, "clock skew: %s. Times are not trusted; order is by seq", s)
 	}
 	for _, m := range e.Place {
-		x.line(false, "%s", helped(m.String(), m.Help))
+		x.line(false, "%s", render.Helped(m.String(), m.Help))
 	}
 	x.line(e.Count(inspect.Offline) == 0, "%s", lives(e))
 	if err := x.members(); err != nil {
@@ -257,8 +274,8 @@ func (x *examined) status() {
 	switch t.Status {
 	case team.TeamConsolidating:
 		if !t.Consolidation.Open() {
-			x.line(false, "it winds down, and starts nothing new. To check and commit its work: cadre consolidate %s. To "+
-				"continue it: cadre consolidate %s --rollback", x.name, x.name)
+			x.line(false, "it winds down, and starts nothing new. To check and commit its work: cadre consolidate "+
+				"%s. To continue it: cadre consolidate %s --rollback", x.name, x.name)
 		} else {
 			x.line(false, "it is being consolidated. Wait for the end, or finish it: cadre consolidate %s", x.name)
 			for _, what := range reached(t) {
@@ -319,7 +336,8 @@ func (x *examined) members() error {
 		if m.Saved {
 			why = strings.TrimPrefix(why+"; saved work waits", "; ")
 		}
-		table.Row("", m.Name, m.Agent, string(m.Life), m.Status, seen, cmp.Or(called[m.Task], m.Task), percent(m.Context), why)
+		table.Row("", m.Name, m.Agent, string(m.Life), m.Status, seen, cmp.Or(called[m.Task], m.Task),
+			percent(m.Context), why)
 	}
 	table.Compact()
 	return table.Write(x.w)
@@ -355,10 +373,11 @@ const shortestEstimate = 5 * time.Second
 func (x *examined) tasks() {
 	all := x.e.Tasks["pending"] + x.e.Tasks["in_progress"] + x.e.Tasks["completed"]
 	left := ""
-	if x.e.Left() >= shortestEstimate {
-		left = ", about " + team.Span(x.e.Left()) + " left"
+	if estimate := time.Duration(x.e.Left); estimate >= shortestEstimate {
+		left = ", about " + team.Span(estimate) + " left"
 	}
-	x.line(true, "%d of %s done (%d %%), %d in progress%s", x.e.Tasks["completed"], team.Count(all, "task"), x.e.Percent,
+	x.line(true, "%d of %s done (%d %%), %d in progress%s", x.e.Tasks["completed"], team.Count(all, "task"),
+		x.e.Percent,
 		x.e.Tasks["in_progress"], left)
 	for _, task := range x.e.InProgress {
 		x.w.Printf("    %s %s: %s\n", task.Called(), task.Owner, task.Subject)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"github.com/spf13/cobra"
 	"strings"
 
@@ -47,7 +48,8 @@ func writeReview(w *sanitize.Writer, name string, e *inspect.Examination, tasks 
 			if t.OutOfRetries() {
 				result = t.Failure
 			}
-			table.Row(t.Called(), render.TaskState(t), t.CompletedBy, t.Subject, unmarked(firstLine(result)))
+			table.Row(t.Called(), render.TaskState(t), cmp.Or(t.CompletedBy, t.FailedBy), t.Subject,
+				unmarked(firstLine(result)))
 		}
 		if err := table.Write(w); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/run"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -27,6 +28,7 @@ type app struct {
 	actor string
 	reads bool   // the command changes nothing
 	named string // the team that an argument names, if the command changes it
+	team  string // the team that the command is about; "" for none, or before it is known
 	haste haste
 	out   output
 	err   output
@@ -38,7 +40,7 @@ type app struct {
 	// screen may open
 	worker *proc.Worker
 	asking atomic.Bool   // the person at the terminal has not answered a question of confirm yet
-	shared engine.Shared // the teams that the screen and the notifications read
+	shared engine.Shared // the teams that a run, the screen, the panes and the notifications use
 }
 
 func newApp() *app { return &app{out: standardOutput(), err: standardError()} }
@@ -51,8 +53,8 @@ func (a *app) close() {
 
 const about = `cadre runs teams of coding agents that survive crashes and restarts.
 
-A team has a lead, teammates, a task list with dependencies, a mailbox and one durable history. Kill any of its processes
-and continue later.
+A team has a lead, teammates, a task list with dependencies, a mailbox and one durable history. Kill any of its
+processes and continue later.
 
 Start with a team file, which needs no model and no network:
   cadre run --template health           audit the git repository you are in with four shell teammates
@@ -80,18 +82,23 @@ type entry struct {
 
 // commands are all commands. The help shows the groups in this order.
 var commands = []entry{
-	{"run", "team", (*app).runCommand}, {"init", "team", (*app).initCommand}, {"ls", "team", (*app).lsCommand},
+	{"run", "team", (*app).runCommand}, {"init", "team", (*app).initCommand},
+	{"templates", "team", (*app).templatesCommand}, {"ls", "team", (*app).lsCommand},
 	{"status", "team", (*app).statusCommand},
 	{"watch", "team", (*app).watchCommand},
 	{"attention", "team", (*app).attentionCommand}, {"log", "team", (*app).logCommand},
+	{"search", "team", (*app).searchCommand},
 	{"validate", "team", (*app).validateCommand},
 	{"observe", "team", (*app).observeCommand}, {"schema", "team", (*app).schemaCommand},
 	{"create", "team", (*app).createCommand}, {"spawn", "team", (*app).spawnCommand},
 	{"shutdown", "team", (*app).shutdownCommand}, {"cleanup", "team", (*app).cleanupCommand},
+	{"serve", "team", (*app).serveCommand}, {"board", "team", (*app).boardCommand},
 	{"host", "team", (*app).hostCommand}, {"resume", "team", (*app).resumeCommand},
-	{"pause", "team", (*app).pauseCommand}, {"probe", "team", (*app).probeCommand}, {"consolidate", "team", (*app).consolidateCommand},
+	{"pause", "team", (*app).pauseCommand}, {"probe", "team", (*app).probeCommand},
+	{"consolidate", "team", (*app).consolidateCommand},
 	{"review", "team", (*app).reviewCommand}, {"abort", "team", (*app).abortCommand},
-	{"checkpoint", "team", (*app).checkpointCommand}, {"push", "team", (*app).pushCommand},
+	{"checkpoint", "team", (*app).checkpointCommand}, {"export", "team", (*app).exportCommand},
+	{"push", "team", (*app).pushCommand},
 	{"pull", "team", (*app).pullCommand},
 
 	{"permit", "lead", (*app).permitCommand}, {"permission", "lead", (*app).permissionCommand},
@@ -99,13 +106,13 @@ var commands = []entry{
 	{"mode", "lead", (*app).modeCommand}, {"attach", "lead", (*app).attachCommand},
 	{"panes", "lead", (*app).panesCommand},
 	{"delegate", "lead", (*app).delegateCommand}, {"handover", "lead", (*app).handoverCommand},
-	{"interrupt", "lead", (*app).interruptCommand},
+	{"interrupt", "lead", (*app).interruptCommand}, {"lift", "lead", (*app).liftCommand},
 	{"budget", "lead", (*app).budgetCommand}, {"reassign", "lead", (*app).reassignCommand},
 	{"resend", "lead", (*app).resendCommand}, {"facts", "lead", (*app).factsCommand},
 
 	{"task", "work", (*app).taskCommand}, {"send", "work", (*app).sendCommand},
 	{"broadcast", "work", (*app).broadcastCommand}, {"inbox", "work", (*app).inboxCommand},
-	{"leave", "work", (*app).leaveCommand},
+	{"note", "work", (*app).noteCommand}, {"leave", "work", (*app).leaveCommand},
 	{"mcp", "work", (*app).mcpCommand}, {wakeName, "work", (*app).wakeCommand}, {"join", "work", (*app).joinCommand},
 	{"claude-teammate", "work", (*app).teammateCommand}, {"report-killed", "work", (*app).reportKilledCommand},
 
@@ -164,8 +171,13 @@ func (a *app) root(args []string) *cobra.Command {
 	})
 	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"},
 		&cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
+	a.addCommands(root, withoutGlobal(args))
+	return root
+}
+
+// addCommands adds the commands that the arguments need.
+func (a *app) addCommands(root *cobra.Command, args []string) {
 	called := commands
-	args = withoutGlobal(args)
 	if len(args) > 0 {
 		if i := slices.IndexFunc(commands, func(e entry) bool { return e.name == args[0] }); i >= 0 {
 			called = commands[i : i+1]
@@ -186,7 +198,6 @@ func (a *app) root(args []string) *cobra.Command {
 			a.completes(c)
 		}
 	}
-	return root
 }
 
 // withoutGlobal removes global flags before the name of a command.
@@ -207,8 +218,22 @@ func withoutGlobal(args []string) []string {
 // engine returns the engine with which commands open teams. It has the home of the caller, so it is
 // made once the caller is known.
 func (a *app) engine() *engine.Engine {
-	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note, Advise: a.advise, Warn: a.fail, Elsewhere: a.tellProject,
-		HostCommand: func(team string) []string { return []string{self(), "host", team} }}
+	return &engine.Engine{Home: a.home, Agents: agents(), Log: a.note, Advise: a.advise, Warn: a.fail,
+		Elsewhere: a.tellProject,
+		MachineTurns: func() (int, error) {
+			s, _, err := a.settings()
+			return s.MaxParallel, err
+		},
+		HostCommand: func(team string) []string { return []string{self(), "host", team} }, Kept: a.keep, Room: a.room,
+		Nested: run.Nested(a.places("").Loader().Template)}
+}
+
+// sharing returns an engine that has one state of each team together with the screen, the panes and
+// the notifications of this process.
+func (a *app) sharing() *engine.Engine {
+	e := a.engine()
+	e.Shared = &a.shared
+	return e
 }
 
 // tellProject says which project a command of the user acts on, if its argument names a team of

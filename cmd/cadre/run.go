@@ -35,6 +35,7 @@ type running struct {
 	dry         bool
 	yes         bool     // --yes
 	redo        []string // --redo
+	set         []string // --set
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -45,8 +46,8 @@ func (a *app) runCommand() *cobra.Command {
 
 With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and writes the report when all is
 done. --agent and --model choose the agent and its model; without --agent it is the first one that is installed (cadre
-doctor). --template NAME runs an example, and --template alone lists them. A single word counts as a mistyped file and starts nothing;
---goal WORD makes it a goal.
+doctor). --template NAME runs a template (cadre templates), and --set NAME=VALUE gives a value to a parameter of it, or
+of a team file. A single word counts as a mistyped file and starts nothing; --goal WORD makes it a goal.
 
 A team uses significantly more tokens than one session: each member has a context of its own. It is worth it for
 research, reviews and features whose parts can be explored in parallel; not for routine work, or work in which each
@@ -55,8 +56,8 @@ step needs the one before.
 Killed or interrupted, the same command continues where it stopped: completed tasks are not done again, and failed
 ones are tried again. If the file was changed, the changes are shown and asked about first; --yes applies them without
 asking, --dry-run only shows them, and --redo NAME does a completed task again. A team that is complete is archived
-under its id, and the file starts over. If the team left files in the
-directory that are not committed, the run is refused and lists them; --yes starts over.
+under its id, and the file starts over. If the team left files in the directory that are
+not committed, the run is refused and lists them; --yes starts over all the same.
 
 A run commits nothing. Work done in worktrees is on the members' branches. The last line names the command that checks
 and commits the work: cadre consolidate TEAM. With --consolidate, or consolidate: true in the team file, the run does
@@ -73,35 +74,9 @@ returned to the queue, ✉ a message, ! something that you should look at.
 Exit status 0: every task is completed, and with --consolidate the work is committed; or you let the team continue in
 the background. 1: not everything is done, for the reason that is printed; run it again. 2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
-		RunE: func(c *cobra.Command, args []string) error {
-			stays()
-			if r.app.leave && (r.json || r.dry) {
-				return withWays(usage{errors.New("--detach starts a team and prints no result; leave --json and --dry-run out")},
-					way{"read a team as JSON", "cadre status TEAM --json"})
-			}
-			if !r.dry {
-				if stands, err := r.inFront(); stands {
-					return err
-				}
-			}
-			o, err := r.options(c, args)
-			if err != nil {
-				return err
-			}
-			o.Redo, o.Changed, o.StartOver = r.redo, r.changed(c.Context()), r.yes
-			if r.dry {
-				return a.preview(c.Context(), o)
-			}
-			ctx := a.pausesUnread(c.Context())
-			if r.timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the time limit of %s was reached", team.Span(r.timeout)))
-				defer cancel()
-			}
-			return r.orStartOver(o, a.runAndConsolidate(ctx, o, r.commits || o.File.Consolidate))
-		},
+		RunE: r.run,
 	}
-	templateFlag(c, &r.template, "run an example that is in the program; --template alone lists them")
+	r.templateFlag(c, &r.template, "run this template; --template alone lists them")
 	f := c.Flags()
 	f.StringVar(&r.goal, "goal", "", "the goal, also where it is a single word")
 	f.StringVar(&r.dir, "dir", ".", "directory that the team works in")
@@ -116,6 +91,7 @@ With --json every record is printed as it happens, one a line, and the result la
 		"start over although work of the complete team is not committed")
 	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task again, also where only the "+
 		"consolidation is left; may be repeated")
+	f.StringArrayVar(&r.set, "set", nil, "a value for a parameter of the file or template, as NAME=VALUE; may be repeated")
 	r.lead.flags(c)
 	r.paneFlag(c)
 	r.plainFlag(c)
@@ -123,11 +99,41 @@ With --json every record is printed as it happens, one a line, and the result la
 	return c
 }
 
+func (r *running) run(c *cobra.Command, args []string) error {
+	stays()
+	if r.app.leave && (r.json || r.dry) {
+		return withWays(
+			usage{errors.New("--detach starts a team and prints no result; leave --json and --dry-run out")},
+			way{"read a team as JSON", "cadre status TEAM --json"})
+	}
+	if !r.dry {
+		if stands, err := r.inFront(c.Context()); stands {
+			return err
+		}
+	}
+	o, err := r.options(c, args)
+	if err != nil {
+		return err
+	}
+	o.Redo, o.Changed, o.StartOver = r.redo, r.changed(c.Context()), r.yes
+	if r.dry {
+		return r.preview(c.Context(), o)
+	}
+	ctx := r.pausesUnread(c.Context())
+	if r.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout,
+			fmt.Errorf("the time limit of %s was reached", team.Span(r.timeout)))
+		defer cancel()
+	}
+	return r.orStartOver(o, r.takeThrough(ctx, o, r.commits || o.File.Consolidate))
+}
+
 // oneGoal accepts a team file or a goal. Several words without quotes are most likely a goal.
 func oneGoal(c *cobra.Command, args []string) error {
 	if len(args) > 1 && !slices.ContainsFunc(args, isFile) {
 		return withWays(usage{fmt.Errorf("%q is one argument too many. Put a goal in quotes", args[1])},
-			way{"run it", line("run", strings.Join(args, " ")).line})
+			way{"run it", render.Typed("run", strings.Join(args, " "))})
 	}
 	return counts(c, args, 0, 1)
 }
@@ -137,14 +143,14 @@ func (r *running) orStartOver(o run.Options, err error) error {
 	if _, is := errors.AsType[*run.UncommittedError](err); !is {
 		return err
 	}
-	again := line("run", o.File.Goal, "--yes").line
+	again := render.Typed("run", o.File.Goal, "--yes")
 	if !strings.HasPrefix(o.Path, team.GoalOrigin) {
 		again = r.again(o.Path, "--yes")
 	}
 	return withWays(err, way{"start over all the same", again})
 }
 
-// options returns what to run, and how.
+// options returns the options of the run that the arguments and flags ask for.
 func (r *running) options(c *cobra.Command, args []string) (o run.Options, err error) {
 	if o.Dir, err = workDir(r.dir); err != nil {
 		return o, err
@@ -169,7 +175,7 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 	text := r.goal
 	switch {
 	case hasTemplate && (hasGoal || len(args) > 0):
-		return usage{errors.New("--template runs an example; leave the file and the goal out")}
+		return usage{errors.New("--template runs a template; leave the file and the goal out")}
 	case hasGoal && len(args) > 0:
 		return usage{fmt.Errorf("--goal is the goal already; leave %q or --goal out", args[0])}
 	case !hasTemplate && !hasGoal && len(args) == 0:
@@ -184,20 +190,27 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 			return err
 		}
 	}
+	set, err := teamfile.ParseSettings(r.set)
+	if err != nil {
+		return usage{err}
+	}
 	switch {
 	case hasTemplate:
-		o.File, o.Path, err = fromTemplate(r.template)
+		o.File, o.Path, err = r.fromTemplate(r.template, o.Dir, set)
 		o.Mode = r.lead.mode
 	case file:
-		o.File, o.Path, err = r.teamFile(text)
-		if errors.Is(err, fs.ErrNotExist) {
+		o.File, o.Path, err = r.teamFile(text, o.Dir, set...)
+		if _, mistakes := errors.AsType[teamfile.Errors](err); errors.Is(err, fs.ErrNotExist) && !mistakes {
 			if near := run.NearFile(text); near != "" {
-				err = withWays(usage{fmt.Errorf("%w; did you mean %s?", err, near)}, way{"run that", line("run", near).line})
+				err = withWays(usage{fmt.Errorf("%w; did you mean %s?", err, near)},
+					way{"run that", render.Typed("run", near)})
 			} else {
 				err = noFile(err, text)
 			}
 		}
 		o.Mode = r.lead.mode
+	case len(set) > 0:
+		return usage{errors.New("--set is for a team file or a template; write the goal as it is meant")}
 	default:
 		if !hasGoal {
 			err = r.mistyped(c.Context(), text)
@@ -224,11 +237,11 @@ func (r *running) led(ctx context.Context, text string, o *run.Options) error {
 }
 
 // teamFile reads a team file. It also returns the file's path, which is the same however the file
-// is named.
-func (a *app) teamFile(name string) (*teamfile.File, string, error) {
-	f, path, err := run.LoadFile(name)
+// is named. dir is the directory of the team.
+func (a *app) teamFile(name, dir string, set ...teamfile.Setting) (*teamfile.File, string, error) {
+	f, path, err := a.places(dir).Loader().File(name, set...)
 	if err != nil {
-		return nil, "", usage{err}
+		return nil, "", a.aboutTemplate(usage{err})
 	}
 	return f, path, nil
 }
@@ -244,7 +257,7 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 		return nil
 	}
 	word := strings.TrimSpace(text)
-	goal := way{"run it as a goal", line("run", "--goal", word).line}
+	goal := way{"run it as a goal", render.Typed("run", "--goal", word)}
 	open, err := a.engine().Unfinished(ctx)
 	if err != nil {
 		return err
@@ -256,18 +269,19 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 	of, err := a.engine().Glance(ctx, word)
 	if slices.Contains(unfinished, word) || err == nil && !of.Ended() {
 		return withWays(usage{fmt.Errorf("%s is a team, not a team file", word)},
-			way{"continue it", line("resume", word).line}, goal)
+			way{"continue it", render.Typed("resume", word)}, goal)
 	}
 	if err == nil {
-		ways := append([]way{{"see what it did", line("review", word).line}}, restart(of)...)
-		return withWays(usage{fmt.Errorf("%s is a team that is %s, not a team file", word, of.Status)}, append(ways, goal)...)
+		ways := append([]way{{"see what it did", render.Typed("review", word)}}, restart(of)...)
+		return withWays(usage{fmt.Errorf("%s is a team that is %s, not a team file", word, of.Status)},
+			append(ways, goal)...)
 	}
 	var likely []way
 	if file := run.NearFile(word); file != "" {
-		likely = append(likely, way{"run " + file, line("run", file).line})
+		likely = append(likely, way{"run " + file, render.Typed("run", file)})
 	}
 	if name := teamfile.Nearest(word, unfinished); name != "" {
-		likely = append(likely, way{"continue team " + name, line("resume", name).line})
+		likely = append(likely, way{"continue team " + name, render.Typed("resume", name)})
 	}
 	if len(likely) > 0 {
 		return withWays(usage{fmt.Errorf("%s is not a team file or a team", word)}, append(likely, goal)...)
@@ -289,18 +303,18 @@ func noFile(err error, path string) error {
 		return usage{fmt.Errorf("%w. The directory has no team files", err)}
 	}
 	return withWays(usage{fmt.Errorf("%w. Team files there: %s", err, strings.Join(files, ", "))},
-		way{"run one", line("run", files[0]).line})
+		way{"run one", render.Typed("run", files[0])})
 }
 
 // restart returns how to run again the file or template of an ended team; nil if unknown.
 func restart(of team.Team) []way {
 	if name, is := strings.CutPrefix(of.Origin, run.TemplateOrigin); is {
-		return []way{{"start over", line("run", "--template", name).line}}
+		return []way{{"start over", render.Typed("run", "--template", name)}}
 	}
 	if of.Origin == "" || strings.HasPrefix(of.Origin, team.GoalOrigin) {
 		return nil
 	}
-	return []way{{"start over", line("run", of.Origin).line}}
+	return []way{{"start over", render.Typed("run", of.Origin)}}
 }
 
 // ended is the last line that run prints with --json.
@@ -310,13 +324,14 @@ type ended struct {
 
 // result is how a run ended.
 type result struct {
-	Team         team.Team   `json:"team"`                   // the team as it is now
-	Report       string      `json:"report"`                 // path of the lead's report
-	Done         bool        `json:"done"`                   // all tasks are completed, and nothing failed
-	Reason       string      `json:"reason,omitempty"`       // why the run is not done; "" if it is
-	Completed    int         `json:"completed"`              // number of completed tasks
-	Failed       int         `json:"failed"`                 // number of tasks that are out of retries
-	Open         int         `json:"open"`                   // number of tasks that are pending or in progress, and not failed
+	Team      team.Team `json:"team"`             // the team as it is now
+	Report    string    `json:"report"`           // path of the lead's report
+	Done      bool      `json:"done"`             // all tasks are completed, and nothing failed
+	Reason    string    `json:"reason,omitempty"` // why the run is not done; "" if it is
+	Completed int       `json:"completed"`        // number of completed tasks
+	Failed    int       `json:"failed"`           // number of tasks that are out of retries
+	// number of tasks that are pending or in progress, and not failed
+	Open         int         `json:"open"`
 	Took         seconds     `json:"seconds"`                // how long the run took
 	Unmerged     []string    `json:"unmerged,omitempty"`     // branches that are not consolidated
 	Uncommitted  []string    `json:"uncommitted,omitempty"`  // changed files that are not consolidated
@@ -330,117 +345,138 @@ type seconds time.Duration
 
 func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).Seconds()) }
 
-// runAndConsolidate runs the team. If commits is set and everything is done, it consolidates the
-// team.
-func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool) error {
+// takeThrough runs the team and shows how it goes. If commits is set and everything is done, it
+// consolidates the team.
+func (a *app) takeThrough(ctx context.Context, o run.Options, commits bool) error {
 	a.home = a.home.In(o.Dir)
-	if commits && o.Consolidates(ctx) { // an earlier run completed the team
-		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
+	var again bool
+	var sealed sealedTeam
+	steps := run.Steps{
+		Work: func(ctx context.Context) (r run.Result, err error) {
+			r, again, err = a.shown(ctx, o)
+			return r, err
+		},
+		Done: func(r run.Result) {
+			if !a.json {
+				a.printDone(r, again)
+			}
+		},
 	}
-	choice, err := a.choosePanes(o.Dir, false)
-	if err != nil {
+	if commits {
+		steps.Interrupted = o.Consolidates(ctx)
+		steps.Consolidate = func(ctx context.Context) (*consolidate.Record, error) {
+			var err error
+			sealed, err = a.consolidated(ctx, o.File.Name, consolidate.Options{Actor: team.User})
+			return sealed.Record, err
+		}
+	}
+	e, err := run.Through(ctx, steps)
+	switch {
+	case err != nil:
+		return a.moving(err, o.File.Name, "cadre resume "+o.File.Name)
+	case !e.Ran && e.Failure != nil:
+		return e.Failure
+	case !e.Ran:
+		return a.print(sealed, func(w *sanitize.Writer) error { return writeSealed(w, sealed.Record) })
+	}
+	if err := a.printRun(runEnd{e, again, sealed}); err != nil {
 		return err
 	}
+	if _, unchecked := errors.AsType[*consolidate.FailedCheck](e.Failure); unchecked {
+		return withWays(e.Failure, a.mending(e.Team, o)...)
+	}
+	if e.Failure != nil {
+		return e.Failure
+	}
+	return a.unfinished(e.Result)
+}
+
+// shown runs the team with its screen, its panes and its notifications. It reports whether the run
+// continued an earlier one.
+func (a *app) shown(ctx context.Context, o run.Options) (r run.Result, again bool, err error) {
+	choice, err := a.choosePanes(o.Dir, false)
+	if err != nil {
+		return r, false, err
+	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
-	asker := newAsker(a, p)
-	screen := newRunScreen(a, p, asker)
+	screen := newRunScreen(a, p, newAsker(a, p))
 	shown := a.showMembers(choice, p.note)
-	o.Engine.Log, o.Said = p.note, p.said
-	o.Engine.Advise = func(n team.Note) { p.beside(func() { a.advise(n) }) }
-	o.Engine.Warn = func(err error) { p.beside(func() { a.fail(err) }) }
-	again := false // the run continues an earlier one
-	o.Began = func(t team.Team, continues bool) {
-		again = continues
-		p.began(t, again)
-		screen.begins(ctx, t)
-	}
-	o.Saw = func(r *team.Record, of *engine.Team) {
-		p.saw(r, of)
-		asker.saw(ctx, r, of)
-		shown.saw(ctx, of)
-	}
-	o.Hurry, o.Kill, o.Pause = a.haste.hurry, a.haste.kill, a.haste.pause
 	screen.notifies(context.WithoutCancel(ctx))
 	defer screen.quiet()
-	stop := a.announce(ctx, p.note, p.sessions)
-	r, err := run.Run(ctx, o)
-	screen.ends(err == nil && ctx.Err() == nil && r.Short != nil && slices.ContainsFunc(r.Attention,
-		func(i team.Item) bool { return i.WaitsFor == team.ForUser }))
-	stop()
-	shown.shown.Stop()
-	p.clear()
-	if err != nil {
-		return a.moving(err, o.File.Name, "cadre resume "+o.File.Name)
+	return screen.follow(ctx, o, shown)
+}
+
+// runEnd is how a run ended, for its result.
+type runEnd struct {
+	run.Ended
+	again  bool       // the run continued an earlier one
+	sealed sealedTeam // of the consolidation; zero for none
+}
+
+// printDone prints how many tasks are done.
+func (a *app) printDone(e run.Result, again bool) {
+	took := " in " + team.Span(e.Took)
+	if again { // earlier runs did some of the tasks
+		took = "; this run took " + team.Span(e.Took)
 	}
-	done := func() error {
-		took := " in " + team.Span(r.Took)
-		if again { // earlier runs did some of the tasks
-			took = "; this run took " + team.Span(r.Took)
-		}
-		return a.out.Printf("%d of %d tasks done%s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, took, r.Report)
-	}
-	var sealed sealedTeam
-	var failure error
-	if commits && r.Done() {
-		if !a.json {
-			done()
-		}
-		if sealed, failure = a.consolidated(ctx, r.Team.Name, consolidate.Options{Actor: team.User}); failure == nil {
-			r.Pending = consolidate.Pending{}
-		}
-	}
-	why := ""
-	switch {
-	case r.Short != nil:
-		why = explain(r.Short)
-	case failure != nil:
-		why = explain(failure)
-	}
+	a.out.Printf("%d of %d tasks done%s; report: %s\n", e.Completed, e.Completed+e.Failed+e.Open, took, e.Report)
+}
+
+// printRun prints the result of a run.
+func (a *app) printRun(e runEnd) error {
 	switch {
 	case a.json:
-		last := result{Team: r.Team, Report: r.Report, Done: r.Done() && failure == nil, Reason: why,
-			Completed: r.Completed, Failed: r.Failed, Open: r.Open, Took: seconds(r.Took),
-			Uncommitted: r.Pending.Files, Unknown: r.Pending.Unknown, Attention: r.Attention}
-		for _, b := range r.Pending.Branches {
-			last.Unmerged = append(last.Unmerged, b.Name)
-		}
-		if sealed.Record != nil {
-			last.Consolidated, last.Team.Status = &sealed, team.TeamComplete
-		}
-		if err := quiet(a.out.Value(ended{last})); err != nil {
-			return err
-		}
-	case sealed.Record != nil:
-		if err := quiet(writeSealed(a.out.Writer, sealed.Record)); err != nil {
-			return err
-		}
-	case failure == nil:
-		done()
-		if err := quiet(writeFailures(a.out.Writer, r.Failures)); err != nil {
-			return err
-		}
-		items := slices.DeleteFunc(r.Attention, saidAtEnd(r))
-		if err := quiet(writeItems(a.out.Writer, a.callable(r.Team), items)); err != nil {
-			return err
-		}
-		if last := next(r, a.callable(r.Team)); last != "" {
-			a.out.Printf("%s\n", last)
-		}
+		return quiet(a.out.Value(ended{e.result()}))
+	case e.sealed.Record != nil:
+		return quiet(writeSealed(a.out.Writer, e.sealed.Record))
+	case e.Failure != nil:
+		return nil
 	}
-	_, unchecked := errors.AsType[*consolidate.FailedCheck](failure)
+	a.printDone(e.Result, e.again)
+	if err := quiet(writeFailures(a.out.Writer, e.Failures)); err != nil {
+		return err
+	}
+	items := slices.DeleteFunc(e.Attention, saidAtEnd(e.Result))
+	if err := quiet(writeItems(a.out.Writer, a.callable(e.Team), items)); err != nil {
+		return err
+	}
+	if last := next(e.Result, a.callable(e.Team)); last != "" {
+		a.out.Printf("%s\n", last)
+	}
+	return nil
+}
+
+// result returns what --json prints of the end of a run.
+func (e runEnd) result() result {
+	last := result{Team: e.Team, Report: e.Report, Done: e.Done() && e.Failure == nil,
+		Completed: e.Completed, Failed: e.Failed, Open: e.Open, Took: seconds(e.Took),
+		Uncommitted: e.Pending.Files, Unknown: e.Pending.Unknown, Attention: e.Attention}
 	switch {
-	case unchecked:
-		return withWays(failure, a.mending(r.Team, o)...)
-	case failure != nil:
-		return failure
+	case e.Short != nil:
+		last.Reason = explain(e.Short)
+	case e.Failure != nil:
+		last.Reason = explain(e.Failure)
+	}
+	for _, b := range e.Pending.Branches {
+		last.Unmerged = append(last.Unmerged, b.Name)
+	}
+	if e.sealed.Record != nil {
+		last.Consolidated, last.Team.Status = &e.sealed, team.TeamComplete
+	}
+	return last
+}
+
+// unfinished returns why a run did not finish, and what would help; nil if everything is done.
+func (a *app) unfinished(r run.Result) error {
+	switch {
 	case r.Done():
 		return nil
 	case paused(r.Short):
 		return team.Refuse(team.NotReady, "paused: %v; the same command continues where this one stopped", r.Short).
 			With(team.Hint{Action: team.ActResume, Team: a.callable(r.Team)})
 	case r.Team.Ended():
-		return withWays(team.Refuse(team.NotReady, "not finished: %v", r.Short).With(team.Hint{Action: team.ActShowReview,
-			Team: a.callable(r.Team)}), restart(r.Team)...)
+		review := team.Hint{Action: team.ActShowReview, Team: a.callable(r.Team)}
+		return withWays(team.Refuse(team.NotReady, "not finished: %v", r.Short).With(review), restart(r.Team)...)
 	case team.CodeOf(r.Short) == team.Exhausted:
 		return team.Refuse(team.Exhausted,
 			"not finished: %v; with a larger budget, the same command continues where this one stopped",
@@ -450,8 +486,8 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		With(team.HintsOf(r.Short)...)
 }
 
-// saidAtEnd returns which items the other lines at the end of a run have said: the failed tasks, the
-// command that commits the work, and the error that the same command continues.
+// saidAtEnd returns which items the other lines at the end of a run have said: the failed tasks,
+// the command that commits the work, and the error that the same command continues.
 func saidAtEnd(r run.Result) func(team.Item) bool {
 	return func(i team.Item) bool {
 		switch i.Kind {
@@ -481,7 +517,8 @@ func writeFailures(w *sanitize.Writer, failed []team.Task) error {
 		if left > 0 {
 			last = fmt.Sprintf("… %s before\n", team.Count(left, "line")) + last
 		}
-		if err := w.Printf("✗ task %s failed: %s\n", t.Called(), t.Failure); err != nil {
+		if err := w.Printf("✗ task %s failed%s: %s\n", t.Called(), prefix(" by ", t.FailedBy),
+			t.Failure); err != nil {
 			return err
 		}
 		if strings.TrimSpace(last) == "" {
@@ -496,16 +533,16 @@ func writeFailures(w *sanitize.Writer, failed []team.Task) error {
 
 // mending returns how to repair the work of a team after a failed check.
 func (a *app) mending(t team.Team, o run.Options) []way {
-	by := way{"commit it after you repaired it", line("consolidate", a.callable(t)).line}
+	by := way{"commit it after you repaired it", render.Typed("consolidate", a.callable(t))}
 	if o.File.Leader.Agent != "" {
-		return []way{by, {"let the lead repair it", line("resume", a.callable(t)).line}}
+		return []way{by, {"let the lead repair it", render.Typed("resume", a.callable(t))}}
 	}
 	words := []string{o.Path}
 	if name, is := strings.CutPrefix(o.Path, run.TemplateOrigin); is {
 		words = []string{"--template", name}
 	}
 	return []way{by, {"have a task done again, also after a change of the file",
-		line("run", append(words, "--redo", "TASK", "--consolidate")...).line}}
+		render.Typed("run", append(words, "--redo", "TASK", "--consolidate")...)}}
 }
 
 // paused reports whether a signal, or the end of the reader of its output, ended the run early.

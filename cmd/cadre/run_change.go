@@ -55,6 +55,9 @@ func (r *running) again(path, flag string) string {
 	if name, is := strings.CutPrefix(path, run.TemplateOrigin); is {
 		command = "cadre run --template " + name
 	}
+	for _, value := range r.set {
+		command += " --set " + sanitize.Quote(value)
+	}
 	for _, name := range r.redo {
 		command += " --redo " + sanitize.Quote(name)
 	}

@@ -10,6 +10,7 @@ import (
 // TestAsksAboutAChangedFile checks that a run at a terminal shows the changes of a team file and
 // asks. Only a yes applies them.
 func TestAsksAboutAChangedFile(t *testing.T) {
+	t.Parallel()
 	if !terminals {
 		t.Skip("needs a terminal of its own")
 	}
@@ -25,7 +26,8 @@ func TestAsksAboutAChangedFile(t *testing.T) {
 		}
 	}
 	run := func(types string, more ...string) printed {
-		return call{args: append([]string{"run", file}, more...), dir: root, env: env, onTerm: true, types: types}.run(t)
+		return call{args: append([]string{"run", file}, more...), dir: root, env: env, onTerm: true,
+			types: types}.run(t)
 	}
 	write("{id: a, run: 'false'}")
 	if r := run(""); r.code != tryAgain || strings.Contains(string(r.out), "[y/N]") {

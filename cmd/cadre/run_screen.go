@@ -4,22 +4,24 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"cadre/internal/engine"
+	"cadre/internal/run"
 	"cadre/internal/team"
 	"cadre/internal/ui/presence"
 	"cadre/internal/ui/tui"
 )
 
-// opensAfter is how long a run prints lines before it opens the screen. A run that ends earlier never
-// opens it.
+// opensAfter is how long a run prints lines before it opens the screen. A run that ends earlier
+// never opens it.
 const opensAfter = 2 * time.Second
 
-// runScreen opens the screen on the team that this process runs, and acts on how the person leaves it.
-// The zero runScreen, without a worker, opens none.
+// runScreen opens the screen on the team that this process runs, and acts on how the person leaves
+// it. The zero runScreen, without a worker, opens none.
 type runScreen struct {
 	app      *app
 	progress *progress
@@ -43,6 +45,36 @@ func newRunScreen(a *app, p *progress, q *asker) *runScreen {
 	return &runScreen{app: a, progress: p, asker: q, ended: make(chan struct{})}
 }
 
+// follow runs the team, and shows how it goes. It reports whether the run continued an earlier one.
+func (s *runScreen) follow(ctx context.Context, o run.Options, shown *shownMembers) (r run.Result, again bool,
+	err error) {
+	a, p := s.app, s.progress
+	o.Engine.Log, o.Said = p.note, p.said
+	o.Engine.Shared = &a.shared // the run, its screen and its notifications have one state of the team
+	a.shared.LogTo(p.note)
+	o.Engine.Advise = func(n team.Advice) { p.beside(func() { a.advise(n) }) }
+	o.Engine.Warn = func(err error) { p.beside(func() { a.fail(err) }) }
+	o.Began = func(t team.Team, continues bool) {
+		again = continues
+		p.began(t, again)
+		s.begins(ctx, t)
+	}
+	o.Saw = func(r *team.Record, of *engine.Team) {
+		p.saw(r, of)
+		s.asker.saw(ctx, r, of)
+		shown.saw(ctx, of)
+	}
+	o.Hurry, o.Kill, o.Pause = a.haste.hurry, a.haste.kill, a.haste.pause
+	stop := a.announce(ctx, p.stops, p.sessions)
+	r, err = run.Run(ctx, o)
+	s.ends(err == nil && ctx.Err() == nil && r.Short != nil && slices.ContainsFunc(r.Attention,
+		func(i team.Item) bool { return i.WaitsFor == team.ForUser }))
+	stop()
+	shown.shown.Stop()
+	p.clear()
+	return r, again, err
+}
+
 // notifies notifies the person of the teams until quiet.
 func (s *runScreen) notifies(ctx context.Context) {
 	s.mu.Lock()
@@ -57,8 +89,8 @@ func (s *runScreen) quiet() {
 	s.endsNotifies()
 }
 
-// begins opens the screen after a while, in a goroutine, or leaves the terminal at once where the person
-// asked for that. Later calls do nothing.
+// begins opens the screen after a while, in a goroutine, or leaves the terminal at once where the
+// person asked for that. Later calls do nothing.
 func (s *runScreen) begins(ctx context.Context, t team.Team) {
 	if s.lines == nil && s.app.out.terminal() {
 		s.lines = presence.Open(s.app.home.Root, os.Getenv)
@@ -67,6 +99,7 @@ func (s *runScreen) begins(ctx context.Context, t team.Team) {
 	if s.app.worker == nil || s.closed != nil {
 		return
 	}
+	s.app.worker.Tell(t.ID)
 	s.closed = make(chan struct{})
 	if s.app.leave {
 		close(s.closed)
@@ -93,8 +126,8 @@ func (s *runScreen) begins(ctx context.Context, t team.Team) {
 	}()
 }
 
-// ends closes the screen, because the run has ended, and waits for that. Where the person is needed the
-// screen stays open until the person closes it.
+// ends closes the screen, because the run has ended, and waits for that. Where the person is needed
+// the screen stays open until the person closes it.
 func (s *runScreen) ends(needed bool) {
 	s.needed = needed
 	close(s.ended)
@@ -107,7 +140,7 @@ func (s *runScreen) ends(needed bool) {
 // show shows the screen until it closes, and does what the person decided.
 func (s *runScreen) show(ctx context.Context, t team.Team) {
 	a, name := s.app, s.app.callable(t)
-	o := a.screenOptions(t.ID)
+	o := a.screenOptions(name)
 	o.Presence = presence.Open(a.home.Root, os.Getenv)
 	how, err := tui.RunHosted(ctx, o, tui.Hosted{Name: name, Ended: s.ended, Stays: func() bool { return s.needed },
 		Notes: s.progress.notes, Opened: func() {
@@ -157,8 +190,9 @@ func (s *runScreen) background(ctx context.Context, t team.Team, name string) er
 	s.lines.Close()
 	s.quiet() // the terminal is used for notifications too
 	defer s.notifies(context.WithoutCancel(ctx))
-	s.progress.printf("team %s continues in the background\n  see it:   cadre watch %s\n  pause it: cadre pause %s\n  its log:  %s",
-		name, name, name, log.Name())
+	s.progress.printf("team %s continues in the background\n  see it:   cadre watch %s\n  pause it: cadre pause %s\n"+
+		"  its log:  %s", name, name, name, log.Name())
 	s.progress.leave()
+	a.keep(t.ID)
 	return a.worker.Leave(log)
 }

@@ -19,7 +19,7 @@ and --live-state, and of what --state prints:
 
   cadre schema observe >observe.schema.json
 
-Types of other languages can be made from it. docs/observe.md says what the lines mean.`,
+Types of other languages can be made from it.`,
 		RunE: a.schema(present.Schema),
 	}, &cobra.Command{
 		Use: "teamfile", Short: "Print the JSON Schema of team files, for editors", Args: cobra.NoArgs,
@@ -31,7 +31,7 @@ An editor with the YAML language server takes it from the first line of a team f
 
   # yaml-language-server: $schema=team.schema.json
 
-docs/team-files.md has every key.`,
+It describes every key.`,
 		RunE: a.schema(teamfile.Schema),
 	})
 	return c

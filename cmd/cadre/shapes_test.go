@@ -21,7 +21,11 @@ import (
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/inspect/history"
 	"cadre/internal/run"
+	"cadre/internal/run/templates"
+	"cadre/internal/server"
+	"cadre/internal/server/auth"
 	"cadre/internal/team"
+	"cadre/internal/testkit/typedoc"
 )
 
 // printedForm is what one form of a command prints with --json.
@@ -54,7 +58,7 @@ func prints() map[string][]printedForm {
 		"attach":     {follows[sessionlog.Entry]("")},
 		"attention":  {listOf[attention.Item]("")},
 		"broadcast":  {one[sentMessage]("")},
-		"budget":     {listOf[limit]("")},
+		"budget":     {listOf[engine.Limit]("")},
 		"checkpoint": {one[checkpointed]("")},
 		"cleanup":    {one[removedTeam]("")},
 		"consolidate": {one[sealedTeam](""), one[consolidate.Trial]("--no-commit"), one[consolidate.Plan]("--dry-run"),
@@ -71,48 +75,66 @@ func prints() map[string][]printedForm {
 		"hooks disable": {one[switched]("")},
 		"hooks enable":  {one[switched]("")},
 		"hooks try":     {one[engine.HookTrial]("")},
-		"inbox":         {listOf[history.Letter](""), follows[history.Letter]("--follow")},
-		"init":          {one[written]("")},
+		"inbox":         {listOf[history.MailboxMessage](""), follows[history.MailboxMessage]("--follow")},
+		"init":          {one[written](""), listOf[templates.Offer]("--template")},
 		"interrupt":     {one[concerned]("")},
 		"leave":         {one[agreed]("")},
+		"lift":          {one[lifted]("")},
 		"log": {{"", array, []reflect.Type{reflect.TypeFor[team.Record](), reflect.TypeFor[failed]()}},
 			follows[team.Record]("--follow")},
-		"ls":             {listOf[overview](""), listOf[catalog.Checkpoint]("--git")},
-		"mode":           {one[moded]("")},
-		"pause":          {one[engine.Paused]("")},
-		"permission":     {listOf[permissionRule]("")},
-		"permission add": {one[permissionRule]("")},
-		"permission rm":  {one[permissionRule]("")},
-		"permit":         {one[requestAnswer]("")},
-		"permit list":    {listOf[team.Permission]("")},
-		"plan":           {one[history.Plan](""), one[requestAnswer]("--approve|--reject")},
-		"plan list":      {listOf[planned](""), listOf[history.Plan]("--all")},
-		"plan submit":    {one[submitted]("")},
-		"probe":          {one[inspect.Examination]("")},
-		"pull":           {one[pulled]("")},
-		"push":           {one[pushed]("")},
-		"reassign":       {task},
-		"resend":         {one[resent]("")},
-		"resume":         {resumed},
-		"review":         {one[engine.Review]("")},
-		"run":            {running, one[run.Preview]("--dry-run")},
-		"send":           {one[sentMessage]("")},
-		"shutdown":       {member, one[team.Team]("--graceful"), one[concerned]("--withdraw")},
-		"spawn":          {member},
-		"status":         {one[standing](""), follows[standing]("--watch")},
-		"task add":       {task, listOf[team.Task]("--file")},
-		"task claim":     {task},
-		"task done":      {task},
-		"task fail":      {task},
-		"task list":      {listOf[team.Task]("")},
-		"task release":   {task},
-		"task rm":        {task},
-		"task rollback":  {one[consolidate.Undone]("")},
-		"task show":      {task, one[taskPatch]("--patch")},
-		"task update":    {task},
-		"trust":          {one[trusted](""), listOf[trustedProject]("--list")},
-		"validate":       {listOf[validated]("")},
-		"version":        {one[built]("")},
+		"ls":                 {listOf[overview](""), listOf[catalog.Checkpoint]("--git")},
+		"mode":               {one[moded]("")},
+		"note append":        {one[team.Note]("")},
+		"note get":           {one[team.Note]("")},
+		"note list":          {listOf[team.Note]("")},
+		"note log":           {listOf[history.NoteChange]("")},
+		"note rm":            {one[team.Note]("")},
+		"note set":           {one[team.Note]("")},
+		"search":             {listOf[engine.Found]("")},
+		"pause":              {one[engine.Paused]("")},
+		"permission":         {listOf[permissionRule]("")},
+		"permission add":     {one[permissionRule]("")},
+		"permission rm":      {one[permissionRule]("")},
+		"permit":             {one[requestAnswer]("")},
+		"permit list":        {listOf[team.Permission]("")},
+		"plan":               {one[history.Plan](""), one[requestAnswer]("--approve|--reject")},
+		"plan list":          {listOf[planned](""), listOf[history.Plan]("--all")},
+		"plan submit":        {one[submitted]("")},
+		"probe":              {one[inspect.Examination]("")},
+		"pull":               {one[pulled]("")},
+		"push":               {one[pushed]("")},
+		"reassign":           {task},
+		"resend":             {one[resent]("")},
+		"resume":             {resumed},
+		"review":             {one[engine.Review]("")},
+		"board":              {one[server.Login]("")},
+		"export":             {one[exported]("")},
+		"run":                {running, one[run.Preview]("--dry-run"), listOf[templates.Offer]("--template")},
+		"send":               {one[sentMessage]("")},
+		"serve":              {one[serverStatus]("--status"), one[server.Unit]("--install")},
+		"serve token add":    {one[createdToken]("")},
+		"serve token ls":     {listOf[auth.Token]("")},
+		"serve token rm":     {one[removedToken]("")},
+		"shutdown":           {member, one[team.Team]("--graceful"), one[concerned]("--withdraw")},
+		"spawn":              {member},
+		"status":             {one[standing](""), follows[standing]("--watch")},
+		"task add":           {task, listOf[team.Task]("--file")},
+		"task claim":         {task},
+		"task done":          {task},
+		"task fail":          {task},
+		"task list":          {listOf[team.Task]("")},
+		"task paths":         {listOf[team.Task]("")},
+		"task paths claim":   {task},
+		"task paths release": {task},
+		"task release":       {task},
+		"task rm":            {task},
+		"task rollback":      {one[consolidate.Undone]("")},
+		"task show":          {task, one[taskPatch]("--patch")},
+		"task update":        {task},
+		"templates":          {listOf[templates.Offer](""), one[templates.Shown]("TEMPLATE")},
+		"trust":              {one[trusted](""), listOf[trustedProject]("--list")},
+		"validate":           {listOf[validated]("")},
+		"version":            {one[built]("")},
 	}
 }
 
@@ -142,23 +164,28 @@ func objects() []object {
 		{name: "team", of: reflect.TypeFor[team.Team](), about: "A team as it is recorded."},
 		{name: "member", of: reflect.TypeFor[team.Member](), about: "The lead or a teammate."},
 		{name: "task", of: reflect.TypeFor[team.Task](),
-			about: "A task. It is blocked while a task in `blockedBy` is open. It has failed when it has no retries left."},
+			about: "A task. It is blocked while a task in `blockedBy` is open. It has failed when it has no retries " +
+				"left."},
 		{name: "message", of: reflect.TypeFor[team.Message](), about: "A message of the mailbox.", values: "Type",
 			key: "type"},
+		{name: "note", of: reflect.TypeFor[team.Note](), about: "A text that all members of a team share."},
 		{name: "permission", of: reflect.TypeFor[team.Permission](),
 			about: "A request for permission that waits for an answer."},
 		{name: "hint", of: reflect.TypeFor[team.Hint](),
-			about:  "An action that would help, and what it acts on. Each action uses `team` and some of the other fields.",
+			about: "An action that would help, and what it acts on. Each action uses `team` and some of the other " +
+				"fields.",
 			values: "Action", key: "action"},
-		{name: "item", of: reflect.TypeFor[team.Item](), about: "Something that waits for a person, or for an agent that leads.",
-			values: "ItemKind", key: "kind"},
+		{name: "item", of: reflect.TypeFor[team.Item](),
+			about: "Something that waits for a person, or for an agent that leads.", values: "ItemKind", key: "kind"},
 		{name: "log record", of: reflect.TypeFor[team.Record](),
 			about: "A record of the history: what one command changed."},
 		{name: "entry", of: reflect.TypeFor[sessionlog.Entry](), about: "One thing that a session showed.",
 			values: "Kind", key: "kind"},
 		{name: "consolidation", of: reflect.TypeFor[consolidate.Record](),
 			about: "The record of a consolidation, as in the file `COMPLETED`."},
-		{name: "error", of: reflect.TypeFor[failed](), about: "Why a command failed: the last line on standard error. A command that no action stands for is a hint without `action`."},
+		{name: "error", of: reflect.TypeFor[failed](),
+			about: "Why a command failed: the last line on standard error. A command that no action stands for is a " +
+				"hint without `action`."},
 	}
 }
 
@@ -180,7 +207,7 @@ func fill(v reflect.Value) {
 	case reflect.TypeFor[team.Time]():
 		v.SetInt(aTime)
 		return
-	case reflect.TypeFor[time.Duration](), reflect.TypeFor[seconds]():
+	case reflect.TypeFor[time.Duration](), reflect.TypeFor[team.Duration](), reflect.TypeFor[seconds]():
 		v.SetInt(int64(aDuration))
 		return
 	case reflect.TypeFor[json.RawMessage]():
@@ -224,11 +251,7 @@ func fill(v reflect.Value) {
 	case reflect.String:
 		v.SetString("x")
 	case reflect.Int, reflect.Int64:
-		n := int64(1)
-		if v.Type().Name() == "millis" {
-			n = int64(aDuration)
-		}
-		v.SetInt(n)
+		v.SetInt(1)
 	case reflect.Bool:
 		v.SetBool(true)
 	default:
@@ -254,11 +277,11 @@ type shapes struct {
 	t       *testing.T
 	objects map[string]shape
 	known   map[reflect.Type]shape
-	words   *comments
+	words   *typedoc.Comments
 }
 
 func newShapes(t *testing.T) *shapes {
-	s := &shapes{t, map[string]shape{}, map[reflect.Type]shape{}, &comments{t, map[string]*commented{}}}
+	s := &shapes{t, map[string]shape{}, map[reflect.Type]shape{}, typedoc.New(t, top)}
 	for _, o := range objects() {
 		s.objects[o.name] = s.of(o.of, o.name)
 	}

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestScreenSharesReplicas: the screen reads each team through one replica, and so does what lists the
-// teams beside it. A screen that holds the state of a team twice grows twice as fast.
+// TestScreenSharesReplicas: the screen reads each team through one replica, and so does what lists
+// the teams beside it. A screen that holds the state of a team twice grows twice as fast.
 func TestScreenSharesReplicas(t *testing.T) {
 	a := newApp()
 	o := a.screenOptions("")

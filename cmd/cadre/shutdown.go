@@ -20,10 +20,10 @@ func (a *app) shutdownCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "shutdown [TEAM] NAME | shutdown TEAM --graceful", Short: "Shut down a teammate, or let the whole " +
 			"team wind down",
-		Long: "Ask a teammate to finish and end, and wait until it has ended. A teammate that refuses works until the " +
-			"deadline; then its\nsession is ended. Its tasks return to the queue and its unread mail to the senders. " +
-			"--withdraw withdraws the request.\n\nWith --graceful the whole team winds down: members finish their " +
-			"tasks and start no new ones, and the team waits for cadre\nconsolidate.",
+		Long: "Ask a teammate to finish and end, and wait until it has ended. A teammate that refuses works until " +
+			"the deadline; then its\nsession is ended. Its tasks return to the queue and its unread mail to the " +
+			"senders. --withdraw withdraws the request.\n\nWith --graceful the whole team winds down: members finish " +
+			"their tasks and start no new ones, and the team waits for cadre\nconsolidate.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if graceful {
 				return a.windDown(c, args)
@@ -73,7 +73,7 @@ func (a *app) awaitEnd(ctx context.Context, t *engine.Team, member string, after
 	if asked.Agent == team.External && asked.Status.Running() && asked.Shutdown.Answer == "" &&
 		asked.Shutdown.Deadline > now() {
 		a.note(remedied(fmt.Sprintf("waiting for %s until %s", member, render.Clock(asked.Shutdown.Deadline)),
-			[]remedy{{Purpose: "answer as " + member, Command: line("leave", t.Team().Name, "--as", member).line}}))
+			[]remedy{{Purpose: "answer as " + member, Command: render.Typed("leave", t.Team().Name, "--as", member)}}))
 	}
 	m, err := t.AwaitEnd(ctx, member, after, func(m team.Member, reason string) {
 		a.note(fmt.Sprintf("%s refuses to shut down%s; it is ended at the deadline, in %s; to let it work: cadre "+
@@ -98,7 +98,8 @@ func (a *app) windDown(c *cobra.Command, args []string) error {
 	}
 	return a.act(c, name, &team.SetStatus{Status: team.TeamConsolidating},
 		func(of *engine.Team, _ *team.Record) error {
-			return a.print(of.Team(), said("team %s winds down and starts no new work; when all members are done: cadre consolidate %s",
+			return a.print(of.Team(), said("team %s winds down and starts no new work; when all members are done: "+
+				"cadre consolidate %s",
 				name, name))
 		})
 }

@@ -45,7 +45,7 @@ With --watch the team is shown again at each change, until the team has ended or
 	return c
 }
 
-// standing returns what is shown of the team now.
+// standing returns the present state of the team, as cadre status prints it.
 func (a *app) standing(ctx context.Context, d *engine.Team) (*standing, error) {
 	found, err := d.Standing(ctx)
 	if err != nil {
@@ -202,6 +202,7 @@ func (n *standing) write(w *sanitize.Writer) error {
 	if err := n.writeMembers(w); err != nil {
 		return err
 	}
+	n.writeLimits(w)
 	if err := n.writeTasks(w); err != nil {
 		return err
 	}
@@ -265,6 +266,7 @@ func (n *standing) writeMembers(w *sanitize.Writer) error {
 		}
 		t.Row(m.Name, m.Agent, m.Role, string(n.Standings[m.Name]), mode, mail, tokens(m.Usage), cost(m.Usage),
 			percent(m.Context), n.works[m.Name])
+		n.addChildren(&t, m.Name)
 	}
 	t.Compact()
 	if err := t.Write(w); err != nil {
@@ -274,6 +276,30 @@ func (n *standing) writeMembers(w *sanitize.Writer) error {
 		w.Printf("%s has a terminal; to attach: %s\n", name, n.Attach[name])
 	}
 	return nil
+}
+
+// addChildren adds a row for each team that works for the member, and for the teams in it.
+func (n *standing) addChildren(t *render.Table, member string) {
+	shown := 0 // the level down to which rows are shown now
+	for _, c := range n.ChildTeams {
+		switch works := !c.Over && (c.Level > 1 || c.Member == member); {
+		case c.Level > shown+1: // it is in a team that is not shown
+		case !works:
+			shown = c.Level - 1
+		default:
+			shown = c.Level
+			t.Row(strings.Repeat("  ", c.Level)+c.Name, "", "", string(c.Status), "", "", "", "", "",
+				fmt.Sprintf("task %s; %d of %d tasks done", c.Task, c.Completed, c.Tasks))
+		}
+	}
+}
+
+// writeLimits writes the rate limits for which members wait.
+func (n *standing) writeLimits(w *sanitize.Writer) {
+	for _, l := range n.RateLimits {
+		w.Printf("rate limit of %s until %s; waits for it: %s; to try again now: %s\n", l.Pool,
+			render.When(now(), l.Until), strings.Join(l.Members, ", "), render.Typed("lift", n.called, l.Members[0]))
+	}
 }
 
 // writeTasks writes the tasks in progress, the failed ones, the next ones, and the last completed
@@ -288,7 +314,7 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 		Numbers: []string{"TOKENS", "COST"}}
 	t.Row("TASK", "STATUS", "OWNER", "TOKENS", "COST", "SUBJECT")
 	for _, task := range rows {
-		t.Row(task.Called(), render.TaskState(task), cmp.Or(task.Owner, task.CompletedBy), tokens(task.Usage),
+		t.Row(task.Called(), render.TaskState(task), task.Worker(), tokens(task.Usage),
 			cost(task.Usage), task.Subject)
 	}
 	t.Compact()
@@ -305,7 +331,7 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 
 // writeHead writes the part about the team as a whole.
 func (n *standing) writeHead(w *sanitize.Writer) {
-	o := overview{n.Overview}
+	o := overview{Overview: n.Overview}
 	if o.Session {
 		w.Printf("%s is a session of %s that is %s\n", o.Name, o.Observed, n.observedNow())
 	} else {
@@ -317,10 +343,10 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 		w.Printf("goal: %s\n", sanitize.Hanging{Text: o.Goal, At: len("goal: "), Indent: len("goal: ")})
 	}
 	if o.Released != 0 {
-		w.Printf("released by this machine %s, so that another one can continue it; to continue it here: cadre resume %s "+
-			"--take-back\n", render.Ago(now(), o.Released), n.called)
+		w.Printf("released by this machine %s, so that another one can continue it; to continue it here: cadre "+
+			"resume %s --take-back\n", render.Ago(now(), o.Released), n.called)
 	}
-	w.Printf("%slast change %s", where(o.Dir), render.Ago(now(), o.UpdatedAt))
+	w.Printf("%slast change %s", where(o.directory()), render.Ago(now(), o.UpdatedAt))
 	if o.Usage.Tokens() > 0 {
 		w.Printf(", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
 	}

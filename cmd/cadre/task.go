@@ -5,14 +5,12 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/run"
 	"cadre/internal/team"
 )
 
@@ -26,7 +24,7 @@ func (a *app) taskCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(),
-		a.taskRelease(), a.taskRemove(), a.taskRollBack())
+		a.taskRelease(), a.taskRemove(), a.taskPaths(), a.taskRollBack())
 	return c
 }
 
@@ -63,102 +61,12 @@ func list(text string) []string {
 	return ids
 }
 
-func (a *app) taskAdd() *cobra.Command {
-	var body team.CreateTask
-	var before string
-	var meta []string
-	var timeout time.Duration
-	var file string
-	c := a.saying(&cobra.Command{
-		Use: "add [TEAM] SUBJECT", Short: "Add a task, or with --file several",
-		Long: "Add a task. With --file, add the tasks of a file, or of standard input for -, all of them or none: a " +
-			"YAML list of tasks\nwith the keys that they have in a team file, or a JSON object a line. id: is the " +
-			"name of a task, and may be left out;\nblockedBy: names tasks of the file or of the team.",
-		Example: "  cadre task add my-team 'Lint the billing service' --name lint-billing --run 'make lint'\n" +
-			"  cadre task add my-team --file tasks.yaml",
-	}, func(c *cobra.Command, name, subject string) (err error) {
-		body.Subject, body.BlockedBy, body.Timeout = subject, list(before), timeout
-		if body.Metadata, err = metadataOf(meta); err != nil {
-			return err
-		}
-		return a.act(c, name, &body, func(of *engine.Team, r *team.Record) error {
-			a.winding(of.Team())
-			e, _ := team.EventIn[*team.TaskCreated](r)
-			of.View(func(s *team.State) {
-				if e.Task.Owner == "" && s.NeedsWorktree(e.Task.ID) {
-					a.note(fmt.Sprintf("task %s builds on work on a branch: members with a worktree take it, and are "+
-						"given that work", e.Task.Called()))
-				}
-				if s.Awaits(e.Task.ID) {
-					a.note(awaits(e.Task.Called(), e.Task.Owner, name))
-				}
-			})
-			return a.printTask(of, "#"+e.Task.ID, titled)
-		})
-	})
-	f := c.Flags()
-	f.StringVar(&body.Name, "name", "", "its name; by default its number")
-	f.StringVar(&file, "file", "", "add the tasks of this file instead; - for standard input")
-	f.StringVar(&body.Run, "run", "", "command that a shell teammate runs for it")
-	f.StringVar(&body.In, "in", "", "merged: the command runs in a worktree in which the work of all members is merged")
-	f.StringVar(&body.Dir, "dir", "", "directory in which the command runs, below the one that its member works in")
-	f.StringArrayVar(&body.Env, "env", nil, "NAME=VALUE, added to the environment of the command; may be repeated")
-	f.StringVar(&before, "blocked-by", "", "the tasks that it depends on, separated by commas")
-	f.StringVar(&body.Priority, "priority", team.DefaultPriority, strings.Join(team.Priorities, ", "))
-	f.StringVar(&body.Description, "description", "", "what to do")
-	f.StringVar(&body.ActiveForm, "active-form", "", "the subject in the present continuous form: Fixing the parser")
-	f.StringVar(&body.Owner, "owner", "", "the member that it is for")
-	f.StringVar(&body.Role, "role", "", "only members of this role take it")
-	f.DurationVar(&timeout, "timeout", 0, "how long one attempt of its command may take; 0 for 1h")
-	f.Int64Var(&body.Retries, "retries", 0, "how often it is retried after a failure")
-	metadataFlag(c, &meta, "what to keep with the task")
-	f.StringVar(&body.When, "when", "", "always: it also runs if a task that it depends on has failed")
-	actsAs(c)
-	one := c.RunE
-	several := a.onTeam(0, &cobra.Command{Use: c.Use}, func(c *cobra.Command, name string, _ []string) error {
-		return a.addTasks(c, name, file)
-	}).RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if !c.Flags().Changed("file") {
-			return one(c, args)
-		}
-		for _, other := range []string{"name", "run", "in", "dir", "env", "blocked-by", "priority", "description", "active-form",
-			"owner",
-			"role", "timeout", "retries", "metadata", "when"} {
-			if c.Flags().Changed(other) {
-				return usage{fmt.Errorf("with --file the tasks themselves say what --%s would", other)}
-			}
-		}
-		return several(c, args)
+// only returns a list of one text; none for "".
+func only(text string) []string {
+	if text == "" {
+		return nil
 	}
-	return c
-}
-
-// addTasks adds the tasks of a file, or of standard input, in one record.
-func (a *app) addTasks(c *cobra.Command, name, file string) error {
-	tasks, err := run.LoadTasks(file, c.InOrStdin())
-	if err != nil {
-		return usage{err}
-	}
-	build := func(s *team.State) (team.Body, error) { return run.AddTasks(s, tasks) }
-	return a.engine().ActOn(c.Context(), name, a.actor, build, func(of *engine.Team, r *team.Record) error {
-		a.winding(of.Team())
-		var added []team.Task
-		of.View(func(s *team.State) {
-			for _, e := range r.Events {
-				if e, is := e.(*team.TaskCreated); is {
-					t, _ := s.Task(e.Task.ID)
-					added = append(added, t)
-				}
-			}
-		})
-		return a.print(added, func(w *sanitize.Writer) error {
-			for _, t := range added {
-				w.Printf("task %s\n", titled(t))
-			}
-			return w.Printf("%s added\n", team.Count(len(added), "task"))
-		})
-	})
+	return []string{text}
 }
 
 // awaits says that a task is for a name that no member has, so that a typo is noticed.
@@ -169,9 +77,11 @@ func awaits(task, owner, team string) string {
 
 func (a *app) taskList() *cobra.Command {
 	var want wanted
-	var claimable bool
+	var claimable, all bool
 	c := a.looking(0, &cobra.Command{
 		Use: "list [TEAM]", Aliases: []string{"ls"}, Short: "List the tasks",
+		Long: "List the tasks. The tasks that a group made are folded under it, unless the list is narrowed; --all and " +
+			"--json show them.",
 	}, func(c *cobra.Command, d *engine.Team, _ []string) (err error) {
 		if err := want.check(); err != nil {
 			return err
@@ -183,15 +93,16 @@ func (a *app) taskList() *cobra.Command {
 				}
 			}
 			tasks := s.Tasks()
+			folds := !a.json && !all && !claimable && want == wanted{}
 			switch {
 			case claimable:
-				whom := want.owner
+				claimant := want.owner
 				want.owner = "" // their owners and roles
-				tasks = want.only(slices.Values(s.Claimable(whom)))
+				tasks = want.only(slices.Values(s.Claimable(claimant)))
 			default:
 				tasks = want.only(tasks)
 			}
-			err = a.printTasks(s, tasks)
+			err = a.printTasks(s, tasks, folds)
 		})
 		return err
 	})
@@ -200,6 +111,7 @@ func (a *app) taskList() *cobra.Command {
 	c.Flags().StringVar(&want.role, "role", "", "only those for this role")
 	c.Flags().StringVar(&want.priority, "priority", "",
 		"only those of this priority: "+strings.Join(team.Priorities, ", "))
+	c.Flags().BoolVar(&all, "all", false, "also the tasks that groups made")
 	c.Flags().BoolVar(&claimable, "claimable", false, "only those that could be claimed now, in the order of claim "+
 		"--next; with --owner those that this member could claim")
 	return c
@@ -209,7 +121,7 @@ func (a *app) taskList() *cobra.Command {
 func owns(s *team.State, name string) error {
 	_, err := s.Named(name)
 	for t := range s.Tasks() {
-		if err == nil || t.Owner == name {
+		if err == nil || t.Worker() == name {
 			return nil
 		}
 	}
@@ -225,7 +137,8 @@ func (w wanted) check() error {
 			strings.Join(team.TaskStates, ", "))}
 	}
 	if w.priority != "" && !slices.Contains(team.Priorities, w.priority) {
-		return usage{fmt.Errorf("%q is not a priority; use one of: %s", w.priority, strings.Join(team.Priorities, ", "))}
+		return usage{fmt.Errorf("%q is not a priority; use one of: %s", w.priority,
+			strings.Join(team.Priorities, ", "))}
 	}
 	return nil
 }
@@ -235,7 +148,7 @@ func (w wanted) only(tasks iter.Seq[team.Task]) iter.Seq[team.Task] {
 	fits := func(want, is string) bool { return want == "" || want == is }
 	return func(yield func(team.Task) bool) {
 		for t := range tasks {
-			if fits(w.status, t.State()) && fits(w.owner, t.Owner) && fits(w.role, t.Role) &&
+			if fits(w.status, t.State()) && fits(w.owner, t.Worker()) && fits(w.role, t.Role) &&
 				fits(w.priority, t.Priority) &&
 				!yield(t) {
 				return
@@ -244,8 +157,9 @@ func (w wanted) only(tasks iter.Seq[team.Task]) iter.Seq[team.Task] {
 	}
 }
 
-// printTasks prints a list that may be long, without holding it a second time.
-func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
+// printTasks prints a list that may be long, without holding it a second time. If folds is set, the
+// table has no rows for the tasks that groups made.
+func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task], folds bool) error {
 	if a.json {
 		out := a.out.JSON()
 		if err := team.WriteTasks(out, tasks); err != nil {
@@ -264,24 +178,63 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 	t := render.NewTable(all+1, row...)
 	t.Texts, t.Spare = []string{"SUBJECT", "STATUS"}, []string{"PRIORITY", "COST", "TOKENS", "OWNER"}
 	t.Numbers = []string{"TOKENS", "COST"}
-	empty := true
+	empty, folded := true, 0
 	for task := range tasks {
 		empty = false
-		row = append(row[:0], task.Called(), render.TaskState(task), task.Owner, task.Priority)
+		if folds && s.Folded(task) {
+			folded++
+			continue
+		}
+		row = append(row[:0], task.Called(), render.TaskState(task), task.Worker(), task.Priority)
 		if bills {
 			row = append(row, tokens(task.Usage), cost(task.Usage))
 		}
-		row = append(row, task.Subject)
+		subject := task.Subject
+		if task.Group() {
+			subject = strings.TrimPrefix(s.Progress(task.ID)+": "+subject, ": ")
+		}
+		row = append(row, subject)
 		t.Row(row...)
 	}
 	if empty {
 		return said("no tasks")(a.out.Writer)
 	}
-	return t.Write(a.out)
+	if err := t.Write(a.out); err != nil || folded == 0 {
+		return err
+	}
+	return a.out.Printf("%s\n", render.Faint.On(team.Count(folded, "task")+" of groups: --all shows them"))
 }
 
+// describe writes all that a person may want to know of a task.
 func describe(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	w.Printf("task %s\n\n", titled(t))
+	if err := describeHead(w, d, t); err != nil {
+		return err
+	}
+	sum := t.Summary()
+	did := "result"
+	switch {
+	case sum.Words:
+		did = "last words, without a result"
+	case t.Submission != nil:
+		did = "result that is being verified"
+	case sum.Did == "": // of a failed attempt
+		sum.Did = t.Result
+	}
+	for _, part := range []struct{ name, text string }{{"description", t.Description}, {"command", t.Run},
+		{"schema of the result", string(t.Schema)}, {did, sum.Did}} {
+		if part.text != "" {
+			w.Printf("\n%s:\n%s\n", part.name, sanitize.Block(part.text))
+		}
+	}
+	if err := describeJudgement(w, d, t); err != nil {
+		return err
+	}
+	return describeWork(w, d, t)
+}
+
+// describeHead writes the short fields of a task.
+func describeHead(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	head := render.NewList()
 	row := func(what, value string) {
 		if value != "" {
@@ -296,40 +249,58 @@ func describe(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	row("role", t.Role)
 	row("priority", t.Priority)
 	d.View(func(s *team.State) {
-		row("blocked by", strings.Join(s.CalledAll(t.BlockedBy), ", "))
+		row("blocked by", strings.Join(s.CalledAll(s.Before(t)), ", "))
+		row("for each", t.ForEach.Words())
+		row("its tasks", s.Progress(t.ID))
+		if t.Of != "" {
+			row("made by", s.Called(t.Of))
+			row("item", team.ItemLine(t.Item))
+		}
 		row("blocks", strings.Join(s.CalledAll(t.Blocks), ", "))
 	})
+	row("paths", strings.Join(t.Paths, ", "))
+	if !slices.Equal(t.Holds, t.Paths) {
+		row("has now", strings.Join(t.Holds, ", "))
+	}
+	row("waits for", t.WaitsForPath())
+	row("runs in", t.In)
+	row("directory", t.Dir)
+	d.View(func(s *team.State) {
+		for _, f := range render.Demands(s, t) {
+			row(f.Label, f.Value)
+		}
+	})
+	row("environment", strings.Join(t.Env, " "))
+	if t.Timeout > 0 {
+		row("timeout", team.Span(t.Timeout))
+	}
+	if t.Retries > 0 {
+		row("retries", fmt.Sprint(t.Retries))
+	}
+	row("metadata", metadataWords(t.Metadata))
 	row("created by", t.CreatedBy)
 	row("completed by", t.CompletedBy)
 	if t.Attempts > 0 {
 		row("attempts", fmt.Sprint(t.Attempts))
 	}
 	row("last failure", t.Failure)
+	row("failed by", t.FailedBy)
 	row("tokens", tokens(t.Usage))
 	row("cost", cost(t.Usage))
 	if t.CompletedAt > 0 && t.StartedAt > 0 {
 		row("took", team.Span(t.CompletedAt.Sub(t.StartedAt)))
 	}
-	if err := head.Write(w); err != nil {
-		return err
-	}
-	for _, part := range []struct{ name, text string }{{"description", t.Description}, {"command", t.Run},
-		{"result", t.Result}} {
-		if part.text != "" {
-			w.Printf("\n%s:\n%s\n", part.name, sanitize.Block(part.text))
-		}
-	}
-	return describeWork(w, d, t)
+	return head.Write(w)
 }
 
 func (a *app) taskUpdate() *cobra.Command {
-	var subject, description, activeForm, owner, priority, run string
+	var subject, description, activeForm, owner, priority, run, paths string
 	var meta []string
 	var addBlockedBy, removeBlockedBy, addBlocks, removeBlocks string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "update [TEAM] ID", Short: "Change a task",
-		Long: "Change the fields that flags name. --owner \"\" removes the owner; a metadata value null deletes " +
-			"its key.",
+		Long: "Change the fields that flags name. --owner \"\" removes the owner, and --paths \"\" all paths; a " +
+			"metadata value null deletes its\nkey.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		body := team.UpdateTask{Task: args[0], AddBlockedBy: list(addBlockedBy), RemoveBlockedBy: list(removeBlockedBy),
 			AddBlocks: list(addBlocks), RemoveBlocks: list(removeBlocks)}
@@ -342,6 +313,10 @@ func (a *app) taskUpdate() *cobra.Command {
 			if c.Flags().Changed(flag) {
 				*to.field = to.value
 			}
+		}
+		if c.Flags().Changed("paths") {
+			all := list(paths)
+			body.Paths = &all
 		}
 		if body.Metadata, err = metadataOf(meta); err != nil {
 			return err
@@ -361,6 +336,7 @@ func (a *app) taskUpdate() *cobra.Command {
 	f.StringVar(&activeForm, "active-form", "", "new active form")
 	f.StringVar(&owner, "owner", "", "new owner")
 	f.StringVar(&priority, "priority", "", strings.Join(team.Priorities, ", "))
+	f.StringVar(&paths, "paths", "", "all files that it changes, separated by commas")
 	f.StringVar(&run, "run", "", "new command; it starts with all its retries")
 	metadataFlag(c, &meta, "what to keep with the task (null deletes a key)")
 	f.StringVar(&addBlockedBy, "add-blocked-by", "", "tasks that it depends on from now on")
@@ -376,11 +352,11 @@ func (a *app) taskClaim() *cobra.Command {
 	var wait waitFlags
 	c := &cobra.Command{
 		Use: "claim [TEAM] ID --as NAME", Short: "Claim a task for a member",
-		Long: "Claim a task for a member. With --next it is the next task: the highest priority first, then the lowest " +
-			"number. Tasks that\nare blocked or meant for others are skipped. If several members claim one task, one " +
-			"gets it, and the other commands end with\nstatus 1. --next --wait waits for a task.\n\nThe number " +
-			"called fence identifies the claim. Pass it to cadre task done --fence: done is then refused if the claim " +
-			"was lost\nmeanwhile.",
+		Long: "Claim a task for a member. With --next it is the next task: the highest priority first, then the " +
+			"lowest number. Tasks that\nare blocked or meant for others are skipped. If several members claim one " +
+			"task, one gets it, and the other commands end with\nstatus 1. --next --wait waits for a task.\n\nThe " +
+			"number called fence identifies the claim. Pass it to cadre task done --fence: done is then refused if " +
+			"the claim was lost\nmeanwhile.",
 		Example: "  cadre task claim my-team --next --wait --as ann",
 		RunE: func(c *cobra.Command, args []string) error {
 			needed := 1
@@ -427,36 +403,6 @@ func (a *app) claim(c *cobra.Command, name string, args []string, wait waitFlags
 			return fmt.Sprintf("%s is claimed by %s (fence %d): %s", t.Called(), e.Member, e.Fence, t.Subject)
 		})
 	}))
-}
-
-func (a *app) taskDone() *cobra.Command {
-	var result string
-	var fence int64
-	c := a.onTeam(1, &cobra.Command{
-		Use: "done [TEAM] ID [--as NAME]", Short: "Complete a task", SuggestFor: []string{"complete", "finish"},
-		Long: "Complete a task with its result. A member completes a task that it claimed. Without --as you complete it " +
-			"as the user.\nTaskCompleted hooks may reject it, with status 1 and their feedback.",
-	}, func(c *cobra.Command, name string, args []string) (err error) {
-		if result, err = text(c, result); err != nil {
-			return err
-		}
-		return a.act(c, name, &team.CompleteTask{Task: args[0], Fence: fence, Result: result},
-			func(of *engine.Team, r *team.Record) error {
-				e, _ := team.EventIn[*team.TaskCompleted](r)
-				freed := ""
-				if len(e.Unblocked) > 0 {
-					of.View(func(s *team.State) {
-						freed = "; it frees task " +
-							strings.Join(s.CalledAll(e.Unblocked), ", ")
-					})
-				}
-				return a.printTask(of, args[0], is("is completed"+freed))
-			})
-	})
-	c.Flags().String("as", "", "the member that holds it")
-	c.Flags().StringVar(&result, "result", "", "its result; - for standard input")
-	c.Flags().Int64Var(&fence, "fence", 0, "the fence of the claim")
-	return c
 }
 
 func (a *app) taskFail() *cobra.Command {

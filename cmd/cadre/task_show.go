@@ -25,9 +25,10 @@ func (a *app) taskShow() *cobra.Command {
 	var patch bool
 	c := a.looking(1, &cobra.Command{
 		Use: "show [TEAM] ID", Short: "Show a task with its result and its work",
-		Long: "Show a task: its result, its saved work, and the files that it changed. With --patch only the patch is " +
-			"printed, for git apply. While a member works on the task in a worktree, " +
-			"it is the patch of the worktree as it is now.\nCharacters that could harm a terminal are escaped.\n\n  cadre task show health 3 --patch | git apply --check",
+		Long: "Show a task: its result, its saved work, and the files that it changed. With --patch only the patch " +
+			"is printed, for git apply. While a member works on the task in a worktree, " +
+			"it is the patch of the worktree as it is now.\nCharacters that could harm a terminal are escaped.\n\n  " +
+			"cadre task show health 3 --patch | git apply --check",
 	}, func(c *cobra.Command, d *engine.Team, args []string) error {
 		var t team.Task
 		var err error
@@ -68,8 +69,9 @@ func (a *app) taskShow() *cobra.Command {
 
 // describeWork writes the recorded work on the task, and where it is.
 func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
+	of := d.Team()
 	whole := fmt.Sprintf("the whole patch: cadre task show %s %s --patch", d.Name,
-		sanitize.Quote(taskOf(team.Hint{Task: t.ID, TaskName: t.Name})))
+		sanitize.Quote(t.Hint(&of, team.ActShowTask).TypedTask()))
 	if s := t.Saved; s != nil {
 		w.Printf("\nsaved by %s, %s:\n", s.Member, render.When(team.Time(time.Now().UnixMilli()), s.At))
 		patches, err := d.Saved(t)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,47 +12,27 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/engine"
 	"cadre/internal/run"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
 func (a *app) createCommand() *cobra.Command {
-	var body team.CreateTeam
-	var mode leadMode
-	var dir string
-	var facts []string
-	var liveness map[string]string
-	var checks, meta []string
+	var typed teamTyped
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a team", Args: exactly(1),
 		Long: "Create a team that you lead: you, or a program of yours, act as the lead with commands.\nTo create a " +
 			"team from a file and run it to its end, use cadre run.",
 		RunE: func(c *cobra.Command, args []string) error {
-			var err error
-			if body.PermissionMode, err = mode.chosen(c); err != nil {
-				return err
-			}
-			if body.Dir, err = workDir(dir); err != nil {
-				return err
-			}
-			if body.Timing, err = run.ParseTiming(liveness); err != nil {
-				return err
-			}
-			if body.Facts, err = run.ParseFacts(facts); err != nil {
-				return err
-			}
-			if body.Checks, err = run.ParseChecks(checks); err != nil {
-				return err
-			}
-			if body.Metadata, err = metadataOf(meta); err != nil {
+			body, err := typed.command(c, args[0])
+			if err != nil {
 				return err
 			}
 			a.home = a.home.In(body.Dir)
 			e := a.engine()
-			body.Name = args[0]
-			if err := e.Founding(c.Context(), &body); err != nil {
+			if err := e.Founding(c.Context(), body); err != nil {
 				return err
 			}
-			if err := e.Create(body.Name, []team.Command{engine.Command(team.User, &body)}); err != nil {
+			if err := e.Create(body.Name, []team.Command{engine.Command(team.User, body)}); err != nil {
 				return err
 			}
 			of, err := e.Open(c.Context(), body.Name)
@@ -63,27 +45,70 @@ func (a *app) createCommand() *cobra.Command {
 				t.Lead, t.Name))
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
-	c.Flags().StringVar(&body.Goal, "goal", "", "what the team is for")
-	metadataFlag(c, &meta, "what to keep with the team")
+	typed.flags(c)
 	a.renamed(c, "meta", "metadata")
-	c.Flags().StringVar(&body.Lead, "lead", team.DefaultLead, "name of the lead")
-	mode.flags(c, team.PermissionModes[0])
-	c.Flags().BoolVar(&body.Delegate, "delegate", false, "the lead may only coordinate")
-	c.Flags().Int64Var(&body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 "+
-		"for an agent that leads, and no limit for you")
-	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "tools that need no permission, for example 'Bash(go "+
-		"test:*)'; may be repeated")
-	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who answers requests that no rule covers: user, lead, "+
-		"allow or deny")
-	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
-	c.Flags().StringToStringVar(&liveness, "liveness", nil, "time limits of failure detection, such as "+
-		"offline=10m,zombie=30m; docs/team-files.md has all of them, and the defaults")
-	c.Flags().StringArrayVar(&facts, "fact", nil,
-		"NAME=PATH, or PATH: a file that all members rely on; may be repeated")
-	c.Flags().StringArrayVar(&checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre "+
-		"consolidate commits; may be repeated")
 	return c
+}
+
+// teamTyped has what flags say of a new team.
+type teamTyped struct {
+	body                team.CreateTeam
+	mode                leadMode
+	dir                 string
+	liveness            map[string]string
+	facts, checks, meta []string
+}
+
+// flags adds the flags that describe a team.
+func (t *teamTyped) flags(c *cobra.Command) {
+	c.Flags().StringVar(&t.dir, "dir", ".", "directory that the team works in")
+	c.Flags().StringVar(&t.body.Goal, "goal", "", "what the team is for")
+	metadataFlag(c, &t.meta, "what to keep with the team")
+	c.Flags().StringVar(&t.body.Lead, "lead", team.DefaultLead, "name of the lead")
+	t.mode.flags(c, team.PermissionModes[0])
+	c.Flags().BoolVar(&t.body.Delegate, "delegate", false, "the lead may only coordinate")
+	c.Flags().Int64Var(&t.body.MaxParallel, "max-parallel", 0, "teammates that have a turn at a time, while the others "+
+		"wait; 0 for no limit")
+	c.Flags().Int64Var(&t.body.MaxDepth, "max-depth", 0, "how deep teams may be nested in it, up to 3; 0 for no teams in "+
+		"the team")
+	c.Flags().Int64Var(&t.body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 "+
+		"for an agent that leads, and no limit for you")
+	c.Flags().StringArrayVar(&t.body.Permissions.Allow, "allow", nil, "tools that need no permission, for example "+
+		"'Bash(go test:*)'; may be repeated")
+	c.Flags().StringVar(&t.body.Permissions.Policy, "policy", "", "who answers requests that no rule covers: user, "+
+		"lead, allow or deny")
+	c.Flags().Int64Var(&t.body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
+	c.Flags().StringToStringVar(&t.liveness, "liveness", nil, "time limits of failure detection, such as "+
+		"offline=10m,zombie=30m; cadre schema teamfile has all of them, with the defaults")
+	c.Flags().StringArrayVar(&t.facts, "fact", nil,
+		"NAME=PATH, or PATH: a file that all members rely on; may be repeated")
+	c.Flags().StringArrayVar(&t.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre "+
+		"consolidate commits; may be repeated")
+}
+
+// command returns the command that creates the team.
+func (t *teamTyped) command(c *cobra.Command, name string) (body *team.CreateTeam, err error) {
+	body = &t.body
+	body.Name = name
+	if body.PermissionMode, err = t.mode.chosen(c); err != nil {
+		return nil, err
+	}
+	if body.Dir, err = workDir(t.dir); err != nil {
+		return nil, err
+	}
+	if body.Timing, err = run.ParseTiming(t.liveness); err != nil {
+		return nil, err
+	}
+	if body.Facts, err = run.ParseFacts(t.facts); err != nil {
+		return nil, err
+	}
+	if body.Checks, err = run.ParseChecks(t.checks); err != nil {
+		return nil, err
+	}
+	if body.Metadata, err = metadataOf(t.meta); err != nil {
+		return nil, err
+	}
+	return body, nil
 }
 
 // leadMode is the permission mode of a lead, set by either of two flags.
@@ -95,7 +120,8 @@ type leadMode struct {
 // flags adds the flags. --dangerously-skip-permissions is Claude Code's name for the mode
 // bypassPermissions.
 func (m *leadMode) flags(c *cobra.Command, usual string) {
-	c.Flags().StringVar(&m.mode, "permission-mode", usual, "permission mode of the lead, and of the teammates that it spawns")
+	c.Flags().StringVar(&m.mode, "permission-mode", usual,
+		"permission mode of the lead, and of the teammates that it spawns")
 	c.Flags().BoolVar(&m.skip, skipPermissions, false, "the same as --permission-mode "+bypassPermissions+
 		": tools run without a question")
 }
@@ -167,6 +193,13 @@ func (a *app) spawnCommand() *cobra.Command {
 		}
 		return a.print(m, said("%s joined team %s, and its session runs", m.Name, name))
 	})
+	spawnFlags(c, &body)
+	c.Flags().BoolVar(&wait, "wait", false, "wait until its session runs")
+	actsAs(c)
+	return c
+}
+
+func spawnFlags(c *cobra.Command, body *team.SpawnMember) {
 	c.Flags().StringVar(&body.Agent, "agent", team.Shell, strings.Join(drivers.Words(), ", "))
 	c.Flags().StringVar(&body.Model, "model", "", "the model; by default the agent's own choice")
 	c.Flags().StringVar(&body.Program, "command", "", "the executable, instead of the agent's own")
@@ -175,13 +208,10 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Isolation, "isolation", "", "worktree: a git worktree and a branch of its own")
 	c.Flags().StringVar(&body.Role, "role", "", "its role; tasks can be restricted to a role")
 	c.Flags().StringVar(&body.Prompt, "prompt", "", "prompt of its first session")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until its session runs")
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may change nothing before the lead approved "+
 		"its plan")
 	c.Flags().StringVar(&body.Mode, "permission-mode", "", "what it may do without asking: "+strings.Join(
 		team.PermissionModes, ", ")+"; by default the lead's mode")
-	actsAs(c)
-	return c
 }
 
 func (a *app) hostCommand() *cobra.Command {
@@ -189,10 +219,18 @@ func (a *app) hostCommand() *cobra.Command {
 		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process",
 		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a " +
 			"team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as " +
-			"host.log. cadre pause ends it, and so does kill -9, at any time: tasks that were under way return to the " +
-			"queue, and the next host continues.",
+			"host.log. cadre pause ends it, and so does kill -9, at any time: tasks that were under way return to " +
+			"the queue, and the next host continues.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
+		guarded, status, err := proc.Guard(a.home.Running(), append([]string{self()}, os.Args[1:]...), os.Environ(),
+			a.out.file)
+		if guarded && status != done {
+			return errors.Join(err, exit(status))
+		}
+		if guarded || err != nil {
+			return err
+		}
 		ctx := a.pausesUnread(c.Context())
 		t, err := a.engine().Open(ctx, name)
 		if err != nil {

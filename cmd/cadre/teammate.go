@@ -17,6 +17,7 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/claude/teamfiles"
 	"cadre/internal/guest"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
@@ -109,8 +110,8 @@ cadre claude-teammate.`,
 		},
 	}
 	c.Flags().StringVar(&s.name, "name", "", "name on the team (needed)")
-	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default the one in $CADRE_HOME/"+
-		guest.ConfigFile)
+	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+
+		"; by default the one in $CADRE_HOME/"+guest.ConfigFile)
 	c.Flags().StringVar(&s.model, "model", "", "the agent's model")
 	c.Flags().StringVar(&s.kind, "type", "general-purpose", "what kind of agent it is, as the others see it")
 	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(
@@ -189,24 +190,9 @@ func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 	if err != nil {
 		return err
 	}
-	if c, err := t.Config(ctx); err != nil {
-		return err
-	} else if c.Cadre != nil {
-		return withWays(usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows", s.team)},
-			way{"add a teammate", line("spawn", s.team, s.name).line})
-	}
-	choice, driver, err := a.behind(s)
-	if err != nil && !s.joins {
-		excusing, cancel := context.WithTimeout(ctx, excuseTime)
-		defer cancel()
-		return errors.Join(err, guest.ReportNotStarted(excusing, t, s.name, s.color, err))
-	}
+	choice, driver, err := a.chosenFor(ctx, s, t)
 	if err != nil {
 		return err
-	}
-	// The names of the lead's models mean nothing to other agents.
-	if s.model != "" && (choice.Model == "" && choice.Agent == team.Claude || s.joins) {
-		choice.Model = s.model
 	}
 	s.plan = s.plan || s.joins && s.mode == "plan"
 	mode, err := s.permissions()
@@ -234,8 +220,8 @@ func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 			return usage{err}
 		}
 	}
-	if err := slot.Procs.RunOnDeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(),
-		"report-killed", s.team, s.name, s.again()); err != nil {
+	if err := slot.Procs.RunOnDeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude,
+		self(), "report-killed", s.team, s.name, s.again()); err != nil {
 		return err
 	}
 	if s.joins {
@@ -250,6 +236,30 @@ func (a *app) runGuest(ctx context.Context, s guestMember) (err error) {
 		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir,
 			Scratch: slot.Scratch(), Procs: slot.Procs,
 			Access: agent.Access{Mode: mode}}})
+}
+
+// chosenFor returns the agent that works as the member. If no agent was chosen, it tells the lead
+// that started the member.
+func (a *app) chosenFor(ctx context.Context, s guestMember, t *teamfiles.Team) (
+	choice guest.Choice, driver agent.Agent, err error) {
+	if c, err := t.Config(ctx); err != nil {
+		return choice, nil, err
+	} else if c.Cadre != nil {
+		return choice, nil, withWays(
+			usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows", s.team)},
+			way{"add a teammate", render.Typed("spawn", s.team, s.name)})
+	}
+	choice, driver, err = a.behind(s)
+	if err != nil && !s.joins {
+		excusing, cancel := context.WithTimeout(ctx, excuseTime)
+		defer cancel()
+		return choice, nil, errors.Join(err, guest.ReportNotStarted(excusing, t, s.name, s.color, err))
+	}
+	// The names of the lead's models mean nothing to other agents.
+	if s.model != "" && (choice.Model == "" && choice.Agent == team.Claude || s.joins) {
+		choice.Model = s.model
+	}
+	return choice, driver, err
 }
 
 func (s guestMember) permissions() (string, error) {

@@ -12,63 +12,69 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/examples"
 	"cadre/internal/engine"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
 	"cadre/internal/run/teamfile"
+	"cadre/internal/run/templates"
 	"cadre/internal/team"
 )
 
-// template returns the example of that name. The error lists all of them.
-func template(name string) (found examples.Example, err error) {
-	var names []string
-	list := ""
-	for _, one := range examples.All() {
-		if one.Name == name {
-			return one, nil
-		}
-		names = append(names, one.Name)
-		list += fmt.Sprintf("\n  %-8s %s", one.Name, one.Summary)
+// places returns where templates are looked for in the project in dir.
+func (a *app) places(dir string) templates.Places { return templates.Places{Home: a.home, Dir: dir} }
+
+// template returns the template that the name means in the project in dir, if it may be used.
+func (a *app) template(name, dir string) (templates.Template, error) {
+	t, err := a.places(dir).Usable(name)
+	return t, a.aboutTemplate(err)
+}
+
+// aboutTemplate adds to an error about a template what helps.
+func (a *app) aboutTemplate(err error) error {
+	if _, is := errors.AsType[*templates.UnknownError](err); is {
+		return withWays(usage{err}, way{"list the templates", "cadre templates"})
 	}
-	what := "name a template"
-	if name != "" {
-		what = "unknown template " + name
-		if near := teamfile.Nearest(name, names); near != "" {
-			what += ", did you mean " + near + "?"
-		}
+	if u, is := errors.AsType[*templates.UntrustedError](err); is {
+		return withWays(usage{err}, way{"read it", render.Typed("templates", u.Name, "--text")},
+			way{"agree to the templates and the hooks of the project", "cadre trust"})
 	}
-	return found, usage{fmt.Errorf("%s; the templates:%s", what, list)}
+	if _, is := errors.AsType[teamfile.Errors](err); is {
+		return usage{err}
+	}
+	return err
 }
 
 // templateFlag gives the command the flag --template. Without a value it lists the templates.
-func templateFlag(c *cobra.Command, name *string, meaning string) {
+func (a *app) templateFlag(c *cobra.Command, name *string, meaning string) {
 	c.Flags().StringVar(name, "template", "", meaning)
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if strings.HasSuffix(err.Error(), "flag needs an argument: --template") {
-			_, err := template("")
-			return err
+		if !strings.HasSuffix(err.Error(), "flag needs an argument: --template") {
+			return c.Root().FlagErrorFunc()(c, err)
 		}
-		return c.Root().FlagErrorFunc()(c, err)
+		return a.listTemplates(".")
 	})
 }
 
-// fromTemplate returns the team file of that example, and its origin.
-func fromTemplate(name string) (*teamfile.File, string, error) {
-	found, err := template(name)
+// fromTemplate returns the team file of that template, and its origin.
+func (a *app) fromTemplate(name, dir string, set []teamfile.Setting) (*teamfile.File, string, error) {
+	t, err := a.template(name, dir)
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := run.ParseFile(name+".yaml", found.Text)
-	return f, run.TemplateOrigin + name, err
+	f, origin, err := t.File(set...)
+	if err != nil {
+		return nil, "", withWays(a.aboutTemplate(usage{err}), way{"see its parameters", render.Typed("templates", name)})
+	}
+	return f, origin, nil
 }
 
 // again returns the options with which a resumed team continues.
 func (a *app) again(of *engine.Team) run.Options {
-	o := run.Again(a.engine(), of)
+	o := run.Again(a.engine(), of, a.places("").Loader().Template)
 	t := of.Team()
 	if name, is := strings.CutPrefix(t.Origin, run.TemplateOrigin); is {
-		if f, _, err := fromTemplate(name); err == nil && f.Digest() == t.OriginDigest {
+		if f, _, err := a.fromTemplate(name, t.Dir, run.SettingsOf(t)); err == nil && f.Digest() == t.OriginDigest {
 			o.File = f // it decides what the report has
 		}
 	}
@@ -82,7 +88,7 @@ var nameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // word as something else, such as null.
 func withName(template []byte, path, name string) []byte {
 	text := nameLine().ReplaceAll(template, []byte("name: "+name))
-	if f, err := run.ParseFile(path, text); err != nil || f.Name != name {
+	if f, err := run.ParseUnset(path, text); err != nil || f.Name != name {
 		text = nameLine().ReplaceAll(template, []byte(`name: "`+name+`"`))
 	}
 	return text
@@ -99,19 +105,25 @@ func (a *app) initCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use: "init [NAME]", Short: "Write a team file to start from", Args: atMost(1),
-		Long: `Write the team file NAME.yaml in this directory. It runs as it is, with shell teammates, and its
-comments say what to change. Without NAME it is named after the directory. A file that exists is never overwritten.`,
-		Example: "  cadre init release\n  cadre run release.yaml\n  cadre init audit --template health",
-		RunE: func(_ *cobra.Command, args []string) error {
-			found, err := template(from)
-			if err != nil {
-				return err
-			}
+		Long: `Write the team file NAME.yaml in this directory. If NAME is the name of a template (cadre templates), the file is
+that template. Else it is the template start: it runs as it is, with shell teammates, and its comments say what to
+change. --template makes it another one.
+
+Without NAME it is named after the directory. A file that exists is never overwritten.`,
+		Example: "  cadre init release\n  cadre init health\n  cadre init audit --template health",
+		RunE: func(c *cobra.Command, args []string) error {
 			name := ""
 			if len(args) > 0 {
 				name = strings.TrimSuffix(args[0], ".yaml")
-			} else if name, err = nameOfDirectory(); err != nil {
+			}
+			found, err := a.starting(name, from, c.Flags().Changed("template"))
+			if err != nil {
 				return err
+			}
+			if name == "" {
+				if name, err = nameOfDirectory(); err != nil {
+					return err
+				}
 			}
 			if err := team.CheckName("team", name); err != nil {
 				return err
@@ -121,14 +133,45 @@ comments say what to change. Without NAME it is named after the directory. A fil
 			if err := writeNew(path, text); err != nil {
 				return err
 			}
+			needs := ""
+			if f, err := run.ParseUnset(path, text); err == nil {
+				needs = requiredSettings(f.Parameters)
+			}
 			return a.print(written{path, name, found.Name},
-				said("%s is written; run it: cadre run %s", path, sanitize.Quote(path)))
+				said("%s is written, from the template %s; run it: cadre run %s%s", path, found.Name, sanitize.Quote(path),
+					needs))
 		},
 	}
-	templateFlag(c, &from, "the example to start from, such as hello or health")
-	c.Flags().Lookup("template").DefValue = "start"
-	from = "start"
+	a.templateFlag(c, &from, "the template to start from, such as hello or health")
+	c.Flags().Lookup("template").DefValue = startTemplate
+	from = startTemplate
 	return c
+}
+
+// startTemplate is the template that a new file is made from where no other is named.
+const startTemplate = "start"
+
+// starting returns the template for a new team file of that name: the one that is chosen, or the
+// one that has the name.
+func (a *app) starting(name, from string, chosen bool) (templates.Template, error) {
+	if !chosen && name != "" {
+		t, err := a.template(name, ".")
+		if _, unknown := errors.AsType[*templates.UnknownError](err); !unknown {
+			return t, err
+		}
+	}
+	return a.template(from, ".")
+}
+
+// requiredSettings returns the flags for the parameters that have no default, with a space before
+// each.
+func requiredSettings(all []teamfile.Parameter) (flags string) {
+	for _, p := range all {
+		if p.Required {
+			flags += " --set " + p.Usage()
+		}
+	}
+	return flags
 }
 
 // writeNew writes a file that does not exist yet.

@@ -4,43 +4,55 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/hook"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/run/templates"
 	"cadre/internal/team"
 )
 
-// trusted says whether the hooks of a project run.
+// trusted says whether the hooks and templates of a project run.
 type trusted struct {
-	Dir     string              `json:"dir"`             // directory of the project
-	Trusted bool                `json:"trusted"`         // its hooks run for as long as they do not change
-	Hooks   []hook.ExaminedHook `json:"hooks,omitempty"` // the hooks that were shown before the question
+	Dir       string              `json:"dir"`                 // directory of the project
+	Trusted   bool                `json:"trusted"`             // they run for as long as they do not change
+	Hooks     []hook.ExaminedHook `json:"hooks,omitempty"`     // the hooks that were shown before the question
+	Templates []askedTemplate     `json:"templates,omitempty"` // the templates that were shown before the question
 }
 
-// trustedProject is a project whose hooks run for as long as they have this digest.
+// askedTemplate is a template of a project that a person is asked about.
+type askedTemplate struct {
+	Name     string   `json:"name"`               // name of the template
+	Path     string   `json:"path"`               // path of the file
+	Commands []string `json:"commands,omitempty"` // the commands that it runs
+}
+
+// trustedProject is a project whose hooks and templates run for as long as they have these digests.
 type trustedProject struct {
-	Dir        string    `json:"dir"`        // directory of the project
-	Digest     string    `json:"digest"`     // SHA-256 of its hooks and of the files that they name
-	RecordedAt team.Time `json:"recordedAt"` // when it was trusted
+	Dir    string `json:"dir"`              // directory of the project
+	Digest string `json:"digest,omitempty"` // SHA-256 of its hooks and of the files that they name
+	// SHA-256 of the trusted templates, by the names of their files
+	Templates  map[string]string `json:"templates,omitempty"`
+	RecordedAt team.Time         `json:"recordedAt"` // when it was trusted
 }
 
 func (a *app) trustCommand() *cobra.Command {
 	var dir string
 	var revoke, list, yes bool
 	c := &cobra.Command{
-		Use: "trust", Short: "Let the hooks of this project run", Args: exactly(0),
-		Long: `Hooks in a project's .claude/settings.json and settings.local.json are commands that came with the
-repository. They run only after you have looked at them here and agreed. If they change, they need your agreement
-again.
+		Use: "trust", Short: "Let the hooks and templates of this project run", Args: exactly(0),
+		Long: `Hooks in a project's .claude/settings.json and settings.local.json, and the templates in its .cadre/templates,
+have commands that came with the repository. They run only after you have looked at them here and agreed. If they
+change, they need your agreement again.
 
-Trust covers the commands, and every file of the project that they name. It does not cover what these files and other
-programs run or read, such as a makefile that no command names. The command lists what it cannot follow before it asks
-you.
+Trust covers the commands of hooks, and every file of the project that they name. It does not cover what these files and
+other programs run or read, such as a makefile that no command names. The command lists what it cannot follow before it
+asks you. Of a template it covers the text of the file, and no other file.
 
-Without a terminal, --yes is needed. A session of a team can never trust hooks.`,
+Without a terminal, --yes is needed. A session of a team can never trust hooks or templates.`,
 		Example: "  cadre trust\n  cadre trust --yes --dir ~/src/project\n  cadre trust --revoke",
 		RunE: func(c *cobra.Command, _ []string) error {
 			path, err := workDir(dir)
@@ -55,7 +67,7 @@ Without a terminal, --yes is needed. A session of a team can never trust hooks.`
 					return err
 				}
 				return a.print(trusted{Dir: path},
-					said("the hooks of %s no longer run", path))
+					said("the hooks and templates of %s no longer run", path))
 			}
 			return a.trust(c.Context(), path, yes)
 		},
@@ -67,35 +79,99 @@ Without a terminal, --yes is needed. A session of a team can never trust hooks.`
 	return c
 }
 
-// trust records the hooks that it showed, not those that are there when the person answers.
+// trust records the hooks and templates that it showed, not those that are there when the person
+// answers.
 func (a *app) trust(ctx context.Context, path string, yes bool) error {
 	e, err := a.engine().ProjectHooks(path)
 	if err != nil {
 		return usage{err}
 	}
-	value := trusted{e.Dir, true, e.Hooks}
-	if e.Digest == "" {
-		return a.print(value, said("%s has no hooks of its own, so it needs no trust", e.Dir))
+	found, err := a.places(path).Untrusted()
+	if err != nil {
+		return usage{err}
+	}
+	value := trusted{e.Dir, true, e.Hooks, askedTemplates(found)}
+	agree := func() error {
+		if e.Digest != "" {
+			if err := a.engine().Trust(e); err != nil {
+				return err
+			}
+		}
+		if len(found) == 0 {
+			return nil
+		}
+		return a.places(path).Trust(found, time.Now())
+	}
+	what := whatTrusted(e, found)
+	if what == "" {
+		return a.print(value, said("%s has no hooks of its own and no templates to agree to, so it needs no trust",
+			e.Dir))
+	}
+	write := func(w *sanitize.Writer) error {
+		return errors.Join(writeTrust(w, e), writeAskedTemplates(w, value.Templates))
 	}
 	if yes {
-		if err := a.engine().Trust(e); err != nil {
+		if err := agree(); err != nil {
 			return err
 		}
 		return a.print(value, func(w *sanitize.Writer) error {
-			return errors.Join(w.Printf("these hooks of %s run from now on:\n", e.Dir), writeTrust(w, e))
+			return errors.Join(w.Printf("these %s of %s run from now on:\n", what, e.Dir), write(w))
 		})
 	}
-	a.note("the hooks of " + e.Dir + " are:")
-	if err := writeTrust(a.err.Writer, e); err != nil {
+	a.note("the " + what + " of " + e.Dir + " are:")
+	if err := write(a.err.Writer); err != nil {
 		return err
 	}
 	if err := a.confirm(ctx, "Let them run?", way{"agree to what is listed", "cadre trust --yes"}); err != nil {
 		return err
 	}
-	if err := a.engine().Trust(e); err != nil {
+	if err := agree(); err != nil {
 		return err
 	}
-	return a.print(value, said("the hooks of %s run from now on", e.Dir))
+	return a.print(value, said("the %s of %s run from now on", what, e.Dir))
+}
+
+// whatTrusted names what a person is asked about; "" for nothing.
+func whatTrusted(e hook.Examined, found []templates.Template) string {
+	switch {
+	case e.Digest != "" && len(found) > 0:
+		return "hooks and templates"
+	case e.Digest != "":
+		return "hooks"
+	case len(found) > 0:
+		return "templates"
+	}
+	return ""
+}
+
+func askedTemplates(found []templates.Template) (all []askedTemplate) {
+	for _, t := range found {
+		one := askedTemplate{Name: t.Name, Path: t.Path}
+		if f, err := t.Alone(); err == nil {
+			one.Commands = templates.Commands(f)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// writeAskedTemplates writes the commands of each template: the first line of each, since they can
+// be long.
+func writeAskedTemplates(w *sanitize.Writer, all []askedTemplate) (err error) {
+	for _, t := range all {
+		err = errors.Join(err, w.Printf("  template %s: %s\n", t.Name, t.Path))
+		for _, command := range t.Commands {
+			first, _, more := strings.Cut(command, "\n")
+			if more {
+				first += " …"
+			}
+			err = errors.Join(err, w.Printf("    %s\n", first))
+		}
+	}
+	if len(all) > 0 {
+		err = errors.Join(err, w.Printf("  to read all of a template: cadre templates NAME --text\n"))
+	}
+	return err
 }
 
 // writeTrust writes what is trusted, and what that does not cover.
@@ -127,7 +203,7 @@ func (a *app) listTrusted() error {
 	}
 	all := []trustedProject{}
 	for _, e := range entries {
-		all = append(all, trustedProject{e.Dir, e.Digest, team.Time(e.Recorded.UnixMilli())})
+		all = append(all, trustedProject{e.Dir, e.Digest, e.Files, team.Time(e.Recorded.UnixMilli())})
 	}
 	return a.print(all, func(w *sanitize.Writer) error {
 		t := render.NewList()

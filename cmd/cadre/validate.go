@@ -15,12 +15,14 @@ import (
 
 // validated is the result of the check of a team file.
 type validated struct {
-	File    string        `json:"file"`           // path of the team file
-	Valid   bool          `json:"valid"`          // the file has no mistake
-	Team    string        `json:"team,omitempty"` // name of the team
-	Members int           `json:"members"`        // number of members, without the lead
-	Tasks   int           `json:"tasks"`          // number of tasks
-	Errors  []run.Mistake `json:"errors"`         // the mistakes in the file
+	File    string `json:"file"`           // path of the team file
+	Valid   bool   `json:"valid"`          // the file has no mistake
+	Team    string `json:"team,omitempty"` // name of the team
+	Members int    `json:"members"`        // number of members, without the lead
+	Tasks   int    `json:"tasks"`          // number of tasks
+	// names of the parameters without a default, which a run has to set
+	Required []string      `json:"required,omitempty"`
+	Errors   []run.Mistake `json:"errors"` // the mistakes in the file
 }
 
 func (a *app) validateCommand() *cobra.Command {
@@ -54,13 +56,22 @@ func (a *app) validateCommand() *cobra.Command {
 
 func (a *app) validate(name string) (validated, error) {
 	one := validated{File: name, Errors: []run.Mistake{}}
-	f, _, err := run.LoadFile(name)
+	dir, err := workDir(".")
+	if err != nil {
+		return one, err
+	}
+	f, err := a.places(dir).Loader().Check(name)
 	if err == nil {
 		one.Valid, one.Team, one.Members, one.Tasks = true, f.Name, len(f.Members), len(f.Tasks)
+		for _, p := range f.Parameters {
+			if p.Required {
+				one.Required = append(one.Required, p.Name)
+			}
+		}
 		return one, nil
 	}
 	one.Errors = run.Mistakes(err)
-	return one, err
+	return one, a.aboutTemplate(err)
 }
 
 func writeValidated(w *sanitize.Writer, all []validated) error {
@@ -68,8 +79,12 @@ func writeValidated(w *sanitize.Writer, all []validated) error {
 		if !one.Valid {
 			continue // the error has the reason
 		}
-		if err := w.Printf("%s is valid: team %s, %s, %s\n", one.File, one.Team, team.Count(one.Members, "member"),
-			team.Count(one.Tasks, "task")); err != nil {
+		needs := ""
+		if len(one.Required) > 0 {
+			needs = "; a run needs --set for " + strings.Join(one.Required, ", ")
+		}
+		if err := w.Printf("%s is valid: team %s, %s, %s%s\n", one.File, one.Team, team.Count(one.Members, "member"),
+			team.Count(one.Tasks, "task"), needs); err != nil {
 			return err
 		}
 	}
@@ -101,7 +116,8 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 			}
 		}
 		others := some(p.Completed-completed, ", and %d that the file does not have")
-		w.Printf("team %s would continue in %s: %d of %s done%s\n", p.Team, p.Dir, completed, team.Count(len(p.Tasks), "task"), others)
+		w.Printf("team %s would continue in %s: %d of %s done%s\n", p.Team, p.Dir, completed,
+			team.Count(len(p.Tasks), "task"), others)
 		if len(p.Changes) > 0 {
 			w.Printf("\nchanges of the team file:\n")
 			if err := writeChanges(w, p.Changes); err != nil {
@@ -113,38 +129,16 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 	default:
 		w.Printf("team %s would be created in %s\n", p.Team, p.Dir)
 	}
-	w.Printf("\n")
-	members := render.NewTable(len(p.Members)+2, "MEMBER", "AGENT", "ROLE", "ISOLATION")
-	members.Spare = []string{"ROLE"}
-	members.Row(p.Lead.Name, p.Lead.Agent, "lead", "")
-	for _, m := range p.Members {
-		members.Row(m.Name, m.Agent, m.Role, m.Isolation)
-	}
-	members.Compact()
-	if err := members.Write(w); err != nil {
+	if err := writeValues(w, p.Parameters); err != nil {
 		return err
 	}
-	if len(p.Tasks) > 0 {
-		w.Printf("\n")
-		tasks := render.NewTable(len(p.Tasks)+1, "TASK", "STATUS", "FOR", "AFTER", "SUBJECT", "RUN")
-		tasks.Texts, tasks.Spare = []string{"SUBJECT", "RUN", "AFTER"}, []string{"FOR", "STATUS"}
-		for _, t := range p.Tasks {
-			after := strings.Join(t.BlockedBy, ", ")
-			if t.When == team.Always {
-				after += " (always)"
-			}
-			whose := t.Owner
-			if t.Role != "" {
-				whose = "role " + t.Role
-			}
-			tasks.Row(t.Name, t.Status, whose, after, t.Subject, t.Run)
-		}
-		tasks.Compact()
-		if err := tasks.Write(w); err != nil {
-			return err
-		}
+	if err := writePlanned(w, p); err != nil {
+		return err
 	}
 	w.Printf("\n")
+	if p.MaxParallel > 0 {
+		w.Printf("turns: %d at a time\n", p.MaxParallel)
+	}
 	if len(p.Checks) > 0 {
 		w.Printf("checks: %s\n", strings.Join(p.Checks, ", "))
 	}
@@ -156,4 +150,53 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 		w.Printf("a run would be refused: %s\n", explain(p.Refusal))
 	}
 	return w.Printf("%s\n", "nothing was started (--dry-run)")
+}
+
+// writeValues prints the parameters of a team file with their values.
+func writeValues(w *sanitize.Writer, all []run.PreviewParameter) error {
+	if len(all) == 0 {
+		return nil
+	}
+	w.Printf("\n")
+	t := render.NewTable(len(all)+1, "PARAMETER", "VALUE", "NOTE")
+	t.Texts, t.Spare = []string{"VALUE"}, []string{"NOTE"}
+	for _, p := range all {
+		note := ""
+		if p.Default {
+			note = "default"
+		}
+		t.Row(p.Name, p.Value, note)
+	}
+	return t.Write(w)
+}
+
+// writePlanned prints the members and the tasks of a preview.
+func writePlanned(w *sanitize.Writer, p run.Preview) error {
+	w.Printf("\n")
+	members := render.NewTable(len(p.Members)+2, "MEMBER", "AGENT", "ROLE", "ISOLATION")
+	members.Spare = []string{"ROLE"}
+	members.Row(p.Lead.Name, p.Lead.Agent, "lead", "")
+	for _, m := range p.Members {
+		members.Row(m.Name, m.Agent, m.Role, m.Isolation)
+	}
+	members.Compact()
+	if err := members.Write(w); err != nil || len(p.Tasks) == 0 {
+		return err
+	}
+	w.Printf("\n")
+	tasks := render.NewTable(len(p.Tasks)+1, "TASK", "STATUS", "FOR", "AFTER", "SUBJECT", "RUN")
+	tasks.Texts, tasks.Spare = []string{"SUBJECT", "RUN", "AFTER"}, []string{"FOR", "STATUS"}
+	for _, t := range p.Tasks {
+		after := strings.Join(t.BlockedBy, ", ")
+		if t.When == team.Always {
+			after += " (always)"
+		}
+		whose := t.Owner
+		if t.Role != "" {
+			whose = "role " + t.Role
+		}
+		tasks.Row(t.Name, t.Status, whose, after, t.Subject, t.Run)
+	}
+	tasks.Compact()
+	return tasks.Write(w)
 }

@@ -36,7 +36,8 @@ func (w *waitFlags) begin(ctx context.Context, failure string) (context.Context,
 	if w.timeout == 0 {
 		return ctx, func() {}, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, team.Refuse(team.Nothing, "%s in %s", failure, team.Span(w.timeout)))
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout,
+		team.Refuse(team.Nothing, "%s in %s", failure, team.Span(w.timeout)))
 	return ctx, cancel, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/engine"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/ui/presence"
@@ -20,12 +21,12 @@ func (a *app) watchCommand() *cobra.Command {
 	var linear, noMouse bool
 	c := &cobra.Command{
 		Use: "watch [TEAM]", Short: "See and steer teams on a screen", Args: atMost(1),
-		Long: "Open a screen on which you see all teams, or one: what waits for you, what each member does, the tasks, " +
-			"and the messages. View the session of a member, and write to it. Answer requests, plans and questions. " +
-			"Run any other command with the key :. The last line shows the keys that apply, and ? shows all. When you " +
-			"quit, the teams continue.\n\n" +
+		Long: "Open a screen on which you see all teams, or one: what waits for you, what each member does, the " +
+			"tasks, and the messages. View the session of a member, and write to it. Answer requests, plans and " +
+			"questions. Run any other command with the key :. The last line shows the keys that apply, and ? shows " +
+			"all. When you quit, the teams continue.\n\n" +
 			"With --screen-reader it prints lines that follow each other instead: how things stand, then what " +
-			"changes.\n\n" +
+			"changes, until Ctrl-C or the team's end. What needs you comes with the command that answers it.\n\n" +
 			"The screen needs a terminal. Elsewhere, use --screen-reader, cadre log TEAM --follow, or cadre status " +
 			"TEAM --watch.",
 		Example: "  cadre watch\n  cadre watch my-team",
@@ -48,7 +49,7 @@ func (a *app) watchCommand() *cobra.Command {
 			}
 			if why := a.undrawable(); why != "" {
 				return withWays(usage{fmt.Errorf("the screen cannot be drawn here, because %s", why)},
-					way{"follow a team without it", line("log", orPlaceholder(name), "--follow").line})
+					way{"follow a team without it", render.Typed("log", orPlaceholder(name), "--follow")})
 			}
 			defer stayingSmall(c.Context())()
 			o.Presence = presence.Open(a.home.Root, os.Getenv)
@@ -73,7 +74,7 @@ func (a *app) watchCommand() *cobra.Command {
 func (a *app) screenOptions(name string) tui.Options {
 	s, _, err := a.settings() // cadre notify says what is wrong with them
 	return tui.Options{Engine: a.quietEngine(), Team: name, NoMouse: err == nil && s.Mouse == settings.OffMouse,
-		Command: func(h team.Hint) string { return command(h).String() }, Explain: explain, In: os.Stdin,
+		In:  os.Stdin,
 		Out: a.out.file, Env: os.Environ(), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed,
 		Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"}
 }
@@ -89,9 +90,8 @@ func unconfirmed(output string, status int) string {
 
 // quietEngine returns an engine that prints no notes beside the screen.
 func (a *app) quietEngine() *engine.Engine {
-	e := a.engine()
-	e.Shared = &a.shared
-	e.Log, e.Advise, e.Warn = func(string) {}, func(team.Note) {}, func(error) {}
+	e := a.sharing()
+	e.Log, e.Advise, e.Warn = func(string) {}, func(team.Advice) {}, func(error) {}
 	return e
 }
 

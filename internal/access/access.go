@@ -30,8 +30,8 @@
 // # Guarantees
 //
 //   - A process in a member's session acts as that member in that team, whatever it does to its
-//     environment, its session and its parents. This holds while the host is running, on a system
-//     with subreapers. docs/rough_edges.md lists the gaps.
+//     environment, its session and its parents. This holds while the host is running, or the guard
+//     or server above it, on a system with subreapers. docs/rough_edges.md lists the gaps.
 //   - Other homes are not restricted: a test, or a member that tries cadre out, has its own teams
 //     there.
 //   - A refusal is a [team.Error] with the code denied. It says whose session this is, why the call
@@ -77,6 +77,19 @@ func Who(h layout.Home) (Caller, error) {
 		c.team = folderOf(h, c.team, getenv(agent.TeamIDVariable))
 	}
 	return c, nil
+}
+
+// Peer determines who runs another process, such as the one at the other end of a socket. Its
+// environment does not count. The error is [os.ErrNotExist] if the process has ended.
+func Peer(h layout.Home, pid int) (Caller, error) {
+	origin, below, err := proc.AncestryOf(h.Running(), pid)
+	if err != nil {
+		return Caller{}, fmt.Errorf("cannot determine whose session process %d is: %w", pid, err)
+	}
+	if origin.Own { // a child of a host's own program, which acts as the user
+		below = false
+	}
+	return who(origin, below, func(string) string { return "" }), nil
 }
 
 // folderOf returns the name of the folder of the team that the environment names. It is the name
@@ -148,8 +161,8 @@ func claimed(getenv func(string) string) Caller {
 		c.unknown = fmt.Sprintf("%s is %q and %s is not set; set both to act as that member, or unset %s",
 			agent.MemberVariable, name, agent.TeamVariable, agent.MemberVariable)
 	case !team.ValidName(name) || !team.ValidName(of):
-		c.unknown = fmt.Sprintf("%s is %q and %s is %q, and a name is one of a-z, A-Z and 0-9, and then up to 63 of these, "+
-			"_ or -; correct them, or unset both",
+		c.unknown = fmt.Sprintf("%s is %q and %s is %q, and a name is one of a-z, A-Z and 0-9, and then up to 63 of "+
+			"these, _ or -; correct them, or unset both",
 			agent.MemberVariable, name, agent.TeamVariable, of)
 	default:
 		c.team, c.member = of, name

@@ -185,6 +185,8 @@ func TestChecks(t *testing.T) {
 		{"task update", []string{"run"}, false}, {"plan", []string{"approve"}, false},
 		{"run", nil, false}, {"pull", nil, false}, {"push", nil, false}, {"push", []string{"release"}, false},
 		{"handover", nil, false}, {"resume", []string{"take-back"}, false},
+		{"task done", nil, false}, {"task done", []string{"as", "verdict"}, false}, {"task rm", nil, false},
+		{"task claim", nil, true}, {"task fail", nil, true}, {"task release", nil, true},
 		{"claude-teammate", nil, false}, {"no such command", nil, false},
 		{"mcp", []string{"socket"}, true}, {"plan", nil, true}, {"plan", []string{"reject"}, true},
 		{"task add", nil, true}, {"task update", []string{"owner"}, true},
@@ -206,7 +208,8 @@ func TestChecks(t *testing.T) {
 	if err := check.Entry("TaskList.Create", nil); err != nil {
 		t.Errorf("a check creates a task: %v", err)
 	}
-	for _, entry := range []string{"Manager.PullTeam", "Manager.PushTeam", "Manager.OpenTeam", "Team.HandOver"} {
+	for _, entry := range []string{"Manager.PullTeam", "Manager.PushTeam", "Manager.OpenTeam", "Team.HandOver",
+		"TaskList.Complete", "TaskList.Decide", "TaskList.Delete"} {
 		if err := check.Entry(entry, nil); team.CodeOf(err) != team.Denied || !strings.Contains(err.Error(),
 			"refused in a check") {
 			t.Errorf("a check calls %s: %v", entry, err)

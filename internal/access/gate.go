@@ -68,6 +68,24 @@ func RuleOf(path string, given func(flag string) bool) Rule {
 	return row.Rule
 }
 
+// Changes reports whether the words of a command line, without cadre, may change a team or run
+// something. Words that are not a command change nothing, so it returns false for them.
+func Changes(words []string) bool {
+	for n := len(words); n > 0; n-- {
+		path := strings.Join(words[:n], " ")
+		if !slices.ContainsFunc(commands, func(r Row) bool { return r.Name == path }) {
+			continue
+		}
+		return RuleOf(path, func(flag string) bool {
+			return slices.ContainsFunc(words[n:], func(w string) bool {
+				name, _, _ := strings.Cut(w, "=")
+				return name == "--"+flag
+			})
+		}) > Reads
+	}
+	return false
+}
+
 // Commands and Entries return the tables, for tests that compare the front ends with them.
 func Commands() []Row { return slices.Clone(commands) }
 func Entries() []Row  { return slices.Clone(entries) }

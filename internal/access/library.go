@@ -8,7 +8,9 @@ var entries = []Row{
 	{Name: "Enabled", Rule: Anyone},
 	{Name: "Helper", Rule: Anyone}, // like cadre mcp --socket
 	{Name: "Installed", Rule: Anyone},
-	{Name: "LoadTeamFile", Rule: Anyone}, // it reads only what the program can read itself
+	{Name: "LoadTeamFile", Rule: Anyone},      // it reads only what the program can read itself
+	{Name: "Manager.Templates", Rule: Anyone}, // like LoadTeamFile
+	{Name: "Manager.LoadTemplate", Rule: Anyone},
 	{Name: "Reject", Rule: Anyone},
 	{Name: "NewObserver", Rule: Anyone}, // it reads only what the program can read itself, and keeps nothing
 	// These look at values that the program has already.
@@ -28,6 +30,7 @@ var entries = []Row{
 	{Name: "Manager.Teams", Rule: Reads},
 	{Name: "Manager.View", Rule: Reads},
 	{Name: "Manager.Attention", Rule: Reads},
+	{Name: "Manager.Search", Rule: Reads},
 	{Name: "Manager.AwaitAttention", Rule: Reads},
 	{Name: "Manager.Checkpoints", Rule: Reads},
 	{Name: "Manager.CheckTeam", Rule: Reads},
@@ -60,6 +63,7 @@ var entries = []Row{
 	{Name: "View.Session", Rule: Reads},
 	{Name: "View.SessionSoFar", Rule: Reads},
 	{Name: "View.Tasks", Rule: Reads},
+	{Name: "View.Notes", Rule: Reads},
 	{Name: "View.Probe", Rule: Reads},
 	{Name: "View.Review", Rule: Reads},
 	{Name: "View.Facts", Rule: Reads},
@@ -79,6 +83,7 @@ var entries = []Row{
 	{Name: "View.Marks", Rule: Reads},
 	{Name: "View.Since", Rule: Reads},
 	{Name: "Team.Tasks", Rule: Acts},
+	{Name: "Team.Notes", Rule: Acts},
 	{Name: "Team.Mail", Rule: Acts},
 	{Name: "Team.As", Rule: Acts},
 	{Name: "Team.UserMail", Rule: User, Because: "a session writes as itself"},
@@ -104,6 +109,7 @@ var entries = []Row{
 	{Name: "Team.EnableHook", Rule: User, Because: "hooks judge what members do"},
 	{Name: "Team.TryHook", Rule: User, Because: "hooks run with the user's rights"},
 	{Name: "Team.Interrupt", Rule: User, Because: "it ends a turn; a lead sends an urgent message"},
+	{Name: "Team.LiftRateLimit", Rule: Acts},
 	{Name: "Team.HandOver", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "Team.Run", Rule: User, Because: "it runs the team to its end"},
 	{Name: "Team.Retry", Rule: User, Because: "it runs the team to its end"},
@@ -112,31 +118,46 @@ var entries = []Row{
 	{Name: "Team.TryChecks", Rule: User, Because: "it runs the checks"},
 	{Name: "Team.RollBackConsolidation", Rule: User, Because: "it lets a team continue that was to end"},
 	{Name: "Team.WindDown", Rule: User, Because: "it ends the team"},
-	{Name: "Team.Checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by " +
-		"themselves"},
+	{Name: "Team.Checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints " +
+		"by themselves"},
 	{Name: "Team.RecordFacts", Rule: User, Because: "the user says which files all members rely on"},
-	{Name: "Team.Reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task " +
-		"to another member with TaskList.Update"},
+	{Name: "Team.Reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a " +
+		"task to another member with TaskList.Update"},
 	{Name: "Team.Resend", Rule: Acts},
 	{Name: "Team.Complete", Rule: User, Because: "it ends the team"},
 	{Name: "Team.Abort", Rule: User, Because: "it ends the sessions of all members"},
 
 	{Name: "TaskList.Create", Rule: Acts, Flags: []Flag{
-		{"Run", User, "its command would run outside of the session's permissions"}}},
+		{"Run", User, "its command would run outside of the session's permissions"},
+		{"Check", User, "its check would run outside of the session's permissions"},
+		{"ForEachRun", User, "its command would run outside of the session's permissions"}}},
 	{Name: "TaskList.CreateAll", Rule: Acts, Flags: []Flag{
-		{"Run", User, "its command would run outside of the session's permissions"}}},
+		{"Run", User, "its command would run outside of the session's permissions"},
+		{"Check", User, "its check would run outside of the session's permissions"},
+		{"ForEachRun", User, "its command would run outside of the session's permissions"}}},
 	{Name: "TaskList.Update", Rule: Acts, Flags: []Flag{
 		{"Run", User, "its command would run outside of the session's permissions"}}},
 	{Name: "TaskReader.Get", Rule: Reads},
 	{Name: "TaskReader.List", Rule: Reads},
 	{Name: "TaskReader.Patch", Rule: Reads},
+	{Name: "TaskReader.WithPaths", Rule: Reads},
 	{Name: "TaskList.Claim", Rule: Acts},
 	{Name: "TaskList.ClaimNext", Rule: Acts},
 	{Name: "TaskList.WaitNext", Rule: Acts},
 	{Name: "TaskList.Complete", Rule: Acts},
+	{Name: "TaskList.Decide", Rule: Acts},
 	{Name: "TaskList.Fail", Rule: Acts},
 	{Name: "TaskList.Release", Rule: Acts},
+	{Name: "TaskList.ClaimPaths", Rule: Acts},
+	{Name: "TaskList.ReleasePaths", Rule: Acts},
 	{Name: "TaskList.Delete", Rule: Acts},
+	{Name: "NoteReader.List", Rule: Reads},
+	{Name: "NoteReader.Get", Rule: Reads},
+	{Name: "NoteReader.At", Rule: Reads},
+	{Name: "NoteReader.Changes", Rule: Reads},
+	{Name: "Notes.Set", Rule: Acts},
+	{Name: "Notes.Append", Rule: Acts},
+	{Name: "Notes.Delete", Rule: Acts},
 
 	{Name: "Mailbox.Send", Rule: Acts},
 	{Name: "Mailbox.Broadcast", Rule: Acts},
@@ -153,6 +174,7 @@ var entries = []Row{
 	{Name: "Teammate.Member", Rule: Reads},
 	{Name: "Teammate.Writes", Rule: Reads},
 	{Name: "Teammate.Tasks", Rule: Acts},
+	{Name: "Teammate.Notes", Rule: Acts},
 	{Name: "Teammate.Mail", Rule: Acts},
 	{Name: "Teammate.Busy", Rule: Acts},
 	{Name: "Teammate.Idle", Rule: Acts},

@@ -18,10 +18,17 @@ var commands = []Row{
 	{Name: "validate", Rule: Anyone}, // it reads a file, with the caller's own rights
 	{Name: "doctor", Rule: Anyone},   // it shows what is installed, and every session can find that out
 
-	{Name: "init", Rule: Anyone}, // a session can write that file itself
+	{Name: "init", Rule: Anyone},      // a session can write that file itself
+	{Name: "templates", Rule: Anyone}, // it reads files, with the caller's own rights
 
 	{Name: "run", Rule: User, Because: "it creates teams and runs sessions outside of the permissions of any agent"},
 	{Name: "create", Rule: User, Because: "no member creates a team"},
+	{Name: "serve", Rule: User, Because: "it runs sessions outside of the permissions of any agent"},
+	{Name: "serve token", Rule: Anyone}, // the help
+	{Name: "serve token add", Rule: User, Because: "a token lets in whoever has it"},
+	{Name: "serve token ls", Rule: User, Because: "it shows where the user's tokens are"},
+	{Name: "serve token rm", Rule: User, Because: "it logs out the user's browsers"},
+	{Name: "board", Rule: User, Because: "what is clicked on the board is the user's word"},
 	{Name: "host", Rule: User, Because: "it runs sessions outside of the permissions of any agent"},
 	{Name: "resume", Rule: User, Because: "it takes the lead as the user"},
 	{Name: "pause", Rule: User, Because: "it ends everybody's session"},
@@ -45,9 +52,11 @@ var commands = []Row{
 	{Name: "ls", Rule: Reads},
 	{Name: "status", Rule: Reads},
 	{Name: "log", Rule: Reads},
+	{Name: "search", Rule: Reads},
 	{Name: "probe", Rule: Reads},
 	{Name: "attention", Rule: Reads},
 	{Name: "review", Rule: Reads},
+	{Name: "export", Rule: Reads}, // the file is where the session may write
 	{Name: "fsck", Rule: Reads, Flags: []Flag{
 		{"mend", User, "what is mended may be lost"}}},
 	{Name: "facts", Rule: Reads, Flags: []Flag{
@@ -77,6 +86,7 @@ var commands = []Row{
 	{Name: "permit list", Rule: Reads},
 	{Name: "leave", Rule: Acts},
 	{Name: "resend", Rule: Acts},
+	{Name: "lift", Rule: Acts},
 	{Name: "mode", Rule: User, Because: "it says what a member may do without asking"},
 	{Name: "delegate", Rule: User, Because: "it says what the lead may do"},
 	{Name: "budget", Rule: Reads, Flags: []Flag{
@@ -95,6 +105,8 @@ var commands = []Row{
 	{Name: "task", Rule: Anyone}, // the help
 	{Name: "task add", Rule: Acts, Flags: []Flag{
 		{"run", User, "its command would run outside of the session's permissions"},
+		{"check", User, "its check would run outside of the session's permissions"},
+		{"until", User, "its check would run outside of the session's permissions"},
 		{"file", User, "its commands would run outside of the session's permissions"}}},
 	{Name: "task list", Rule: Reads},
 	{Name: "task show", Rule: Reads},
@@ -102,10 +114,20 @@ var commands = []Row{
 		{"run", User, "its command would run outside of the session's permissions"}}},
 	{Name: "task claim", Rule: Acts},
 	{Name: "task done", Rule: Acts},
+	{Name: "task paths", Rule: Reads},
+	{Name: "task paths claim", Rule: Acts},
+	{Name: "task paths release", Rule: Acts},
 	{Name: "task fail", Rule: Acts},
 	{Name: "task release", Rule: Acts},
 	{Name: "task rm", Rule: Acts},
 	{Name: "task rollback", Rule: User, Because: "it changes files that are not the session's"},
+	{Name: "note", Rule: Anyone}, // the help
+	{Name: "note set", Rule: Acts},
+	{Name: "note append", Rule: Acts},
+	{Name: "note get", Rule: Reads},
+	{Name: "note list", Rule: Reads},
+	{Name: "note log", Rule: Reads},
+	{Name: "note rm", Rule: Acts},
 	{Name: "send", Rule: Acts},
 	{Name: "broadcast", Rule: Acts},
 	{Name: "inbox", Rule: Acts},

@@ -30,6 +30,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -158,8 +159,9 @@ const (
 	TeamVariable   = "CADRE_TEAM"
 	TeamIDVariable = "CADRE_TEAM_ID"
 	MemberVariable = "CADRE_MEMBER_NAME"
-	HomeVariable   = "CADRE_SESSION_HOME" // cadre's folder to which the two refer; without it, they hold in every folder
-	HookVariable   = "CADRE_HOOK_EVENT"   // set in hooks, in which the others name the member of the event
+	// cadre's folder to which the two refer; without it, they hold in every folder
+	HomeVariable = "CADRE_SESSION_HOME"
+	HookVariable = "CADRE_HOOK_EVENT" // set in hooks, in which the others name the member of the event
 )
 
 // NoLocks keeps git from taking a lock when it only reads; for example, git status refreshes the
@@ -200,7 +202,8 @@ type Tool struct {
 const ToolServerName = "cadre"
 
 // NoPerson is the answer to an agent that asks a person at its own terminal.
-const NoPerson = "No person is at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
+const NoPerson = "No person is at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: " +
+	"the answer comes as a message."
 
 // Team is a session's access to its team, always as its member.
 type Team interface {
@@ -261,12 +264,13 @@ type (
 	// Text is a whole block of text from the agent.
 	Text struct{ Text string }
 	// TextPart is a part of a block of text, as the agent writes it. The whole block follows as
-	// Text, unless the turn ends first. Agents that show no parts only send Text.
+	// Text, or as PlanProposed, unless the turn ends first. Agents that show no parts only send
+	// whole blocks.
 	TextPart struct{ Text string }
 	// ToolStarted reports that the agent starts to use a tool.
 	ToolStarted struct{ ID, Tool, Input string }
-	// ToolOutput is a part of the output of a tool, as it comes. ToolFinished has the whole output, so
-	// only viewers need the parts. Agents that show no parts send none.
+	// ToolOutput is a part of the output of a tool, as it comes. ToolFinished has the whole output,
+	// so only viewers need the parts. Agents that show no parts send none.
 	ToolOutput struct {
 		ID, Text string // Text may begin and end within a character
 		Missed   int64  // bytes of the output before Text that are in no part
@@ -340,6 +344,10 @@ func Parse(data []byte, v any) error {
 type Problem struct {
 	Kind ProblemKind
 	Text string // the agent's own words
+	// Until and After say when the provider takes requests again, if the agent's protocol says it
+	// beside its words. See [Problem.FreeAt].
+	Until time.Time     `json:",omitzero"`
+	After time.Duration `json:",omitzero"`
 }
 
 func (p *Problem) Error() string { return p.Text }

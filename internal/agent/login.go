@@ -9,7 +9,7 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// Remedy returns what helps with a problem of an agent; install and login say how to install it and
+// Remedy returns the advice for a problem of an agent; install and login say how to install it and
 // how to log in. See [Remedier].
 func Remedy(kind ProblemKind, install, login string) string {
 	switch kind {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,7 +52,7 @@ type Options struct {
 	Checking func(check string)
 	Log      func(string)
 	// Advise receives advice, with what to do about it; if nil, Log receives it.
-	Advise func(team.Note)
+	Advise func(team.Advice)
 
 	at       func(string)  // for tests: called between any two steps, with the name of the finished one
 	patience time.Duration // for tests: with other git commands
@@ -188,7 +189,7 @@ func (o *Options) listen() {
 	}
 	if o.Advise == nil {
 		log := o.Log
-		o.Advise = func(n team.Note) { log(n.Text) }
+		o.Advise = func(n team.Advice) { log(n.Text) }
 	}
 }
 
@@ -248,7 +249,11 @@ func (w *work) start(ctx context.Context) error {
 	if err := w.Replica.Refresh(ctx); err != nil {
 		return err
 	}
-	if w.repo, err = open(ctx, w.procs, w.Replica.Team().Dir); err != nil {
+	dir := w.Replica.Team().Dir
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return notReady("the directory %s cannot be used: it does not exist", dir).With(w.hint(team.ActMove))
+	}
+	if w.repo, err = open(ctx, w.procs, dir); err != nil {
 		return err
 	}
 	w.repo.Patience = w.patience
@@ -296,7 +301,8 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 			was = "in " + t.Base.Top
 		}
 		return false, notReady("the work of team %s cannot be told from earlier changes: when it was created it "+
-			"worked %s, and now it works in the repository %s. Commit the work yourself first", t.Name, was, w.repo.top).
+			"worked %s, and now it works in the repository %s. Commit the work yourself first", t.Name, was,
+			w.repo.top).
 			With(w.hint(team.ActSkipCommit))
 	}
 	branch, err := w.repo.checkpoints(ctx)
@@ -348,7 +354,7 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 	if len(s.both) > 0 {
 		return nil,
 			notReady("%s had changes before the team was created, and was changed since; cadre cannot tell whose "+
-				"these are. Commit or stash them (git stash), or include all of them", names(s.both)).
+				"these are. Commit or stash them, or include all of them", names(s.both)).
 				With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both[:1]})
 	}
 	if len(s.strangers) > 0 && !w.advised {
@@ -364,7 +370,7 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		if len(s.strangers) == 1 { // among several may be files of the user and of other teams
 			include.Paths = s.strangers
 		}
-		w.Advise(team.Note{Text: "not committed, " + strings.Join(left, "; "), Hints: []team.Hint{include}})
+		w.Advise(team.Advice{Text: "not committed, " + strings.Join(left, "; "), Hints: []team.Hint{include}})
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
 		return s.ours, nil
@@ -379,8 +385,8 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		who = "teams " + strings.Join(others, ", ") + " also work"
 	}
 	// the hint names no paths: some are the other team's, and a person might type what is proposed
-	return nil, team.Refuse(team.Conflict, "%s in %s, or did since team %s was created, so cadre cannot tell whose work "+
-		"this is: %s", who, t.Base.Top, t.Name, names(s.ours)).With(w.hint(team.ActCommitOnly))
+	return nil, team.Refuse(team.Conflict, "%s in %s, or did since team %s was created, so cadre cannot tell whose "+
+		"work this is: %s", who, t.Base.Top, t.Name, names(s.ours)).With(w.hint(team.ActCommitOnly))
 }
 
 // begin first checks for obstacles, so that no attempt is recorded in vain.

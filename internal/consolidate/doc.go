@@ -53,7 +53,7 @@
 // # Files
 //
 //	consolidate.go      the steps, one after the other, in one file although it is long, because their order matters
-//	files.go, beside.go to whom a change in the work tree belongs: the team, a person, another team
+//	files.go, beside.go the owner of a change in the work tree: the team, a person, another team
 //	stage.go            puts the team's files into a tree
 //	merging.go          merges the members' branches into that tree
 //	check.go            the checks; site.go is where they run, settle.go handles the files that they changed

@@ -17,6 +17,7 @@ import (
 	"cadre/internal/render/excerpt"
 	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -32,8 +33,7 @@ type entry struct {
 // differing returns the files that differ from HEAD, in the work tree or in the index, in git's
 // order. It leaves out ignored files, nested repositories, and the files in but.
 func (r *repository) differing(ctx context.Context, but aside) ([]entry, error) {
-	out, err := r.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames",
-		"--ignore-submodules=none")
+	out, err := r.status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +62,19 @@ func (r *repository) differing(ctx context.Context, but aside) ([]entry, error) 
 		all = append(all, e)
 	}
 	return all, nil
+}
+
+// status returns the output of git status: all files that differ from HEAD.
+func (r *repository) status(ctx context.Context) ([]byte, error) {
+	if r.said != nil && r.said.status != nil {
+		return r.said.status, nil
+	}
+	out, err := r.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames",
+		"--ignore-submodules=none")
+	if r.said != nil && err == nil {
+		r.said.status = append([]byte{}, out...)
+	}
+	return out, err
 }
 
 // after returns the rest of the line after n spaces.
@@ -99,9 +112,9 @@ func (a aside) holds(r *repository, e entry) bool {
 		a.folders...)
 }
 
-// aside returns what is left out. cadre writes the report on the team. The report is committed only
-// if it is named, or if the last commit already has one. In that case the checks see it: otherwise
-// a clone would have an older report than the checks saw.
+// aside returns the files that are left out. cadre writes the report on the team. The report is
+// committed only if it is named, or if the last commit already has one. In that case the checks see
+// it: otherwise a clone would have an older report than the checks saw.
 func (w *work) aside(c team.Consolidation) aside {
 	t := w.Replica.Team()
 	a := aside{folders: w.Except, report: worktree.From(w.repo.top, t.Report),
@@ -167,7 +180,7 @@ func (r *repository) stranger(e entry, f finish) string {
 		return ""
 	}
 	info, err := os.Lstat(r.path(e.path))
-	if err != nil || info.IsDir() || !changedAt(info).After(f.at) {
+	if err != nil || info.IsDir() || !regularfile.ChangedAt(info).After(f.at) {
 		return ""
 	}
 	return isLate

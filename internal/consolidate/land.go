@@ -114,7 +114,7 @@ func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 		if err := w.recordMissing(tree, pathsOf(blocked)); err != nil {
 			return err
 		}
-		w.Advise(team.Note{Text: "missing since it was staged, and not restored, because something else is in its " +
+		w.Advise(team.Advice{Text: "missing since it was staged, and not restored, because something else is in its " +
 			"place: " + names(pathsOf(blocked)), Hints: []team.Hint{w.showing(tree, blocked[0].Path)}})
 	}
 	if len(back) == 0 {

@@ -1,7 +1,6 @@
 package consolidate
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -49,7 +48,7 @@ func messageOf(s *team.State, c team.Consolidation) string {
 		if listed == 1 {
 			b.WriteString("\nTasks:\n")
 		}
-		about := cmp.Or(task.Name, task.ID)
+		about := task.Called()
 		if task.Subject != task.Name {
 			about += " " + oneLine(task.Subject)
 		}

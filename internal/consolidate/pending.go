@@ -64,10 +64,11 @@ func Complete(t team.Team) bool {
 		t.Base.Top != ""
 }
 
-// Uncommitted returns the files of a team that is [Complete] which are not committed, by their paths
-// from the top. It leaves out cadre's report on the team. It returns none for other teams, and if
-// the files cannot be determined. It uses the options Replica, Dir, Except and Foreign.
-func Uncommitted(ctx context.Context, o Options) ([]string, error) {
+// Uncommitted returns the files of a team that is [Complete] which are not committed, by their
+// paths from the top. It leaves out cadre's report on the team. It returns none for other teams,
+// and if the files cannot be determined. It uses the options Replica, Dir, Except and Foreign.
+// trees shares what git says of a work tree with other calls; nil for no other call.
+func Uncommitted(ctx context.Context, o Options, trees Trees) ([]string, error) {
 	t := o.Replica.Team()
 	if !Complete(t) {
 		return nil, nil
@@ -77,7 +78,7 @@ func Uncommitted(ctx context.Context, o Options) ([]string, error) {
 		return nil, err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	r, err := open(ctx, procs, t.Dir)
+	r, err := trees.open(ctx, procs, t.Dir)
 	if err != nil || r.top == "" {
 		return nil, err
 	}
@@ -85,4 +86,30 @@ func Uncommitted(ctx context.Context, o Options) ([]string, error) {
 	files, err := r.files(ctx, o, t)
 	report := worktree.From(t.Base.Top, t.Report)
 	return slices.DeleteFunc(files, func(path string) bool { return path == report }), err
+}
+
+// Trees has what git said of work trees, by the directories of their teams. Calls of [Uncommitted]
+// that come one soon after the other share it, so that git is asked once for a work tree. It
+// belongs to one goroutine.
+type Trees map[string]*answers
+
+// answers is what git said of the work tree of a directory.
+type answers struct {
+	repository repository
+	status     []byte // nil before git was asked
+}
+
+// open is the function open, with the answers that are known already.
+func (t Trees) open(ctx context.Context, procs *proc.Register, dir string) (*repository, error) {
+	if known := t[dir]; known != nil {
+		r := known.repository
+		r.said, r.Procs = known, procs
+		return &r, nil
+	}
+	r, err := open(ctx, procs, dir)
+	if err == nil && t != nil {
+		t[dir] = &answers{repository: *r}
+		r.said = t[dir]
+	}
+	return r, err
 }

@@ -77,7 +77,8 @@ func (w *work) detached(ctx context.Context, c team.Consolidation) {
 	if _, err := w.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		keep := w.hint(team.ActKeepCommit)
 		keep.Dir, keep.From = w.repo.top, c.Commit
-		w.Advise(team.Note{Text: fmt.Sprintf("no branch is checked out in %s, so the commit %.12s is on none", w.repo.top,
+		w.Advise(team.Advice{Text: fmt.Sprintf("no branch is checked out in %s, so the commit %.12s is on none",
+			w.repo.top,
 			c.Commit), Hints: []team.Hint{keep}})
 	}
 }

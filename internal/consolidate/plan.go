@@ -148,7 +148,7 @@ func lasting(err error) error {
 // preview fills in the paths of the plan.
 func (w *work) preview(ctx context.Context, c team.Consolidation, p *Plan) (err error) {
 	advise := w.Advise
-	w.Advise = func(team.Note) {} // the plan lists these paths itself
+	w.Advise = func(team.Advice) {} // the plan lists these paths itself
 	defer func() { w.Advise = advise }()
 	s, err := w.selected(ctx, c)
 	if err != nil {
@@ -223,21 +223,7 @@ func (w *work) previewBranches(ctx context.Context, p *Plan, before string) erro
 			return err
 		}
 		if !conflict.None() {
-			why := "the branch does not merge; a consolidation creates a task that says how"
-			if known := w.recipe(b.Member); known != "" {
-				why = "the branch does not merge; task " + known + " says how"
-			}
-			if conflict.Why != "" {
-				why += ": " + conflict.Why
-			}
-			files := conflict.Files
-			if len(files) == 0 {
-				files = []string{"."}
-			}
-			for _, path := range files {
-				p.Paths = append(p.Paths, Staged{Path: path, Fate: Conflicts, From: []string{b.Member},
-					Branch: b.Name, Why: why})
-			}
+			w.conflicting(p, b, conflict)
 			if err := w.staying(ctx, p, m.ours, b, conflict.Files); err != nil {
 				return err
 			}
@@ -256,8 +242,8 @@ func (w *work) previewBranches(ctx context.Context, p *Plan, before string) erro
 				return err
 			}
 			for _, one := range brings {
-				p.Paths = append(p.Paths, Staged{Path: one.Path, Fate: Conflicts, Change: one.Letter, From: []string{b.Member},
-					Branch: b.Name, Why: strings.TrimSuffix(blocked, ".")})
+				p.Paths = append(p.Paths, Staged{Path: one.Path, Fate: Conflicts, Change: one.Letter,
+					From: []string{b.Member}, Branch: b.Name, Why: strings.TrimSuffix(blocked, ".")})
 			}
 			continue
 		}
@@ -272,7 +258,27 @@ func (w *work) previewBranches(ctx context.Context, p *Plan, before string) erro
 	return nil
 }
 
-// staying adds the paths of a conflicting branch that do not conflict themselves: they stay on the branch.
+// conflicting adds the paths in which a branch conflicts; "." if none is known.
+func (w *work) conflicting(p *Plan, b team.Branch, conflict worktree.Conflict) {
+	why := "the branch does not merge; a consolidation creates a task that says how"
+	if known := w.recipe(b.Member); known != "" {
+		why = "the branch does not merge; task " + known + " says how"
+	}
+	if conflict.Why != "" {
+		why += ": " + conflict.Why
+	}
+	files := conflict.Files
+	if len(files) == 0 {
+		files = []string{"."}
+	}
+	for _, path := range files {
+		p.Paths = append(p.Paths, Staged{Path: path, Fate: Conflicts, From: []string{b.Member},
+			Branch: b.Name, Why: why})
+	}
+}
+
+// staying adds the paths of a conflicting branch that do not conflict themselves: they stay on the
+// branch.
 func (w *work) staying(ctx context.Context, p *Plan, ours string, b team.Branch, conflicting []string) error {
 	if len(conflicting) == 0 {
 		return nil // it is not known on what the branch is based
@@ -280,7 +286,8 @@ func (w *work) staying(ctx context.Context, p *Plan, ours string, b team.Branch,
 	brings, err := w.repo.Changes(ctx, "diff", ours+"..."+b.Commit)
 	for _, one := range brings {
 		if !slices.Contains(conflicting, one.Path) {
-			p.Paths = append(p.Paths, Staged{Path: one.Path, Fate: LeftOut, Change: one.Letter, From: []string{b.Member},
+			p.Paths = append(p.Paths, Staged{Path: one.Path, Fate: LeftOut, Change: one.Letter,
+				From:   []string{b.Member},
 				Branch: b.Name, Why: "its branch does not merge, and a branch is merged as a whole"})
 		}
 	}

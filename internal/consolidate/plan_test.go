@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestPreview checks that the plan of a consolidation has each path with what becomes of it, and that
-// making it changes nothing. The consolidation does what the plan says.
+// TestPreview checks that the plan of a consolidation has each path with what becomes of it, and
+// that making it changes nothing. The consolidation does what the plan says.
 func TestPreview(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -49,7 +49,8 @@ func TestPreview(t *testing.T) {
 		len(team.HintsOf(p.Refused)) == 0 || team.HintsOf(p.Refused)[0].Action != team.ActIncludeFiles {
 		t.Errorf("the obstacle is %q, %+v", p.Obstacle, p.Refused)
 	}
-	if p.String() != "2 paths to commit, 1 path that is unclear, 1 path left out, 1 check" || p.Paths[1].From[0] != "eve" {
+	if p.String() != "2 paths to commit, 1 path that is unclear, 1 path left out, 1 check" ||
+		p.Paths[1].From[0] != "eve" {
 		t.Errorf("%s, %+v", p, p.Paths[1])
 	}
 	p = plan(func(o *Options) { o.Include = []string{"a.txt"} })
@@ -84,7 +85,8 @@ func TestPreviewOfConflicts(t *testing.T) {
 		!strings.Contains(last.Why, "its branch does not merge") {
 		t.Errorf("the other path of the branch is %+v", last)
 	}
-	if len(p.Paths) != 3 || p.Paths[0].Fate != Conflicts || p.Paths[0].Path != "new.txt" || p.Paths[0].From[0] != "eve" ||
+	if len(p.Paths) != 3 || p.Paths[0].Fate != Conflicts || p.Paths[0].Path != "new.txt" ||
+		p.Paths[0].From[0] != "eve" ||
 		!strings.Contains(p.Paths[0].Why, "creates a task that says how") || p.Paths[1].Fate != Commits {
 		t.Errorf("%+v", p.Paths)
 	}

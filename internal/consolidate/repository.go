@@ -12,10 +12,11 @@ import (
 
 // repository is a work tree and its git repository.
 type repository struct {
-	git.Runner        // runs in top
-	top        string // top of the work tree, as git names it
-	index      string // path of the index file
-	dir        string // git's folder for this work tree
+	git.Runner          // runs in top
+	top        string   // top of the work tree, as git names it
+	index      string   // path of the index file
+	dir        string   // git's folder for this work tree
+	said       *answers // shares what git says with others; nil for nobody
 }
 
 // open finds the repository of the directory; top is "" if there is none with a work tree.

@@ -120,7 +120,7 @@ func TestDetachedHeadIsTold(t *testing.T) {
 	l.write("new.txt", "the team's\n")
 	said := ""
 	o := l.options()
-	o.Advise = func(n team.Note) { said += told(team.Hinted(errors.New(n.Text), n.Hints...)) }
+	o.Advise = func(n team.Advice) { said += told(team.Hinted(errors.New(n.Text), n.Hints...)) }
 	r, err := Run(l.ctx, o)
 	if err != nil || !strings.Contains(said, "no branch is checked out") ||
 		!strings.Contains(said, `"keep_commit","team":"demo","dir":"`+l.project+`","from":"`+r.Commit+`"`) {

@@ -92,7 +92,9 @@ func (w *work) undoes(ctx context.Context, t team.Task) ([]git.Change, error) {
 	}
 	for _, c := range changes {
 		if c.Was == git.Submodule || c.Is == git.Submodule {
-			return nil, conflict(t, []string{c.Path + " (a submodule, which cadre does not touch)"})
+			var in obstacles
+			in.add(c.Path, "a submodule, which cadre does not touch")
+			return nil, w.conflict(t, in)
 		}
 	}
 	return changes, nil
@@ -109,8 +111,9 @@ func (w *work) named(t team.Task, changes []git.Change) ([]git.Change, error) {
 			return c.Path != path && !strings.HasPrefix(c.Path, path+"/")
 		})
 		if len(of) == 0 {
-			return nil, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("task %s did not change %s; it changed %s",
-				t.Called(), path, names(pathsOf(changes)))}
+			of := w.Replica.Team()
+			return nil, team.Refuse(team.Invalid, "task %s did not change %s; it changed %s", t.Called(), path,
+				names(pathsOf(changes))).With(t.Hint(&of, team.ActShowTask))
 		}
 		some = append(some, of...)
 	}
@@ -127,18 +130,45 @@ func (w *work) undecided(t team.Task, by map[string][]string) error {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	hint := team.Hint{Action: team.ActRollBackTask, Team: w.Replica.Team().Name, Task: t.ID, TaskName: t.Name,
-		Paths: all[:1]}
-	show := hint
-	show.Action, show.Paths = team.ActShowTask, nil
-	return team.Refuse(team.Conflict, "task %s cannot be rolled back, and nothing was touched: %s, so cadre cannot tell "+
-		"whose these files are: %s. Name those that are the task's", t.Called(), strings.Join(why, ", "), names(all)).
+	of := w.Replica.Team()
+	hint, show := t.Hint(&of, team.ActRollBackTask), t.Hint(&of, team.ActShowTask)
+	hint.Paths = all[:1]
+	return team.Refuse(team.Conflict, "task %s cannot be rolled back, and nothing was touched: %s, so cadre cannot "+
+		"tell whose these files are: %s. Name those that are the task's", t.Called(), strings.Join(why, ", "),
+		names(all)).
 		With(hint, show)
 }
 
-func conflict(t team.Task, why []string) error {
-	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("task %s cannot be rolled back, and nothing was "+
-		"touched: %s", t.Called(), names(why))}
+// obstacles are the files that keep a task from being rolled back.
+type obstacles struct {
+	files []string    // each with the reason
+	tasks []team.Task // the other tasks that changed them, or may have
+}
+
+func (o *obstacles) add(path, why string) { o.files = append(o.files, path+" ("+why+")") }
+
+// by adds a file that another task changed.
+func (o *obstacles) by(path string, of other) {
+	o.add(path, of.said)
+	if !slices.ContainsFunc(o.tasks, func(t team.Task) bool { return t.ID == of.task.ID }) {
+		o.tasks = append(o.tasks, of.task)
+	}
+}
+
+// conflict refuses the rollback of a task. The other tasks have to be rolled back or released
+// first.
+func (w *work) conflict(t team.Task, o obstacles) error {
+	of := w.Replica.Team()
+	refusal := team.Refuse(team.Conflict, "task %s cannot be rolled back, and nothing was touched: %s", t.Called(),
+		names(o.files))
+	for _, other := range o.tasks {
+		action := team.ActRollBackTask
+		if other.Status == team.InProgress {
+			action = team.ActRetryTask
+		}
+		refusal.With(other.Hint(&of, action))
+	}
+	return refusal.With(t.Hint(&of, team.ActShowTask))
 }
 
 // undoShared restores files in the team's directory.
@@ -151,7 +181,7 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 	if err != nil {
 		return err
 	}
-	var why []string
+	var in obstacles
 	dirty := map[string]bool{}
 	for _, f := range w.Replica.Team().Base.Dirty {
 		dirty[f.Path] = f.Name != team.ByChecks
@@ -173,25 +203,25 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 	inHead := 0
 	shared := map[string][]string{}
 	for _, c := range changes {
-		by, unclear := others(t, all, c.Path)
+		by := others(t, all, c.Path)
 		switch {
 		case committed[c.Path]:
 			inHead++
 		case dirty[c.Path]:
-			why = append(why, c.Path+" (had changes of yours before the team was created)")
-		case by != "" && !unclear:
-			why = append(why, c.Path+" ("+by+")")
-		case by != "" && len(w.Only) == 0:
-			shared[by] = append(shared[by], c.Path)
+			in.add(c.Path, "had changes of yours before the team was created")
+		case by.said != "" && !by.unclear:
+			in.by(c.Path, by)
+		case by.said != "" && len(w.Only) == 0:
+			shared[by.said] = append(shared[by.said], c.Path)
 		case elsewhere[c.Path]:
-			why = append(why, c.Path+" (changed since)")
+			in.add(c.Path, "changed since")
 		}
 	}
 	switch {
 	case inHead > 0:
 		return w.inHEAD(t, head)
-	case len(why) > 0:
-		return conflict(t, why)
+	case len(in.files) > 0:
+		return w.conflict(t, in)
 	case len(shared) > 0:
 		return w.undecided(t, shared)
 	}
@@ -199,9 +229,15 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 	return w.put(ctx, t.Work.Base, at.here)
 }
 
-// others names another task that changed the same file. unclear reports that both tasks were done
-// in the same directory at the same time, so that the file may be the work of either.
-func others(t team.Task, all []team.Task, path string) (by string, unclear bool) {
+// other is another task that changed a file of a task, or may have.
+type other struct {
+	task    team.Task
+	said    string // how it stands in the way; "" for no such task
+	unclear bool   // both tasks were done in one directory at the same time, so the file may be of either
+}
+
+// others returns another task that changed the same file as t.
+func others(t team.Task, all []team.Task, path string) (found other) {
 	for _, o := range all {
 		if o.ID == t.ID || o.Work == nil || o.Work.Branch != t.Work.Branch || o.Work.Base == "" {
 			continue
@@ -215,16 +251,16 @@ func others(t team.Task, all []team.Task, path string) (by string, unclear bool)
 		switch {
 		case !after && !meanwhile:
 		case o.Work.Done && slices.Contains(o.Work.Files, path) && meanwhile:
-			by, unclear = fmt.Sprintf("%s worked on task %s in the same directory at the same time", o.Work.Member,
-				o.Called()), true
+			found = other{o, fmt.Sprintf("%s worked on task %s in the same directory at the same time", o.Work.Member,
+				o.Called()), true}
 		case o.Work.Done && slices.Contains(o.Work.Files, path):
-			return fmt.Sprintf("task %s of %s changed it later", o.Called(), o.Work.Member), false
+			return other{o, fmt.Sprintf("task %s of %s changed it later", o.Called(), o.Work.Member), false}
 		case !o.Work.Done && o.Status == team.InProgress && meanwhile:
-			return fmt.Sprintf("task %s of %s, which is in progress, may have changed it; release it first", o.Called(),
-				o.Work.Member), false
+			return other{o, fmt.Sprintf("task %s of %s, which is in progress, may have changed it; release it first",
+				o.Called(), o.Work.Member), false}
 		}
 	}
-	return by, unclear
+	return found
 }
 
 // asIn reports which of the changed paths are the same in both commits.
@@ -245,9 +281,11 @@ func (w *work) asIn(ctx context.Context, one, other string, changes []git.Change
 
 // inHEAD refuses to undo committed work. HEAD is the user's, and only a consolidation moves it.
 func (w *work) inHEAD(t team.Task, head string) error {
+	of := w.Replica.Team()
+	hint := t.Hint(&of, team.ActRevertWork)
+	hint.Dir, hint.From, hint.To = w.repo.top, t.Work.Commit, t.Work.Base
 	return team.Refuse(team.Conflict, "the work of task %s is in HEAD (%.12s) already, which cadre does not change",
-		t.Called(), head).With(team.Hint{Action: team.ActRevertWork, Team: w.Replica.Team().Name, Task: t.ID,
-		TaskName: t.Name, Dir: w.repo.top, From: t.Work.Commit, To: t.Work.Base})
+		t.Called(), head).With(hint)
 }
 
 // undoOnBranch adds a commit to the member's branch that undoes the task, and updates its worktree,
@@ -276,9 +314,9 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 	}
 	for _, o := range all {
 		if o.Status == team.InProgress && o.Owner == t.Work.Member {
+			of := w.Replica.Team()
 			return notReady("%s is working on task %s in the same worktree", o.Owner, o.Called()).
-				With(team.Hint{Action: team.ActRetryTask, Team: w.Replica.Team().Name, Task: o.ID,
-					TaskName: o.Name})
+				With(o.Hint(&of, team.ActRetryTask))
 		}
 	}
 	reverts, err := w.undoable(ctx, t, all, tip, changes)
@@ -312,20 +350,20 @@ func (w *work) undoable(ctx context.Context, t team.Task, all []team.Task, tip s
 	if err != nil {
 		return false, err
 	}
-	var why []string
+	var in obstacles
 	for _, c := range changes {
-		switch by, _ := others(t, all, c.Path); {
+		switch by := others(t, all, c.Path); {
 		case undone[c.Path]: // undone by a killed call, or by the member
-		case !left[c.Path] && by == "":
-			why = append(why, c.Path+" (changed since)")
+		case !left[c.Path] && by.said == "":
+			in.add(c.Path, "changed since")
 		case !left[c.Path]:
-			why = append(why, c.Path+" ("+by+")")
+			in.by(c.Path, by)
 		default:
 			reverts = true
 		}
 	}
-	if len(why) > 0 {
-		return false, conflict(t, why)
+	if len(in.files) > 0 {
+		return false, w.conflict(t, in)
 	}
 	return reverts, nil
 }
@@ -351,8 +389,9 @@ func (w *work) undoInWorktree(ctx context.Context, t team.Task, place worktree.P
 		return err
 	}
 	if len(at.elsewhere) > 0 {
-		return conflict(t, []string{names(pathsOf(at.elsewhere)) + " (changed in the worktree of " + t.Work.Member +
-			", and not committed)"})
+		var in obstacles
+		in.add(names(pathsOf(at.elsewhere)), "changed in the worktree of "+t.Work.Member+", and not committed")
+		return w.conflict(t, in)
 	}
 	if err := own.put(ctx, t.Work.Base, at.here); err != nil {
 		return err
@@ -404,32 +443,15 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 		return err
 	}
 	if len(patch) == 0 {
-		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no change was saved for task %s", t.Called())}
+		of := w.Replica.Team()
+		return team.Refuse(team.Nothing, "no change was saved for task %s", t.Called()).
+			With(t.Hint(&of, team.ActShowTask))
 	}
-	var m team.Member
-	w.Replica.View(func(s *team.State) { m, _ = s.Member(t.Saved.Member) })
 	at := w.repo.Runner
-	at.Dir = w.Replica.Team().Dir
-	if m.Isolation == team.Worktree {
-		place := host.Place(w.Replica.Team(), w.Dir, m.Name)
-		if _, err := os.Lstat(place.Dir); err != nil {
-			return notReady("the worktree of %s does not exist any more; its work is on the branch %s, and the next "+
-				"member does not start from it", m.Name, place.Branch)
-		}
-		var of team.Task
-		w.Replica.View(func(s *team.State) {
-			for _, held := range s.Held(m.Name) {
-				of = held
-			}
-		})
-		if of.ID != "" {
-			return notReady("%s is working on task %s in the same worktree; release that task first", m.Name,
-				of.Called()).With(team.Hint{Action: team.ActRetryTask, Team: w.Replica.Team().Name, Task: of.ID,
-				TaskName: of.Name})
-		}
-		at.Dir = place.Dir
+	if at.Dir, err = w.savedIn(t.Saved.Member); err != nil {
+		return err
 	}
-	var why []string
+	var in obstacles
 	var do [][]byte
 	for _, one := range worktree.Patches(patch) {
 		applies := func(reverse ...string) (bool, error) {
@@ -451,11 +473,11 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 		if again, err := applies(); err != nil {
 			return err
 		} else if !again { // it applies forwards, so it is undone already
-			why = append(why, one.Path+" (changed since)")
+			in.add(one.Path, "changed since")
 		}
 	}
-	if len(why) > 0 {
-		return conflict(t, why)
+	if len(in.files) > 0 {
+		return w.conflict(t, in)
 	}
 	for _, one := range do {
 		if _, err := at.Run(ctx, one, "apply", "--reverse", "--whitespace=nowarn"); err != nil {
@@ -464,6 +486,33 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 		w.step("file")
 	}
 	return nil
+}
+
+// savedIn returns the directory with the saved work of the member. It refuses a worktree that is
+// gone, or in which the member works on another task.
+func (w *work) savedIn(member string) (string, error) {
+	t := w.Replica.Team()
+	var m team.Member
+	var of team.Task
+	w.Replica.View(func(s *team.State) {
+		m, _ = s.Member(member)
+		for _, held := range s.Held(m.Name) {
+			of = held
+		}
+	})
+	if m.Isolation != team.Worktree {
+		return t.Dir, nil
+	}
+	place := host.Place(t, w.Dir, m.Name)
+	if _, err := os.Lstat(place.Dir); err != nil {
+		return "", notReady("the worktree of %s does not exist any more; its work is on the branch %s, and the next "+
+			"member does not start from it", m.Name, place.Branch)
+	}
+	if of.ID != "" {
+		return "", notReady("%s is working on task %s in the same worktree; release that task first", m.Name,
+			of.Called()).With(of.Hint(&t, team.ActRetryTask))
+	}
+	return place.Dir, nil
 }
 
 // maxPatch bounds how much of a patch is read.

@@ -161,8 +161,8 @@ func TestRollBackSharedFiles(t *testing.T) {
 	l.end("ann", "2")
 	l.end("bob", "3")
 	for task, other := range map[string]string{"2": "bob worked on task 3", "3": "ann worked on task 2"} {
-		l.notRolledBack(task, team.Conflict, other+" in the same directory at the same time, so cadre cannot tell whose "+
-			"these files are: hers.txt, his.txt", `{"action":"rollback_task","team":"demo","task":"`+task+
+		l.notRolledBack(task, team.Conflict, other+" in the same directory at the same time, so cadre cannot tell "+
+			"whose these files are: hers.txt, his.txt", `{"action":"rollback_task","team":"demo","task":"`+task+
 			`","paths":["hers.txt"]}`)
 	}
 	o := l.options()
@@ -217,7 +217,8 @@ func TestNoRollBack(t *testing.T) {
 	l.begin("bob", "4", "")
 	l.write("a.txt", "three\n")
 	l.end("bob", "4")
-	l.notRolledBack("2", team.Conflict, "a.txt (task 4 of bob changed it later)")
+	l.notRolledBack("2", team.Conflict, "a.txt (task 4 of bob changed it later)",
+		`{"action":"rollback_task","team":"demo","task":"4"}`)
 	if _, err := l.rollBack("4"); err != nil {
 		t.Fatal(err)
 	}

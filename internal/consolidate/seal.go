@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"time"
 
 	"cadre/internal/sys/regularfile"
@@ -47,22 +46,9 @@ type Record struct {
 
 // Checked is a check that passed.
 type Checked struct {
-	Name    string `json:"name"`    // name of the check
-	Command string `json:"command"` // command that was run by /bin/sh
-	Took    millis `json:"millis"`  // how long it ran
-}
-
-// millis is a duration that JSON shows in whole milliseconds.
-type millis time.Duration
-
-func (d millis) MarshalJSON() ([]byte, error) {
-	return strconv.AppendInt(nil, time.Duration(d).Milliseconds(), 10), nil
-}
-
-func (d *millis) UnmarshalJSON(data []byte) error {
-	n, err := strconv.ParseInt(string(data), 10, 64)
-	*d = millis(time.Duration(n) * time.Millisecond)
-	return err
+	Name    string        `json:"name"`    // name of the check
+	Command string        `json:"command"` // command that was run by /bin/sh
+	Took    team.Duration `json:"millis"`  // how long it ran
 }
 
 // Member took part in the team.
@@ -209,7 +195,7 @@ func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 	}
 	r.Journal = hex.EncodeToString(sum.Sum(nil))
 	for _, check := range t.Checks {
-		r.Checks = append(r.Checks, Checked{check.Name, check.Command, millis(took[check.Name])})
+		r.Checks = append(r.Checks, Checked{check.Name, check.Command, team.Duration(took[check.Name])})
 	}
 	return r, nil
 }

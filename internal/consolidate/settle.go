@@ -30,7 +30,7 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 	}
 	again, err = w.judge(c, found)
 	if len(found.theirs) > 0 && !again {
-		note := team.Note{Text: fmt.Sprintf("the checks ran with your changes of %s, which are not committed",
+		note := team.Advice{Text: fmt.Sprintf("the checks ran with your changes of %s, which are not committed",
 			names(found.theirs))}
 		if err != nil { // otherwise the team is complete now, and accepts no other options
 			note.Hints = []team.Hint{w.hint(team.ActCheckClean)}
@@ -40,7 +40,7 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 	if again {
 		err = w.restage(ctx, c, at, found.all())
 	} else if left := found.leftOut(c); err == nil && len(left) > 0 {
-		w.Advise(team.Note{Text: fmt.Sprintf("the checks left %s, which is not committed; commit it yourself, or let "+
+		w.Advise(team.Advice{Text: fmt.Sprintf("the checks left %s, which is not committed; commit it yourself, or let "+
 			"git ignore it", names(left))})
 	}
 	return again, err

@@ -104,7 +104,7 @@ func TestNewFilesOfChecks(t *testing.T) {
 	l.write("new.txt", "the team's\n")
 	var said []string
 	o := l.options()
-	o.Advise = func(note team.Note) {
+	o.Advise = func(note team.Advice) {
 		said = append(said, note.Text)
 		if len(note.Hints) > 0 { // the team is complete when a person reads it
 			t.Errorf("%s: %v cannot be done any more", note.Text, note.Hints)
@@ -159,7 +159,7 @@ func TestChecksAndThePerson(t *testing.T) {
 		}
 		var said []string
 		o := l.options()
-		o.Advise = func(note team.Note) {
+		o.Advise = func(note team.Advice) {
 			said = append(said, note.Text)
 			for _, hint := range note.Hints {
 				said = append(said, string(hint.Action))
@@ -479,7 +479,7 @@ func TestBlockedPutBack(t *testing.T) {
 	l.write("s/two.txt", "bob's\n")
 	var said []string
 	o := l.options()
-	o.Advise = func(n team.Note) { said = append(said, told(team.Hinted(errors.New(n.Text), n.Hints...))) }
+	o.Advise = func(n team.Advice) { said = append(said, told(team.Hinted(errors.New(n.Text), n.Hints...))) }
 	if _, err := Run(l.ctx, o); err == nil {
 		t.Fatal("it was consolidated")
 	}

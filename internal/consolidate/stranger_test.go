@@ -23,7 +23,7 @@ func (l *lab) finish() {
 
 // commitsOnlyNew checks that new.txt alone is the team's pending work, and that the consolidation
 // commits it alone. It returns what the consolidation noted.
-func (l *lab) commitsOnlyNew() (notes []team.Note) {
+func (l *lab) commitsOnlyNew() (notes []team.Advice) {
 	l.Helper()
 	p, err := LookPending(l.ctx, l.options())
 	if err != nil {
@@ -31,7 +31,7 @@ func (l *lab) commitsOnlyNew() (notes []team.Note) {
 	}
 	l.want(p.Files, "new.txt")
 	o := l.options()
-	o.Advise = func(n team.Note) { notes = append(notes, n) }
+	o.Advise = func(n team.Advice) { notes = append(notes, n) }
 	if _, err := Run(l.ctx, o); err != nil {
 		l.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestStrangers(t *testing.T) {
 	l.write("later.txt", "a person's\n")
 	l.write("b.txt", "a person's change\n")
 	notes := l.commitsOnlyNew()
-	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished: b.txt, later.txt" ||
-		notes[0].Hints[0].Action != team.ActIncludeFiles || len(notes[0].Hints[0].Paths) != 0 {
+	if len(notes) == 0 || notes[0].Text != "not committed, because it changed after the team finished: b.txt, "+
+		"later.txt" || notes[0].Hints[0].Action != team.ActIncludeFiles || len(notes[0].Hints[0].Paths) != 0 {
 		t.Errorf("noted: %+v", notes)
 	}
 }
@@ -112,8 +112,8 @@ func TestForeignFiles(t *testing.T) {
 	l.write("other-report.md", "another team's\n")
 	o := l.options()
 	o.Foreign = func() []string { return []string{filepath.Join(l.project, "other-report.md"), "/elsewhere/team.yaml"} }
-	var notes []team.Note
-	o.Advise = func(n team.Note) { notes = append(notes, n) }
+	var notes []team.Advice
+	o.Advise = func(n team.Advice) { notes = append(notes, n) }
 	if _, err := Run(l.ctx, o); err != nil {
 		t.Fatal(err)
 	}

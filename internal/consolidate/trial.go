@@ -87,8 +87,8 @@ func (w *work) tryRound(ctx context.Context, c *team.Consolidation) (passed []Ch
 	if at.repo, err = open(ctx, w.procs, w.clean()); err != nil {
 		return nil, false, err
 	}
-	passed, err = w.tryChecks(ctx, *c, at.dir, "; it ran in a temporary checkout of what would be committed, which has "+
-		"no ignored files")
+	passed, err = w.tryChecks(ctx, *c, at.dir, "; it ran in a temporary checkout of what would be committed, which "+
+		"has no ignored files")
 	if err != nil || len(passed) == 0 {
 		return passed, false, err
 	}
@@ -101,7 +101,7 @@ func (w *work) tryRound(ctx context.Context, c *team.Consolidation) (passed []Ch
 	}
 	if !again {
 		if left := found.leftOut(*c); len(left) > 0 {
-			w.Advise(team.Note{Text: fmt.Sprintf("the checks left %s, which a consolidation does not commit",
+			w.Advise(team.Advice{Text: fmt.Sprintf("the checks left %s, which a consolidation does not commit",
 				names(left)),
 				Hints: []team.Hint{w.hint(team.ActKeepCheckChanges)}})
 		}
@@ -130,7 +130,7 @@ func (w *work) tryChecks(ctx context.Context, c team.Consolidation, dir, where s
 		if ran.how != "" {
 			return nil, &FailedCheck{check.Name, ran.how, ran.output, "the team stays as it is" + where}
 		}
-		passed = append(passed, Checked{check.Name, check.Command, millis(ran.took)})
+		passed = append(passed, Checked{check.Name, check.Command, team.Duration(ran.took)})
 	}
 	return passed, nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -33,6 +34,10 @@ func (t *Team) MaySpawn(who access.Caller, agent string) error {
 	return who.Spawns(agent, drivers.Offers(t.Lead().Agent))
 }
 
+// SpawnMode returns the permission mode of a teammate that is spawned with that mode: the lead's
+// for "".
+func (t *Team) SpawnMode(mode string) string { return cmp.Or(mode, t.Lead().PermissionMode) }
+
 // Leading returns the agent that will lead: the named one, or for "" the first installed one. It
 // refuses an agent that cannot lead here.
 func (e *Engine) Leading(ctx context.Context, name string) (string, error) {
@@ -44,7 +49,8 @@ func (e *Engine) Leading(ctx context.Context, name string) (string, error) {
 		}
 		return "", ErrNoAgent
 	}
-	if name == team.Shell || name == team.External || name == team.ClaudeTmux {
+	if name == team.Shell || name == team.External || name == team.ClaudeTmux ||
+		name == team.NestedTeam {
 		return "", team.Refuse(team.Invalid, "%s cannot lead by itself; the agents that can: %s", name,
 			strings.Join(drivers.Leading(), ", "))
 	}

@@ -86,12 +86,16 @@ func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 // start starts the host. It runs as the user, even if a session of ours asked for it.
 func (l *Launch) start() error {
 	e := l.team.engine
-	return proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
+	err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
+	if err == nil && e.Kept != nil {
+		e.Kept(l.team.Team().ID)
+	}
+	return err
 }
 
 // await waits until a running host has the member's lease, or the member has ended. If no host runs
-// it starts one, unless one was started. It keeps looking, because a host that is about to end takes
-// no member any more.
+// it starts one, unless one was started. It keeps looking, because a host that is about to end
+// takes no member any more.
 func (l *Launch) await(ctx context.Context, member string, started *bool) error {
 	t := l.team
 	return t.awaitHost(ctx, fmt.Errorf("no host took %s within %s; its log is %s", member, team.Span(hostTime),

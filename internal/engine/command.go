@@ -8,9 +8,9 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// RunForUser runs a command of cadre that the user typed into this process, and returns how it ended.
-// Where this process also runs sessions, a record says that the command is the user's. Without the
-// record it would count as a session's, and be refused.
+// RunForUser runs a command of cadre that the user typed into this process, and returns how it
+// ended. Where this process also runs sessions, a record says that the command is the user's.
+// Without the record it would count as a session's, and be refused.
 func (e *Engine) RunForUser(ctx context.Context, cmd proc.Cmd) (exit proc.Exit, err error) {
 	cmd.Trusted = true
 	procs, err := proc.Open("")

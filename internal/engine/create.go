@@ -63,8 +63,8 @@ func (e *Engine) TellElsewhere(notFound error, origin string) {
 	}
 	for _, k := range elsewhere.Teams {
 		if t := k.Team; k.Err == nil && t.Origin == origin && !t.Ended() {
-			e.Tell(team.Note{Text: fmt.Sprintf("team %s in %s was made from this file too, and is unfinished; this is a "+
-				"new team", t.Name, t.Dir), Hints: []team.Hint{{Action: team.ActResume, Team: t.ID}}})
+			e.Tell(team.Advice{Text: fmt.Sprintf("team %s in %s was made from this file too, and is unfinished; this "+
+				"is a new team", t.Name, t.Dir), Hints: []team.Hint{{Action: team.ActResume, Team: t.ID}}})
 		}
 	}
 }

@@ -27,8 +27,8 @@ type Changes struct {
 // mostChanges bounds the patch of [Changes], in bytes.
 const mostChanges = 512 << 10
 
-// Changes returns what was changed for the task: in the worktree of its owner as it is now, else
-// what was recorded or saved of it. It refuses a task that has neither.
+// Changes returns the changes for the task: those in the worktree of its owner as it is now, else
+// those that were recorded or saved. It refuses a task that has neither.
 func (t *Team) Changes(ctx context.Context, ref string) (c Changes, err error) {
 	var task team.Task
 	var owner team.Member
@@ -66,10 +66,11 @@ func (t *Team) Changes(ctx context.Context, ref string) (c Changes, err error) {
 	return c, nil
 }
 
-// present compares the worktree of the task's owner with the commit that the task started from. dir is
-// "" if the task is not in progress, or its owner has no worktree: in a directory of several it is not
-// known whose a change is.
-func (t *Team) present(ctx context.Context, task team.Task, owner team.Member) (e worktree.Edits, dir string, err error) {
+// present compares the worktree of the task's owner with the commit that the task started from. dir
+// is "" if the task is not in progress, or its owner has no worktree: in a directory of several it
+// is not known whose a change is.
+func (t *Team) present(ctx context.Context, task team.Task, owner team.Member) (e worktree.Edits, dir string,
+	err error) {
 	if task.Status != team.InProgress || owner.Isolation != team.Worktree || !t.OnDisk() {
 		return e, "", nil
 	}
@@ -86,6 +87,6 @@ func (t *Team) present(ctx context.Context, task team.Task, owner team.Member) (
 		return e, "", err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	e, err = worktree.DiffSince(ctx, procs, place.Dir, since, func(string) bool { return false })
+	e, err = worktree.DiffSince(ctx, procs, place.Dir, since)
 	return e, place.Dir, err
 }

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestPatchOfAFailedTask: only the work of completed tasks is recorded, and the refusal says where the
-// rest is.
+// TestPatchOfAFailedTask: only the work of completed tasks is recorded, and the refusal says where
+// the rest is.
 func TestPatchOfAFailedTask(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -21,15 +21,15 @@ func TestPatchOfAFailedTask(t *testing.T) {
 	l.do(of, "ann", &team.ClaimTask{Task: "1"})
 	l.do(of, "ann", &team.FailTask{Task: "1", Fence: 1, Reason: "exit status 1"})
 	_, err := of.Patch(within(t), "lexer")
-	if want := "only the work of completed tasks is recorded; git diff in " + l.project + " shows what else it left"; err == nil ||
-		!strings.Contains(err.Error(), want) {
+	if want := "Only the work of completed tasks is recorded. Uncommitted changes of this one may be in " +
+		l.project + "."; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v does not say %q", err, want)
 	}
 }
 
-// TestChanges: what is changed for a task is shown as it is now in its owner's worktree, with new files
-// and what was committed since the task began, and without secrets. Without a worktree it is what was
-// saved.
+// TestChanges: what is changed for a task is shown as it is now in its owner's worktree, with new
+// files and what was committed since the task began, and without secrets. Without a worktree it is
+// what was saved.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -68,7 +68,8 @@ func TestChanges(t *testing.T) {
 	if c, err = of.Changes(within(t), "#1"); err != nil || !strings.Contains(c.Patch, "+package lexer // more") {
 		t.Errorf("later the changes are %+v, %v", c, err)
 	}
-	if patch, err := of.Patch(within(t), "lexer"); err != nil || !strings.Contains(string(patch), "+package lexer // more") {
+	if patch, err := of.Patch(within(t), "lexer"); err != nil || !strings.Contains(string(patch),
+		"+package lexer // more") {
 		t.Errorf("the patch of the command line is %s, %v", patch, err)
 	}
 	if _, err := of.Changes(within(t), "docs"); err == nil || !strings.Contains(err.Error(), "bob works on it in") {

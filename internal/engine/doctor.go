@@ -26,12 +26,12 @@ type Finding struct {
 const NotLoggedIn = string(agent.NotLoggedIn)
 
 // Doctor checks whether teams can work here: the folders, the programs that cadre needs, and the
-// coding agents. explain turns an error into the text of a detail.
-func (e *Engine) Doctor(ctx context.Context, explain func(error) string) []Finding {
-	all := []Finding{checkFolder("teams", e.Home.Root, explain),
-		checkFolder("Claude Code's folder", e.Home.Claude, explain),
-		checkProgram(ctx, explain, "/bin/sh", "-c", "echo runs the commands of tasks"),
-		checkProgram(ctx, explain, "git", "--version")}
+// coding agents.
+func (e *Engine) Doctor(ctx context.Context) []Finding {
+	all := []Finding{checkFolder("teams", e.Home.Root),
+		checkFolder("Claude Code's folder", e.Home.Claude),
+		checkProgram(ctx, "/bin/sh", "-c", "echo runs the commands of tasks"),
+		checkProgram(ctx, "git", "--version")}
 	all[0].Needed, all[2].Needed = true, true
 	if all[1].OK {
 		all[1].Detail += ", where Claude Code finds the teams"
@@ -39,21 +39,21 @@ func (e *Engine) Doctor(ctx context.Context, explain func(error) string) []Findi
 	return append(all, checkAgents(ctx)...)
 }
 
-func checkFolder(name, dir string, explain func(error) string) Finding {
+func checkFolder(name, dir string) Finding {
 	c := Finding{Name: name, Detail: dir}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		c.Detail = explain(err)
+		c.Detail = err.Error()
 		return c
 	}
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
-		c.Detail = explain(err)
+		c.Detail = err.Error()
 		return c
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
 	if err := f.Sync(); err != nil {
-		c.Detail = dir + " keeps nothing safely: " + explain(err)
+		c.Detail = dir + " keeps nothing safely: " + err.Error()
 		return c
 	}
 	c.OK = true
@@ -104,16 +104,16 @@ func loginLine(l agent.Login) string {
 // programTime bounds how long a program may take to show that it works.
 const programTime = 5 * time.Second
 
-func checkProgram(ctx context.Context, explain func(error) string, program string, args ...string) Finding {
+func checkProgram(ctx context.Context, program string, args ...string) Finding {
 	c := Finding{Name: program}
 	path, err := proc.Find(program)
 	if err != nil {
-		c.Detail = explain(err)
+		c.Detail = err.Error()
 		return c
 	}
 	procs, err := proc.Open("")
 	if err != nil {
-		c.Detail = explain(err)
+		c.Detail = err.Error()
 		return c
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
@@ -125,7 +125,7 @@ func checkProgram(ctx context.Context, explain func(error) string, program strin
 	c.Detail = strings.TrimSpace(out.String())
 	switch {
 	case err != nil:
-		c.Detail = explain(err)
+		c.Detail = err.Error()
 	case exit.Code != 0:
 		c.Detail = exit.String() + ": " + c.Detail
 	default:

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/agent/roles"
 	"cadre/internal/claude/projection"
@@ -39,18 +41,37 @@ type Engine struct {
 	// until no member has a session any more. It is nil for an engine that starts no background
 	// hosts.
 	HostCommand func(team string) []string
+	// Kept is called when a background host was started for the team with that id, so that a server
+	// keeps the team running; nil for nothing.
+	Kept func(id string)
+	// Room is called before a teammate with a session joins the team with that id, so that a server
+	// can reserve room for it. It refuses a teammate if no room is left. It is nil if nobody
+	// counts. giveBack is called if the teammate does not join.
+	Room func(ctx context.Context, id, member string) (giveBack func(), err error)
 	// Hooks returns the hooks of a team's replica, given those of settings files; nil to use these
 	// only.
 	Hooks func(settings replica.Hooks) replica.Hooks
 	// NoSettingsHooks turns the hooks of settings files off.
 	NoSettingsHooks bool
-	// Shared keeps the replicas of teams that are opened for reading; nil to open one for each
-	// reader.
+	// Shared keeps the replicas of teams that are opened, so that readers and actors have one
+	// state; nil to open one for each.
 	Shared *Shared
+	// Stamp completes each command to a team that is opened for an actor; nil for nothing. See
+	// [replica.Options].
+	Stamp func(*team.Command)
+	// Appended is called with how long each record of a team that is opened for an actor took to
+	// become durable, from any goroutine; nil for nothing.
+	Appended func(time.Duration)
+	// Nested returns the agent of members that are teams, for a host of the team with those
+	// options; nil for an engine whose teams have no teams in them.
+	Nested func(of *Team, o HostOptions) agent.Agent
+	// MachineTurns returns how many teammates of all teams on this machine may have a turn at a
+	// time by the person's settings, 0 for no limit; nil for no settings.
+	MachineTurns func() (int, error)
 	// Log gets notes that are not errors, from any goroutine; nil to drop them.
 	Log func(string)
 	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
-	Advise func(team.Note)
+	Advise func(team.Advice)
 	// Elsewhere is called with each team that is opened for an actor, checkpointed or pushed, and
 	// that belongs to another project than the directory of Home; nil for nothing.
 	Elsewhere func(team.Team)
@@ -58,7 +79,7 @@ type Engine struct {
 	Warn func(error)
 }
 
-// Shared keeps one replica of each team for the readers of a process.
+// Shared keeps one replica of each team for a process.
 type Shared = replica.Shared
 
 // In returns the engine for a caller who works in the directory; see [layout.Home].
@@ -93,7 +114,7 @@ func (e *Engine) Note(text string) {
 }
 
 // Tell sends the note, with its hints if the front end shows hints.
-func (e *Engine) Tell(n team.Note) {
+func (e *Engine) Tell(n team.Advice) {
 	if e.Advise != nil {
 		e.Advise(n)
 		return
@@ -129,12 +150,17 @@ func (e *Engine) lookShared(ctx context.Context, name string) (*Team, error) {
 		return nil, err
 	}
 	rep, err := e.Shared.Open(ctx, dir, e.Note, func(report func(string)) (journal.Journal, error) {
-		return e.Home.OpenFolder(dir, report)
+		return e.openFolder(dir, report)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &Team{Replica: rep, Name: name, Dir: dir, engine: e, past: rep.NewPast()}, nil
+}
+
+// LookIn is Look for the team in that folder of the home.
+func (e *Engine) LookIn(ctx context.Context, dir string) (*Team, error) {
+	return e.lookIn(ctx, filepath.Base(dir), dir)
 }
 
 // lookIn is Look for the team in that folder of the home.
@@ -172,6 +198,13 @@ func (t *Team) current() error {
 
 // openAny is Open, also for an archived team.
 func (e *Engine) openAny(ctx context.Context, name string) (*Team, error) {
+	if e.Shared != nil && e.Memory == nil {
+		dir, err := e.Home.Folder(name)
+		if err != nil {
+			return nil, err
+		}
+		return e.OpenIn(ctx, name, dir)
+	}
 	t, j, err := e.place(name)
 	if err != nil {
 		return nil, err
@@ -181,18 +214,25 @@ func (e *Engine) openAny(ctx context.Context, name string) (*Team, error) {
 
 // OpenIn is Open for the team in that folder of the home.
 func (e *Engine) OpenIn(ctx context.Context, name, dir string) (*Team, error) {
+	t := &Team{Name: name, Dir: dir, engine: e}
+	if e.Shared != nil {
+		return t.act(ctx, nil)
+	}
 	j, err := e.Home.OpenFolder(dir, e.Note)
 	if err != nil {
 		return nil, err
 	}
-	t := &Team{Name: name, Dir: dir, engine: e}
 	return t.act(ctx, j)
 }
 
-// act opens the team's replica for an actor.
+// act opens the team's replica for an actor. j is nil where the replica is shared.
 func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 	e := t.engine
-	o := replica.Options{Log: e.Note, Advise: e.Tell, Hooks: t.hooks()}
+	if j != nil {
+		j = e.timed(j)
+	}
+	o := replica.Options{Log: e.Note, Advise: e.Tell, Hooks: t.hooks(), Check: t.checkTask,
+		Stamp: e.Stamp}
 	if t.OnDisk() {
 		// A session that stays, such as a lead without a host, must survive a failed sync. A host
 		// ends at a failed sync, and other hosts take its members.
@@ -204,7 +244,14 @@ func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 		}
 		o.Project = e.Projector(t.Dir).Project
 	}
-	t, err := t.with(ctx, j, o)
+	var err error
+	if j != nil {
+		t, err = t.with(ctx, j, o)
+	} else if t.Replica, err = e.Shared.Act(ctx, t.Dir, o, func(report func(string)) (journal.Journal, error) {
+		return e.openFolder(t.Dir, report)
+	}); err == nil {
+		t.past = t.Replica.NewPast()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -214,6 +261,43 @@ func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 	}
 	e.tellElsewhere(of)
 	return t, nil
+}
+
+// openFolder opens the journal of a team's folder for the replica that all its users share.
+func (e *Engine) openFolder(dir string, report func(string)) (journal.Journal, error) {
+	j, err := e.Home.OpenFolder(dir, report)
+	if err != nil {
+		return nil, err
+	}
+	return e.timed(j), nil
+}
+
+// timed returns the journal, which reports how long its appends take where Appended is set.
+func (e *Engine) timed(j journal.Journal) journal.Journal {
+	if e.Appended == nil {
+		return j
+	}
+	return timed{j, e.Appended}
+}
+
+// timed is a journal that reports how long its appends take.
+type timed struct {
+	journal.Journal
+	took func(time.Duration)
+}
+
+func (j timed) Append(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
+	began, wrote := time.Now(), false
+	seq, err := j.Journal.Append(ctx, after, catchUp, func() ([]byte, error) {
+		data, err := decide()
+		wrote = data != nil && err == nil
+		return data, err
+	})
+	if wrote && err == nil {
+		j.took(time.Since(began))
+	}
+	return seq, err
 }
 
 // tellElsewhere calls Elsewhere if the team belongs to another project than the directory of the
@@ -295,6 +379,9 @@ func (t *Team) Remove(ctx context.Context) error {
 func (t *Team) replaced(ctx context.Context) bool {
 	return t.OnDisk() && upkeep.Replaced(ctx, t.engine.Home, t.Dir, t.Team().ID, t.engine.Note)
 }
+
+// Engine returns the engine that opened the team.
+func (t *Team) Engine() *Engine { return t.engine }
 
 // OnDisk reports whether the team outlives this process.
 func (t *Team) OnDisk() bool { return t.kept == nil }

@@ -26,18 +26,18 @@ const (
 
 // Hook is one hook of a project or a team, and whether it runs.
 type Hook struct {
-	ID      string      `json:"id"`                // id of the hook
-	Event   string      `json:"event"`             // TeammateIdle, TaskCreated or TaskCompleted
-	Command string      `json:"command"`           // command for /bin/sh; for a function its name
-	State   HookState   `json:"state"`             // on, off or untrusted
-	Source  hook.Source `json:"source"`            // where it is set up: user, project, local, team or program
-	File    string      `json:"file,omitempty"`    // path of the settings file or team file; "" for none
-	Line    int         `json:"line,omitempty"`    // line of the file on which it begins; 0 if unknown
-	Matcher string      `json:"matcher,omitempty"` // matcher in the settings file; it has no effect
-	Millis  int64       `json:"millis,omitempty"`  // its timeout in milliseconds; 0 for a function
-	By      string      `json:"by,omitempty"`      // who switched it off
-	At      team.Time   `json:"at,omitempty"`      // when it was switched off
-	Gone    bool        `json:"gone,omitempty"`    // it is switched off, and no settings file has it any more
+	ID      string        `json:"id"`                // id of the hook
+	Event   string        `json:"event"`             // TeammateIdle, TaskCreated or TaskCompleted
+	Command string        `json:"command"`           // command for /bin/sh; for a function its name
+	State   HookState     `json:"state"`             // on, off or untrusted
+	Source  hook.Source   `json:"source"`            // where it is set up: user, project, local, team or program
+	File    string        `json:"file,omitempty"`    // path of the settings file or team file; "" for none
+	Line    int           `json:"line,omitempty"`    // line of the file on which it begins; 0 if unknown
+	Matcher string        `json:"matcher,omitempty"` // matcher in the settings file; it has no effect
+	Timeout team.Duration `json:"millis,omitempty"`  // its timeout; 0 for a function
+	By      string        `json:"by,omitempty"`      // who switched it off
+	At      team.Time     `json:"at,omitempty"`      // when it was switched off
+	Gone    bool          `json:"gone,omitempty"`    // it is switched off, and no settings file has it any more
 
 	hook hook.Hook
 }
@@ -105,7 +105,7 @@ func listed(h hook.Hook, of team.Team, trusted bool) Hook {
 	one := Hook{ID: h.ID(), Event: h.Event, Command: h.Command, State: HookOn, Source: h.Source, File: h.File,
 		Line: h.Line, Matcher: h.Matcher, hook: h}
 	if h.Source != hook.Program {
-		one.Millis = h.Limit().Milliseconds()
+		one.Timeout = team.Duration(h.Limit())
 	}
 	if h.Source.NeedsTrust() && !trusted {
 		one.State = HookUntrusted
@@ -141,10 +141,17 @@ func (l HookList) Find(name string) (Hook, error) {
 		return of[0], nil
 	}
 	if len(of) > 1 {
-		return Hook{}, team.Refuse(team.NotFound, "%q names several hooks. Name one by its id; %s", name, known)
+		return Hook{}, &NoHookError{fmt.Sprintf("%q names several hooks. Name one by its id; %s", name, known)}
 	}
-	return Hook{}, team.Refuse(team.NotFound, "no hook is called %q; %s", name, known)
+	return Hook{}, &NoHookError{fmt.Sprintf("no hook is called %q; %s", name, known)}
 }
+
+// NoHookError says that no hook, or more than one, has a name.
+type NoHookError struct{ said string }
+
+func (e *NoHookError) Error() string { return e.said }
+
+func (e *NoHookError) Unwrap() error { return team.Refuse(team.NotFound, "%s", e.said) }
 
 // Switch returns the command that switches the hook off for a team, or on again.
 func (h Hook) Switch(off bool) *team.SwitchHook {
@@ -171,18 +178,18 @@ type HookTrial struct {
 	Command string      `json:"command"` // command that was run by /bin/sh
 	Source  hook.Source `json:"source"`  // where it is set up: user, project, local or team
 	// exit status; -1 if a signal ended the command, or if it could not be run
-	ExitCode int      `json:"exitCode"`
-	Signal   string   `json:"signal,omitempty"`   // signal that ended the command; "" for none
-	Stdout   string   `json:"stdout"`             // its standard output; long output is cut in the middle
-	Stderr   string   `json:"stderr"`             // its standard error; long output is cut in the middle
-	Millis   int64    `json:"millis"`             // how long it ran, in milliseconds
-	TimedOut bool     `json:"timedOut"`           // it was ended at its timeout
-	Error    string   `json:"error,omitempty"`    // why it could not be run
-	Rejected bool     `json:"rejected"`           // it rejects the event
-	Feedback string   `json:"feedback,omitempty"` // what it would tell the agent, if it rejects
-	Stop     bool     `json:"stop,omitempty"`     // it answered {"continue": false}
-	Reason   string   `json:"reason,omitempty"`   // its reason to stop
-	Notes    []string `json:"notes,omitempty"`    // what is wrong with its answer
+	ExitCode int           `json:"exitCode"`
+	Signal   string        `json:"signal,omitempty"`   // signal that ended the command; "" for none
+	Stdout   string        `json:"stdout"`             // its standard output; long output is cut in the middle
+	Stderr   string        `json:"stderr"`             // its standard error; long output is cut in the middle
+	Took     team.Duration `json:"millis"`             // how long it ran
+	TimedOut bool          `json:"timedOut"`           // it was ended at its timeout
+	Error    string        `json:"error,omitempty"`    // why it could not be run
+	Rejected bool          `json:"rejected"`           // it rejects the event
+	Feedback string        `json:"feedback,omitempty"` // what it would tell the agent, if it rejects
+	Stop     bool          `json:"stop,omitempty"`     // it answered {"continue": false}
+	Reason   string        `json:"reason,omitempty"`   // its reason to stop
+	Notes    []string      `json:"notes,omitempty"`    // what is wrong with its answer
 }
 
 // Sample returns a made-up event for a trial of the hook.
@@ -241,7 +248,7 @@ func (l HookList) try(ctx context.Context, h Hook, event hook.Event, input []byt
 		err = team.Refuse(team.Denied, "%s", err).With(team.Hint{Action: team.ActTrust, Dir: l.Dir})
 	}
 	trial := HookTrial{ID: h.ID, Event: h.Event, Command: h.Command, Source: h.Source, ExitCode: t.ExitCode,
-		Signal: t.Signal, Stdout: t.Stdout, Stderr: t.Stderr, Millis: t.Duration.Milliseconds(), TimedOut: t.TimedOut,
+		Signal: t.Signal, Stdout: t.Stdout, Stderr: t.Stderr, Took: team.Duration(t.Duration), TimedOut: t.TimedOut,
 		Rejected: t.Rejected, Feedback: t.Feedback, Stop: t.Stop, Reason: t.Reason, Notes: t.Notes}
 	if t.Err != nil {
 		trial.Error = t.Err.Error()

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/agent/sessionlog"
 	"cadre/internal/consolidate"
+	"cadre/internal/engine/transfer"
 	"cadre/internal/git/checkout"
 	"cadre/internal/host"
 	"cadre/internal/liveness/leader"
@@ -19,7 +22,6 @@ import (
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 // projectEvery is the shortest time between two projections of a team that changes constantly.
@@ -58,10 +60,51 @@ type Host struct {
 	err  error // read only after done is closed
 }
 
+// MaxParallelVariable limits how many teammates of all teams on this machine have a turn at a time,
+// beside the person's settings. The smaller limit counts.
+const MaxParallelVariable = "CADRE_MAX_PARALLEL"
+
+// turns returns the limit of turns on this machine.
+func (t *Team) turns() (limit host.Turns, err error) {
+	if !t.OnDisk() {
+		return limit, nil
+	}
+	limit.Dir = filepath.Join(t.engine.Home.Root, "turns")
+	if t.engine.MachineTurns != nil {
+		limit.By = "maxParallel in settings.json"
+		if limit.Most, err = t.engine.MachineTurns(); err != nil {
+			return limit, err
+		}
+	}
+	text := os.Getenv(MaxParallelVariable)
+	if text == "" {
+		return limit, nil
+	}
+	most, err := strconv.Atoi(text)
+	if err != nil || most < 1 || most > maxTurns {
+		return limit, team.Refuse(team.Invalid, "%s is %q; set it to a number from 1 to %d, or unset it",
+			MaxParallelVariable, text, maxTurns)
+	}
+	if limit.Most == 0 || most < limit.Most {
+		limit.Most, limit.By = most, MaxParallelVariable
+	}
+	return limit, nil
+}
+
+// maxTurns bounds the turns on this machine, each of which is a file.
+const maxTurns = 1000
+
 // Host starts a host of the team in this process. ctx bounds only the start. The host must end
 // before the team is closed. A team has at most one host in a process at a time.
 func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	if err := t.Runnable(ctx); err != nil {
+		return nil, err
+	}
+	turns, err := t.turns()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.EndChildren(ctx); err != nil { // that an earlier host left
 		return nil, err
 	}
 	if err := host.Clear(ctx, t.Hosts(), t.engine.Note); err != nil {
@@ -75,13 +118,14 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	if o.Agent == nil {
 		o.Agent = t.engine.Agents.Agent
 	}
+	o.Agent = t.withNested(o)
 	if o.Offers == nil {
 		o.Offers = drivers.Offers(t.Lead().Agent)
 	}
 	t.procs.Store(procs)
-	options := host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers,
+	options := host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers, Room: t.room(),
 		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Procs: procs, ID: id, Env: o.Env,
-		Log: t.engine.Note, Said: o.Said, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Hurry: o.Hurry,
+		Turns: turns, Log: t.engine.Note, Said: o.Said, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Hurry: o.Hurry,
 		Kill: o.Kill, Checkpoints: t.OnDisk(),
 		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
 			return consolidate.Hold(ctx, t.Consolidation(), members)
@@ -95,17 +139,9 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	h := &Host{id: id, end: end, done: make(chan struct{})}
 	var beside sync.WaitGroup
 	beside.Go(func() { t.KeepProjections(running) })
-	beside.Go(func() {
-		if !t.OnDisk() { // no other process can ask
-			return
-		}
-		switch asked := awaitPause(running, filepath.Join(t.Hosts(), id)); {
-		case asked && o.Pause != nil:
-			o.Pause()
-		case asked:
-			end(host.ErrPaused)
-		}
-	})
+	if t.OnDisk() { // another process can ask
+		beside.Go(func() { h.awaitPause(running, filepath.Join(t.Hosts(), id), o.Pause) })
+	}
 	go func() {
 		defer close(h.done)
 		h.err = runs.Run(running)
@@ -114,6 +150,30 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 		beside.Wait()
 	}()
 	return h, nil
+}
+
+// awaitPause ends the host, or calls pause, when another process asks for it.
+func (h *Host) awaitPause(ctx context.Context, at string, pause func()) {
+	switch asked := awaitPause(ctx, at); {
+	case asked && pause != nil:
+		pause()
+	case asked:
+		h.end(host.ErrPaused)
+	}
+}
+
+// withNested returns the agents of the options, and the one of members that are teams.
+func (t *Team) withNested(o HostOptions) func(name string) agent.Agent {
+	nested := t.engine.Nested
+	if nested == nil {
+		return o.Agent
+	}
+	return func(name string) agent.Agent {
+		if name == team.NestedTeam {
+			return nested(t, o)
+		}
+		return o.Agent(name)
+	}
 }
 
 // ID returns the host's id, which is globally unique.

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"cadre/internal/engine"
+	"cadre/internal/engine/transfer"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/hook"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 var ann = &team.SpawnMember{Name: "ann", Agent: team.Shell}
@@ -59,6 +59,37 @@ func TestAHost(t *testing.T) {
 			t.Errorf("ann is still on %s", m.Host)
 		}
 	})
+}
+
+// TestVariablesOfACheck: the check of a task knows the task, its item, the tasks before it and the
+// values that its command has, once and in each of its rounds.
+func TestVariablesOfACheck(t *testing.T) {
+	t.Parallel()
+	const say = `echo "$CADRE_TASK_NAME $CADRE_ITEM $CADRE_RESULT_FIND $CADRE_FAILED_TASKS $CADRE_EVENT_MEMBER" >>said`
+	for name, c := range map[string]struct {
+		check team.TaskCheck
+		runs  int
+	}{
+		"check": {team.TaskCheck{Run: say}, 1},
+		"until": {team.TaskCheck{Run: say + `; test $(wc -l <said) -ge 2`, Rounds: 3}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.create(ann, &team.CreateTask{Name: "find", Subject: "find", Run: "echo found"},
+				&team.CreateTask{Name: "lint", Subject: "lint", Run: "false"},
+				&team.CreateTask{Name: "gate", Subject: "gate", Run: "true", BlockedBy: []string{"lint"}, When: team.Always},
+				&team.CreateTask{Name: "each", Subject: "each", Run: "true", BlockedBy: []string{"find", "gate"},
+					ForEach: &team.ForEach{Items: []json.RawMessage{team.TextItem("a b")}}, Check: &c.check})
+			of := l.open()
+			defer l.host(of, engine.HostOptions{}).End()
+			until(t, of, completed("4"))
+			said, err := os.ReadFile(filepath.Join(l.project, "said"))
+			if want := strings.Repeat("each-1 a b found lint ann\n", c.runs); string(said) != want || err != nil {
+				t.Errorf("the check saw %q, want %q (%v)", said, want, err)
+			}
+		})
+	}
 }
 
 // TestHooksOfAHost: a running host starts the hooks of settings files, which its register marks as

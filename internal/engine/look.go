@@ -20,7 +20,7 @@ import (
 	"cadre/internal/team"
 )
 
-// HintsOf returns what would help against the error.
+// HintsOf returns the hints of an error: actions that would help.
 func HintsOf(err error) []team.Hint { return replica.HintsOf(err) }
 
 // Now returns the present time in the teams' type.
@@ -287,18 +287,19 @@ func busy(ctx context.Context, name string) (context.Context, context.CancelFunc
 	return context.WithTimeoutCause(ctx, BusyTime, fmt.Errorf("team %s was busy for %s", name, team.Span(BusyTime)))
 }
 
-// Standing returns what a person sees of the team at a glance.
+// Standing returns the state of the team at a glance, for a line in a list.
 func (t *Team) Standing(ctx context.Context) (n catalog.Standing, err error) {
 	outside, err := t.Looker().Look(ctx, time.Now())
 	if err != nil {
 		return n, err
 	}
 	t.View(func(s *team.State) { n = catalog.Stand(t.engine.Home, s, outside) })
-	return n, nil
+	n.ChildTeams, err = t.childTeams(ctx, 1)
+	return n, err
 }
 
-// Looker returns what looks repeatedly at the processes of the team, for one goroutine that follows
-// the team.
+// Looker returns a looker that examines the processes of the team again and again. It is for one
+// goroutine, which follows the team.
 func (t *Team) Looker() *inspect.Looker {
 	l := &inspect.Looker{Replica: t.Replica, Dir: t.Dir}
 	if t.OnDisk() {

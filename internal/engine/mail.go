@@ -8,24 +8,25 @@ import (
 	"cadre/internal/team"
 )
 
-// Reading says how mail is read, and as whom.
+// Reading says how mail is read, and for which reader.
 type Reading struct {
 	Actor  string // the member itself, or the user
 	Member string
 	Peek   bool // record nothing
+	Unread bool // record the mail as delivered, and leave it to the reader to mark it as read
 	Again  bool // also show messages that were delivered before and are not marked as read
 	Wait   bool // wait until there is mail
 	Follow bool // follow until the team or the member has ended
 }
 
-// ReadMail gives show the member's mail, and then records that it was read. With Again it repeats
-// messages that a killed call may have lost. earlier is the last message that was delivered before,
-// if some of those are not marked as read and not repeated; 0 for none. Without Wait and Follow,
-// show is called once, even for no mail; with them it is called only for mail. A reading that waits
-// ends with code Finished once the team or the member has ended. A reading that follows then ends
-// without an error.
+// ReadMail gives show the member's mail, and then records that it was read, unless Unread is set.
+// With Again it repeats messages that a killed call may have lost. earlier is the last message that
+// was delivered before, if some of those are not marked as read and not repeated; 0 for none.
+// Without Wait and Follow, show is called once, even for no mail; with them it is called only for
+// mail. A reading that waits ends with code Finished once the team or the member has ended. A
+// reading that follows then ends without an error.
 func (e *Engine) ReadMail(ctx context.Context, name string, r Reading,
-	show func(mail []history.Letter, earlier int64) error) error {
+	show func(mail []history.MailboxMessage, earlier int64) error) error {
 	open := e.Open
 	if r.Peek {
 		open = e.Look
@@ -39,9 +40,9 @@ func (e *Engine) ReadMail(ctx context.Context, name string, r Reading,
 	seen := map[int64]bool{} // mail that was shown already; delivered mail is shown once
 	for {
 		seq, found := t.Seq(), 0
-		err := t.read(ctx, r, func(mail []history.Letter, earlier int64) error {
+		err := t.read(ctx, r, func(mail []history.MailboxMessage, earlier int64) error {
 			if waits && r.Peek {
-				mail = slices.DeleteFunc(slices.Clone(mail), func(m history.Letter) bool { return seen[m.Seq] })
+				mail = slices.DeleteFunc(slices.Clone(mail), func(m history.MailboxMessage) bool { return seen[m.Seq] })
 				for _, m := range mail {
 					seen[m.Seq] = true
 				}
@@ -83,29 +84,45 @@ func (t *Team) expectsMail(member string) (err error) {
 
 // MailOf returns all mail that was ever sent to a member and that the filter selects. A member may
 // read only its own.
-func (e *Engine) MailOf(ctx context.Context, name, actor, member string, filter history.MailFilter) ([]history.Letter,
-	error) {
-	if err := filter.Check(); err != nil {
-		return nil, err
-	}
+func (e *Engine) MailOf(ctx context.Context, name, actor, member string,
+	filter history.MailFilter) ([]history.MailboxMessage, error) {
 	t, err := e.Look(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
+	mail, _, err := t.MailOf(ctx, actor, member, filter)
+	return mail, err
+}
+
+// MailOf is [Engine.MailOf] in the team. seq is the last record that it knows of.
+func (t *Team) MailOf(ctx context.Context, actor, member string,
+	filter history.MailFilter) (mail []history.MailboxMessage, seq int64, err error) {
+	if err = filter.Check(); err != nil {
+		return nil, 0, err
+	}
 	t.View(func(s *team.State) { _, err = s.Named(member) })
 	if err == nil {
 		err = ownMail(actor, member)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	letters, err := history.Mail(t.Read(ctx, 0), member)
-	return t.about(filter.Select(letters)), err
+	messages, err := history.Mail(func(yield func(*team.Record, error) bool) {
+		for r, err := range t.Read(ctx, 0) {
+			if err == nil {
+				seq = r.Seq
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}, member)
+	return t.about(filter.Select(messages)), seq, err
 }
 
-// about notes in each letter which task it is about.
-func (t *Team) about(mail []history.Letter) []history.Letter {
+// about notes in each message which task it is about.
+func (t *Team) about(mail []history.MailboxMessage) []history.MailboxMessage {
 	t.View(func(s *team.State) {
 		for i := range mail {
 			if task, is := s.Task(mail[i].Ref); is {
@@ -126,7 +143,8 @@ func ownMail(actor, member string) error {
 }
 
 // read shows the present mail.
-func (t *Team) read(ctx context.Context, r Reading, show func(mail []history.Letter, earlier int64) error) (err error) {
+func (t *Team) read(ctx context.Context, r Reading,
+	show func(mail []history.MailboxMessage, earlier int64) error) (err error) {
 	ctx, cancel := busy(ctx, t.Name)
 	defer cancel()
 	var m team.Member
@@ -150,11 +168,11 @@ func (t *Team) read(ctx context.Context, r Reading, show func(mail []history.Let
 		earlier = m.DeliveredSeq
 	}
 	if r.Peek {
-		letters, err := t.letters(ctx, r.Member, append(slices.Clone(before), mail...), len(before), 0)
+		messages, err := t.messages(ctx, r.Member, append(slices.Clone(before), mail...), len(before), 0)
 		if err != nil {
 			return err
 		}
-		return show(letters, earlier)
+		return show(messages, earlier)
 	}
 	var at team.Time
 	if len(mail) > 0 || len(before) > 0 || !r.Wait && !r.Follow {
@@ -162,11 +180,11 @@ func (t *Team) read(ctx context.Context, r Reading, show func(mail []history.Let
 			return err
 		}
 	}
-	letters, err := t.letters(ctx, r.Member, mail, len(before), at)
+	messages, err := t.messages(ctx, r.Member, mail, len(before), at)
 	if err != nil {
 		return err
 	}
-	if err := show(letters, earlier); err != nil || len(mail) == 0 {
+	if err := show(messages, earlier); err != nil || len(mail) == 0 || r.Unread {
 		return err
 	}
 	_, err = t.Do(ctx, team.Command{Actor: r.Actor, Body: &team.MarkRead{Member: r.Member,
@@ -174,11 +192,11 @@ func (t *Team) read(ctx context.Context, r Reading, show func(mail []history.Let
 	return err
 }
 
-// letters returns the messages with when they were delivered. The first ones, as many as again
+// messages returns the messages with when they were delivered. The first ones, as many as again
 // says, were delivered earlier, and the others at that time; 0 is for not yet.
-func (t *Team) letters(ctx context.Context, member string, mail []team.Message, again int, at team.Time) (
-	letters []history.Letter, err error) {
-	dated := map[int64]history.Letter{}
+func (t *Team) messages(ctx context.Context, member string, mail []team.Message, again int, at team.Time) (
+	messages []history.MailboxMessage, err error) {
+	dated := map[int64]history.MailboxMessage{}
 	if again > 0 {
 		all, err := history.Mail(t.Read(ctx, 0), member)
 		if err != nil {
@@ -188,15 +206,15 @@ func (t *Team) letters(ctx context.Context, member string, mail []team.Message, 
 			dated[l.Seq] = l
 		}
 	}
-	letters = []history.Letter{}
+	messages = []history.MailboxMessage{}
 	for i, m := range mail {
 		if l, known := dated[m.Seq]; known && i < again {
-			letters = append(letters, l)
+			messages = append(messages, l)
 		} else {
-			letters = append(letters, history.Letter{Message: m, DeliveredAt: at})
+			messages = append(messages, history.MailboxMessage{Message: m, DeliveredAt: at})
 		}
 	}
-	return letters, nil
+	return messages, nil
 }
 
 // take delivers the member's mail, as actor: first the messages in again, then those that were not

@@ -25,7 +25,7 @@ func TestFollowedMailThatWasHeld(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- l.ReadMail(ctx, "demo", engine.Reading{Actor: team.User, Member: "ann", Follow: true},
-			func(mail []history.Letter, _ int64) error {
+			func(mail []history.MailboxMessage, _ int64) error {
 				for _, m := range mail {
 					came <- m.Body
 				}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +45,8 @@ const hostWord = "host-for-a-test"
 
 func hostHere(home layout.Home, name string) {
 	e := &engine.Engine{Home: home}
-	_, err := filelock.New(filepath.Join(home.Root, fmt.Sprint(hostWord, os.Getpid()))) // until this process has ended
+	lock, err := filelock.New(filepath.Join(home.Root, fmt.Sprint(hostWord, os.Getpid())))
+	defer runtime.KeepAlive(lock) // until this process has ended: a collected file is closed
 	var t *engine.Team
 	if err == nil {
 		t, err = e.Open(context.Background(), name)
@@ -72,7 +74,8 @@ type lab struct {
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{Engine: &engine.Engine{Home: layout.Home{Root: filepath.Join(t.TempDir(), "cadre"),
-		Claude: filepath.Join(t.TempDir(), "claude")}, Log: func(text string) { t.Log(text) }}, t: t, project: t.TempDir()}
+		Claude: filepath.Join(t.TempDir(), "claude")}, Log: func(text string) { t.Log(text) }}, t: t,
+		project: t.TempDir()}
 	// A host still writes, such as a snapshot, after its folder is gone.
 	t.Cleanup(func() {
 		locks, err := filepath.Glob(filepath.Join(l.Home.Root, hostWord+"*"))

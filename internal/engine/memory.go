@@ -41,7 +41,8 @@ func (m *Memory) create(name string, commands []team.Command) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.teams[name] != nil {
-		return team.Refuse(team.Taken, "a team named %s exists already; choose another name, or clean that one up", name)
+		return team.Refuse(team.Taken, "a team named %s exists already; choose another name, or clean that one up",
+			name)
 	}
 	_, records, err := team.Begin(commands)
 	if err != nil {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"cadre/internal/engine/transfer"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/host"
 	"cadre/internal/journal"
 	"cadre/internal/layout"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 // here fills in the options of a move.
@@ -102,7 +102,8 @@ func (e *Engine) damaged(ctx context.Context, home layout.Home, name string) (bo
 	if err := transfer.Here(ctx, t.Replica, folder, false); err != nil {
 		return false, lasting(err)
 	}
-	return false, team.Refuse(team.Taken, "team %s exists in %s, and its history is newer than any checkpoint", name, folder).
+	return false, team.Refuse(team.Taken, "team %s exists in %s, and its history is newer than any checkpoint",
+		name, folder).
 		With(team.Hint{Action: team.ActResume, Team: name})
 }
 

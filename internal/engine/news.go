@@ -11,7 +11,8 @@ import (
 // there is any. It returns at once if the session is not a member of a team, or another process
 // waits for it. name and member restrict the session; "" for any.
 func (e *Engine) AwaitNews(ctx context.Context, name, member string) (bool, error) {
-	memberships, err := wake.Search{Teams: e.Home.Names, Folder: e.Home.Folder, Team: name, Member: member}.Memberships()
+	memberships, err := wake.Search{Teams: e.Home.Names, Folder: e.Home.Folder, Team: name,
+		Member: member}.Memberships()
 	if err != nil && name == "" {
 		return false, fmt.Errorf("%w; with the name of the team only that is looked at", err)
 	}

@@ -111,11 +111,11 @@ func (t *Team) Attend(ctx context.Context, member, dir string,
 // isOutside refuses a member that cannot have an external session.
 func (t *Team) isOutside(name string) error {
 	var m team.Member
-	var known bool
-	t.View(func(s *team.State) { m, known = s.Member(name) })
+	var unknown error
+	t.View(func(s *team.State) { m, unknown = s.Named(name) })
 	switch {
-	case !known:
-		return team.Refuse(team.NotFound, "no member named %q in team %s", name, t.Name)
+	case unknown != nil:
+		return unknown
 	case !m.Status.Running():
 		return team.Refuse(team.Finished, "%s is %s, and cannot act in team %s any more", name, m.Status, t.Name)
 	case m.Agent != team.External:
@@ -162,7 +162,7 @@ func (t *Team) leadBeside(ctx context.Context) (leading context.Context, release
 func (o *Outside) newTools() *tools.Set {
 	t := o.team
 	return tools.New(tools.Options{Team: o, Member: o.member, Now: replica.Now, Refresh: t.Refresh, Mail: o.mail,
-		Wait: t.Wait, LongestWait: o.longest,
+		Wait: t.Wait, LongestWait: o.longest, Records: t.History,
 		Agents: func() []string { return append(drivers.Offers(""), team.External) },
 		Spawned: func(ctx context.Context, name string) error {
 			if m, _ := t.member(name); m.Agent == team.External {
@@ -170,6 +170,7 @@ func (o *Outside) newTools() *tools.Set {
 			}
 			return t.EnsureHost(ctx, name)
 		},
+		Room:     t.room(),
 		Isolates: func(ctx context.Context) error { return Isolates(ctx, t.Team().Dir) },
 		Cleanup:  t.Remove})
 }
@@ -255,7 +256,8 @@ func (o *Outside) longest() time.Duration {
 	return wake.Of("").Longest
 }
 
-// mail takes the messages that go behind a result. A later call shows that the earlier result
+// mail takes the messages that go behind a result. The notes of the team come with the first ones:
+// the instructions of a client have no room for them. A later call shows that the earlier result
 // arrived, and its mail then counts as read. Mail of a session that ended before showing that is
 // given again to the next session.
 func (o *Outside) mail(ctx context.Context) (string, error) {
@@ -274,14 +276,18 @@ func (o *Outside) mail(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
+	var notes string
+	if !o.started {
+		o.View(func(s *team.State) { notes = prompts.Notes(s) })
+	}
 	o.started = true
 	mail, _, err := o.team.take(ctx, o.member, o.member, before)
 	if team.CodeOf(err) != "" { // the team takes no more commands, and the mail stays delivered
 		mail, err = before, nil
 	}
 	if err != nil || len(mail) == 0 {
-		return "", err
+		return notes, err
 	}
 	o.shown = mail[len(mail)-1].Seq
-	return envelope.Batch(o.team.Team().ID, o.member, mail), nil
+	return strings.TrimPrefix(notes+"\n\n"+envelope.Batch(o.team.Team().ID, o.member, mail), "\n\n"), nil
 }

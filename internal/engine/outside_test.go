@@ -91,6 +91,30 @@ func TestShownIsRead(t *testing.T) {
 	}
 }
 
+// TestNotesOutside: the notes come with the first result of a session, and once.
+func TestNotesOutside(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.create(&team.SpawnMember{Name: "eve", Agent: team.External})
+	of, lead := l.open(), l.open()
+	l.do(lead, "lead", &team.SetNote{Key: "plan", Text: "first the parser"})
+	l.do(lead, "lead", &team.SendMessage{To: "eve", Body: "hello"})
+	for range 2 {
+		eve := l.attend(of, "eve")
+		got := eve.call("TaskList", "{}")
+		if strings.Count(got, `- plan (lead): "first the parser"`) != 1 || !strings.Contains(got, "hello") {
+			t.Errorf("with its first call it is told: %s", got)
+		}
+		eve.leave()
+		of = l.open()
+	}
+	eve := l.attend(of, "eve")
+	eve.call("TaskList", "{}")
+	if got := eve.call("TaskList", "{}"); strings.Contains(got, "parser") {
+		t.Errorf("with its second call it is told: %s", got)
+	}
+}
+
 // TestWhoCanBeOutside: a member has one session at a time. A member that cadre runs, or that does
 // not exist, has no external session.
 func TestWhoCanBeOutside(t *testing.T) {
@@ -166,8 +190,9 @@ func TestToolsOutside(t *testing.T) {
 }
 
 func TestNameOf(t *testing.T) {
-	for dir, want := range map[string]string{"/src/port": "port", "/src/my app (2)": "my-app--2", "/src/Ünïcode": "n-code",
-		"/": "", "/src/日本": "", "/" + strings.Repeat("a", 80): strings.Repeat("a", 64)} {
+	for dir, want := range map[string]string{"/src/port": "port", "/src/my app (2)": "my-app--2",
+		"/src/Ünïcode": "n-code",
+		"/":            "", "/src/日本": "", "/" + strings.Repeat("a", 80): strings.Repeat("a", 64)} {
 		if got, ok := engine.NameOf(dir); ok != (want != "") || ok && got != want {
 			t.Errorf("%s: %q, %v", dir, got, ok)
 		}

@@ -12,8 +12,8 @@ func (e *Engine) TeammateMode(dir string) string {
 	return settings.Text("teammateMode", settings.Files(e.Home.Claude, dir)...)
 }
 
-// RecordPanes projects in which panes members are shown, by the name of the backend and the ids that
-// it has for panes, by member. They are in config.json of Claude Code's folder of the team.
+// RecordPanes projects in which panes members are shown, by the name of the backend and the ids
+// that it has for panes, by member. They are in config.json of Claude Code's folder of the team.
 func (t *Team) RecordPanes(ctx context.Context, backend string, panes map[string]string) error {
 	shown := make(map[string]projection.Pane, len(panes))
 	for member, id := range panes {

@@ -105,7 +105,8 @@ func (t *Team) Saw(seq int64) error {
 		return err
 	}
 	path := filepath.Join(t.Dir, lookedFile)
-	err = atomicfile.Replace(path, append(data, '\n'), atomicfile.Passing{Name: fmt.Sprintf("%s.%d", path, os.Getpid())})
+	err = atomicfile.Replace(path, append(data, '\n'),
+		atomicfile.Passing{Name: fmt.Sprintf("%s.%d", path, os.Getpid())})
 	t.sweepLooked()
 	return err
 }

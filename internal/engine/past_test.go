@@ -67,8 +67,8 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestLookShared: two looks at a team are on one replica, and each has states of the past of its own,
-// which take memory only as long as that look.
+// TestLookShared: two looks at a team are on one replica, and each has states of the past of its
+// own, which take memory only as long as that look.
 func TestLookShared(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -96,5 +96,11 @@ func TestLookShared(t *testing.T) {
 	of := l.open()
 	if of.Replica == first.Replica {
 		t.Error("an actor works on the replica of readers, which runs no hooks")
+	}
+	if _, err := of.Do(within(t), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "one"}}); err != nil {
+		t.Fatal(err)
+	}
+	if first.Seq() != of.Seq() {
+		t.Error("an actor and the readers have two states")
 	}
 }

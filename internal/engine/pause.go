@@ -46,6 +46,9 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 		return Paused{}, team.Refuse(team.Finished, "team %s is %s, and has no sessions to pause", of.Name, of.Status).
 			With(team.Hint{Action: team.ActShowReview, Team: t.Name})
 	}
+	if err := t.nestedIn(ctx, "paused"); err != nil {
+		return Paused{}, err
+	}
 	asked, err := t.askPause()
 	if err != nil {
 		return Paused{}, err
@@ -53,7 +56,8 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 	p := Paused{Hosts: len(asked)}
 	t.View(func(s *team.State) {
 		for _, m := range s.Members() {
-			if m.Status.Running() && slices.ContainsFunc(asked, func(h pausing) bool { return filepath.Base(h.dir) == m.Host }) {
+			if m.Status.Running() &&
+				slices.ContainsFunc(asked, func(h pausing) bool { return filepath.Base(h.dir) == m.Host }) {
 				p.Members = append(p.Members, m.Name)
 			}
 		}

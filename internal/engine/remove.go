@@ -59,8 +59,15 @@ func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Remove
 	if err != nil {
 		return Removed{}, err
 	}
+	var within []branches.Branch
+	if t.removable(r) { // else the removal says why not
+		if within, err = t.removeChildren(ctx, r); err != nil {
+			return Removed{}, errors.Join(err, t.Close())
+		}
+	}
 	how.Shared = e.Home.Archived(t.Dir) && e.succeeded(t.Team())
 	removed, err := upkeep.Remove(ctx, t.Upkeep(r.Actor), how)
+	removed.Branches = append(within, removed.Branches...)
 	return Removed{Removed: removed}, err
 }
 

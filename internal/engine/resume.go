@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -46,6 +48,9 @@ func (t *Team) Unsealed() bool {
 func (t *Team) Prepare(ctx context.Context, how upkeep.Resumption) (*inspect.Examination, error) {
 	if t.Unsealed() {
 		return t.Examine(ctx)
+	}
+	if err := t.nestedIn(ctx, "resumed"); err != nil {
+		return nil, err
 	}
 	found, err := upkeep.Prepare(ctx, t.Upkeep(team.User), how)
 	return found, lasting(err)
@@ -171,5 +176,33 @@ func (t *Team) rehost(ctx context.Context) error {
 			}
 		}
 	})
-	return t.EnsureHost(ctx, hosted...)
+	if err := t.EnsureHost(ctx, hosted...); err != nil {
+		return err
+	}
+	return t.ensureItems(ctx)
+}
+
+// ensureItems makes sure that a running host finds the items of the tasks that are due.
+func (t *Team) ensureItems(ctx context.Context) error {
+	found := func() (so bool) {
+		t.View(func(s *team.State) { so = len(s.Unfound(&team.Outside{})) == 0 })
+		return so || host.Hosted(t.Hosts())
+	}
+	if found() {
+		return nil
+	}
+	l, err := t.Launch()
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	started := false
+	return t.awaitHost(ctx, fmt.Errorf("no host finds the items of tasks; its log is %s", filepath.Join(t.Dir, hostLog)),
+		func() (bool, error) {
+			if found() || started {
+				return found(), nil
+			}
+			started = true
+			return false, l.start()
+		})
 }

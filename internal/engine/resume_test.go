@@ -189,13 +189,14 @@ func TestContinueAConsolidation(t *testing.T) {
 func TestAwaitEnd(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.create(ann, &team.SpawnMember{Name: "bob", Agent: team.Shell}, &team.SpawnMember{Name: "eve", Agent: team.External},
-		&team.SpawnMember{Name: "kim", Agent: team.External})
+	l.create(ann, &team.SpawnMember{Name: "bob", Agent: team.Shell},
+		&team.SpawnMember{Name: "eve", Agent: team.External}, &team.SpawnMember{Name: "kim", Agent: team.External})
 	of := l.open()
 	end := func(name string, deadline time.Duration) (team.Member, error) {
 		t.Helper()
 		after := of.Seq()
-		l.do(of, "lead", &team.RequestShutdown{Member: name, Deadline: replica.Now() + team.Time(deadline.Milliseconds())})
+		l.do(of, "lead", &team.RequestShutdown{Member: name, Deadline: replica.Now() +
+			team.Time(deadline.Milliseconds())})
 		if name == "kim" {
 			l.do(of, "lead", &team.WithdrawShutdown{Member: "kim"})
 		}

@@ -63,8 +63,8 @@ func (t *Team) Session(ctx context.Context, member string, until Until) (iter.Se
 	}, nil
 }
 
-// SessionLog returns a viewer of what the member's sessions show, for one goroutine that reads it at its
-// own pace and closes it. It is nil for a member that runs its own session, and in memory.
+// SessionLog returns a viewer of what the member's sessions show, for one goroutine that reads it
+// at its own pace and closes it. It is nil for a member that runs its own session, and in memory.
 func (t *Team) SessionLog(member string) *sessionlog.Viewer {
 	var m team.Member
 	var err error

@@ -27,6 +27,7 @@ const startTime = 4 * time.Minute
 // member once it is recorded. After that only its host can fail.
 func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joined func(team.Member) error) error {
 	var l *Launch
+	giveBack := func() {}
 	if m.Agent != team.External {
 		of := t.Team()
 		if !of.Ended() {
@@ -42,10 +43,16 @@ func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joi
 			return fmt.Errorf("%s was not added: %w", m.Name, err)
 		}
 		defer l.Close()
+		if room := t.room(); room != nil {
+			if giveBack, err = room(ctx, m.Name); err != nil {
+				return err
+			}
+		}
 	}
 	adding, cancel := busy(ctx, t.Name)
 	defer cancel()
 	if _, err := t.Do(adding, team.Command{Actor: actor, Body: m}); err != nil {
+		giveBack()
 		return err
 	}
 	added, _ := t.member(m.Name)
@@ -53,6 +60,16 @@ func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joi
 		return err
 	}
 	return l.Ensure(ctx, m.Name)
+}
+
+// room returns what reserves room for a teammate of the team; nil if nobody counts.
+func (t *Team) room() func(ctx context.Context, name string) (giveBack func(), err error) {
+	if t.engine.Room == nil {
+		return nil
+	}
+	return func(ctx context.Context, name string) (func(), error) {
+		return t.engine.Room(ctx, t.Team().ID, name)
+	}
 }
 
 // Placed says why the member cannot have its isolation in that directory.
@@ -114,6 +131,10 @@ func (t *Team) AwaitStart(ctx context.Context, name string) (team.Member, error)
 		case !m.Status.Running():
 			return m, team.Refuse(team.NotReady, "%s could not start: %s", name, m.Summary).
 				With(team.Hint{Action: team.ActSpawn, Team: of, Agent: m.Agent})
+		case t.waitsForLimit(name) && m.Status == team.Spawning:
+			return m, team.Refuse(team.NotReady, "%s waits for a rate limit, and starts by itself when it is over",
+				name).
+				With(team.Hint{Action: team.ActShowTeam, Team: of})
 		case m.Setbacks > 0:
 			return m, team.Refuse(team.NotReady, "%s could not start yet, and is tried again: %s", name, m.Summary)
 		case m.Status != team.Spawning:
@@ -123,4 +144,10 @@ func (t *Team) AwaitStart(ctx context.Context, name string) (team.Member, error)
 			return m, context.Cause(ctx)
 		}
 	}
+}
+
+// waitsForLimit reports whether the member waits for the rate limit of its pool.
+func (t *Team) waitsForLimit(name string) (waits bool) {
+	t.View(func(s *team.State) { waits = s.WaitsForLimit(name) != nil })
+	return waits
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,11 @@ func TestRefusedSpawns(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
 			l.create()
+			rooms := 0
+			l.Room = func(context.Context, string, string) (func(), error) {
+				rooms++
+				return func() { rooms-- }, nil
+			}
 			of := l.open()
 			if c.before != nil {
 				c.before(l, of)
@@ -97,10 +103,34 @@ func TestRefusedSpawns(t *testing.T) {
 			if err == nil || team.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("it is %v", err)
 			}
+			if rooms != 0 {
+				t.Errorf("room for %d teammates is reserved", rooms)
+			}
 			if of.Seq() != seq || host.Hosted(of.Hosts()) {
 				t.Errorf("of %d records there are %d; a host runs: %v", seq, of.Seq(), host.Hosted(of.Hosts()))
 			}
 		})
+	}
+}
+
+// TestLeadTakesRoom: a lead that is an external session takes room for the teammates that it adds
+// with its tools.
+func TestLeadTakesRoom(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "claude"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	l := newLab(t)
+	l.create()
+	l.Room = func(_ context.Context, _, name string) (func(), error) {
+		return nil, team.Refuse(team.NotReady, "there is no room for %s", name)
+	}
+	of := l.open()
+	lead := l.attend(of, "")
+	text, failed := lead.Tools().Call(lead.ctx, "SpawnTeammate", []byte(`{"name":"ann","prompt":"x","agent":"claude"}`))
+	if !failed || !strings.Contains(text, "there is no room for ann") {
+		t.Errorf("failed: %v, %s", failed, text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cadre/internal/consolidate"
+	"cadre/internal/engine/transfer"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/git/worktree"
@@ -15,7 +16,6 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 // Terminal returns the socket of the tmux server whose terminal shows the member's session.
@@ -77,7 +77,17 @@ func (t *Team) Review(ctx context.Context) (r Review, err error) {
 
 // Upkeep returns the team for maintenance by the actor.
 func (t *Team) Upkeep(actor string) upkeep.Team {
-	return upkeep.Team{Replica: t.Replica, Dir: t.Dir, Actor: actor, Log: t.engine.Note, Warn: t.engine.warn}
+	return upkeep.Team{Replica: t.Replica, Dir: t.Dir, Actor: actor, Log: t.engine.Note, Advise: t.engine.Tell,
+		Warn: t.engine.warn}
+}
+
+// MoveComplete records where the project of a complete team is now, whose work is still to be
+// consolidated. It returns false for any other team: [Team.Prepare] moves that.
+func (t *Team) MoveComplete(ctx context.Context, dir string) (bool, error) {
+	if !consolidate.Complete(t.Team()) {
+		return false, nil
+	}
+	return true, lasting(upkeep.Move(ctx, t.Upkeep(team.User), dir))
 }
 
 // Patch returns the patch of a task's work, in the form that git apply takes. If there is none, the
@@ -100,21 +110,23 @@ func (t *Team) Patch(ctx context.Context, ref string) ([]byte, error) {
 	if e, _, err := t.present(ctx, task, owner); err != nil || len(e.Patch) > 0 {
 		return e.Patch, err
 	}
-	where, of := ": only the work of completed tasks is recorded", t.Team()
+	where, of := "", t.Team()
 	dir := of.Dir
 	switch began := task.Work; {
 	case task.Status == team.InProgress:
 		if owner.Isolation == team.Worktree {
 			dir = host.Place(of, t.Dir, owner.Name).Dir
 		}
-		where += fmt.Sprintf("; %s works on it in %s", task.Owner, dir)
+		where = fmt.Sprintf(" %s works on it in %s.", task.Owner, dir)
 	case task.Attempts > 0 && task.Status == team.Pending:
 		if began != nil && began.Branch != "" {
 			dir = host.Place(of, t.Dir, began.Member).Dir
 		}
-		where += "; git diff in " + dir + " shows what else it left"
+		where = " Uncommitted changes of this one may be in " + dir + "."
 	}
-	return nil, team.Refuse(team.Nothing, "no work on task %s was saved or recorded%s", task.Called(), where)
+	return nil, team.Refuse(team.Nothing, "no work on task %s was saved or recorded. Only the work of completed "+
+		"tasks is recorded.%s", task.Called(), where).
+		With(task.Hint(&of, team.ActShowTask))
 }
 
 // Saved returns what a member saved of the task, a patch for each file; nil if there is nothing.
@@ -179,8 +191,8 @@ func (t *Team) TryChecks(ctx context.Context, o consolidate.Options) (*consolida
 	return consolidate.Try(ctx, o)
 }
 
-// PlanConsolidation returns what [Team.Consolidate] would do now, and changes nothing. It fills in the
-// options as Consolidate does.
+// PlanConsolidation returns what [Team.Consolidate] would do now, and changes nothing. It fills in
+// the options as Consolidate does.
 func (t *Team) PlanConsolidation(ctx context.Context, o consolidate.Options) (*consolidate.Plan, error) {
 	o, err := t.consolidating(ctx, o)
 	if err != nil {
@@ -227,6 +239,9 @@ func (t *Team) consolidating(ctx context.Context, o consolidate.Options) (consol
 	if of.CleanedUp || of.Status == team.TeamAborted {
 		return o, team.Refuse(team.Finished, "team %s is %s, and has no work left to consolidate", t.Name,
 			of.Status).With(team.Hint{Action: team.ActShowReview, Team: t.Name})
+	}
+	if err := t.nestedIn(ctx, "checked and committed"); err != nil {
+		return o, err
 	}
 	place := t.Consolidation()
 	o.Replica, o.Dir, o.Except = place.Replica, place.Dir, place.Except

@@ -125,8 +125,8 @@ var (
 
 // ignored reports whether git skips a folder of the work tree. For that, git reads only the ignore
 // files of the folders above. If git does not answer in time, ignored returns true: the machine is
-// busy, and the guard looks again later. Otherwise a command would be ended for a pipe that git never
-// opens.
+// busy, and the guard looks again later. Otherwise a command would be ended for a pipe that git
+// never opens.
 func (r Runner) ignored(ctx context.Context, top, dir string) bool {
 	if dir == top {
 		return false

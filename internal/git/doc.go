@@ -26,6 +26,8 @@
 //     given. Git's program, its configuration and the committer are the user's.
 //   - No hook of the repository runs, no file monitor or maintenance starts, and nothing is signed,
 //     asked at a terminal or opened in an editor. What was written survives a loss of power.
+//   - With [Runner.Shown], git runs no program at all that settings name, whoever wrote them. Without it,
+//     filters and merge drivers run, because work is committed with them.
 //   - A path is literal, not a pattern, and git's messages are in English.
 //   - No command outlives its time limit, its context or its [proc.Register]; neither do its
 //     children.

@@ -45,8 +45,9 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 
-	for commit, want := range map[string]bool{"HEAD": true, l.text("commit-tree", "HEAD^{tree}", "-m",
-		"stranger"): false} {
+	for commit, want := range map[string]bool{
+		"HEAD": true, l.text("commit-tree", "HEAD^{tree}", "-m", "stranger"): false,
+	} {
 		if holds, err := l.Holds(l.ctx, "merge-base", "--is-ancestor", commit, "HEAD"); holds != want || err != nil {
 			t.Errorf("%s: %t, %v", commit, holds, err)
 		}
@@ -168,8 +169,8 @@ func TestLocked(t *testing.T) {
 				"index.lock":       {"add", "a.txt"},
 				"HEAD.lock":        {"commit", "-q", "--allow-empty", "-m", "second"},
 				"packed-refs.lock": {"tag", "-d", "old"},
-				"refs/heads/main.lock": {"update-ref", "refs/heads/main", l.text("commit-tree", "HEAD^{tree}", "-p",
-					"HEAD", "-m", "second")},
+				"refs/heads/main.lock": {"update-ref", "refs/heads/main",
+					l.text("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "second")},
 			}[name]
 			l.write(".git/"+name, "")
 			lock := filepath.Join(l.Dir, ".git", filepath.FromSlash(name))
@@ -198,8 +199,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestUpdateOwn checks that the lock which a killed git left on a reference of cadre's own is removed.
-// A lock of a running git is waited for, and another file's lock is named.
+// TestUpdateOwn checks that the lock which a killed git left on a reference of cadre's own is
+// removed. A lock of a running git is waited for, and another file's lock is named.
 func TestUpdateOwn(t *testing.T) {
 	t.Parallel()
 	const ref = "refs/cadre/demo/work"
@@ -242,6 +243,9 @@ func TestUpdateOwn(t *testing.T) {
 		}
 	})
 	t.Run("from the future", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("it waits seconds for the lock; not with -short")
+		}
 		t.Parallel()
 		l, lock, update := lab(ref+".lock", -time.Hour)
 		l.Patience = 100 * time.Millisecond

@@ -22,8 +22,8 @@ func (r Runner) UpdateOwn(ctx context.Context, ref string, args ...string) error
 }
 
 // RunOwn runs a git command that changes one reference, which only cadre changes. A git that was
-// killed leaves its lock on the reference, and no other program would remove it. RunOwn removes a lock
-// that is older than [StaleLock]. It waits for other locks as [Runner.Run] does, and returns a
+// killed leaves its lock on the reference, and no other program would remove it. RunOwn removes a
+// lock that is older than [StaleLock]. It waits for other locks as [Runner.Run] does, and returns a
 // [*LockedError] if one of them stays.
 func (r Runner) RunOwn(ctx context.Context, ref string, args ...string) error {
 	began, patience := time.Now(), r.Patience

@@ -85,9 +85,12 @@ func TestSuspect(t *testing.T) {
 	}
 }
 
-// TestSuspectOnABusyMachine checks that no pipe is suspected while git does not say whether its folder
-// is ignored.
+// TestSuspectOnABusyMachine checks that no pipe is suspected while git does not say whether its
+// folder is ignored.
 func TestSuspectOnABusyMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits seconds for git; not with -short")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	procs, err := proc.Open("")

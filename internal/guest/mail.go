@@ -22,7 +22,7 @@ import (
 // look reads the files and gives the agent what is new.
 func (m *member) look(ctx context.Context) error {
 	if err := m.replica.Refresh(ctx); err != nil {
-		if errors.Is(err, errOff) || team.CodeOf(err) == team.Finished {
+		if errors.Is(err, errNotListed) || team.CodeOf(err) == team.Finished {
 			return err
 		}
 		m.show("%v", err)
@@ -40,7 +40,7 @@ func (m *member) look(ctx context.Context) error {
 	var keys []string
 	var opening string
 	for _, e := range waiting {
-		if m.onTheWay[e.Key()] {
+		if m.inFlight[e.Key()] {
 			continue
 		}
 		if m.seen[number(e)] {
@@ -70,15 +70,15 @@ func (m *member) look(ctx context.Context) error {
 		m.active(ctx, false)
 	}
 	m.looked = true
-	m.offer(ctx)
+	m.offerTask(ctx)
 	return nil
 }
 
 // forget removes the keys of entries that are no longer in the inbox.
 func (m *member) forget(waiting []teamfiles.Entry) {
-	for key := range m.onTheWay {
+	for key := range m.inFlight {
 		if !slices.ContainsFunc(waiting, func(e teamfiles.Entry) bool { return e.Key() == key }) {
-			delete(m.onTheWay, key)
+			delete(m.inFlight, key)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (m *member) shutdown(ctx context.Context, msg team.Message, r *teamfiles.Sh
 		m.deadline = time.After(m.o.Within)
 		deadline := now().Add(m.o.Within)
 		m.try(ctx, func(ctx context.Context) error {
-			return m.replica.know(ctx, func(s *self) {
+			return m.replica.updateSelf(ctx, func(s *self) {
 				s.shutdown = team.Shutdown{Request: r.RequestID, Reason: r.Reason, Deadline: deadline}
 			})
 		})
@@ -177,7 +177,7 @@ func (m *member) planAnswered(ctx context.Context, msg team.Message, r *teamfile
 	}
 	submitted := false
 	m.try(ctx, func(ctx context.Context) error {
-		return m.replica.know(ctx, func(s *self) {
+		return m.replica.updateSelf(ctx, func(s *self) {
 			if submitted = (s.plan.State == "submitted" || s.plan.State == state) && (s.plan.Request == r.RequestID ||
 				!strings.HasPrefix(r.RequestID, "plan_approval-")); submitted {
 				s.plan.State, s.plan.Feedback = state, r.Feedback
@@ -206,10 +206,10 @@ func (m *member) planAnswered(ctx context.Context, msg team.Message, r *teamfile
 // permissions never gets to skip them.
 func (m *member) setMode(ctx context.Context, mode string) {
 	if !slices.Contains(team.PermissionModes, mode) || mode == "bypassPermissions" && m.o.Spec.Access.Mode != mode {
-		m.show("the permission mode does not change: %q is not available to this session", mode)
+		m.show("the permission mode was not changed: %q is not available to this session", mode)
 		return
 	}
-	m.try(ctx, func(ctx context.Context) error { return m.replica.know(ctx, func(s *self) { s.mode = mode }) })
+	m.try(ctx, func(ctx context.Context) error { return m.replica.updateSelf(ctx, func(s *self) { s.mode = mode }) })
 	m.setAccess(ctx)
 }
 
@@ -233,7 +233,7 @@ func (m *member) deliver(ctx context.Context, keys []string, opening string, mai
 			m.failures = min(m.failures+1, maxFailures-1)
 			m.sessionFailed(ctx, err)
 			for _, key := range keys { // the start was for these; later mail causes another start
-				m.onTheWay[key] = true
+				m.inFlight[key] = true
 			}
 		}
 		return
@@ -261,7 +261,7 @@ func (m *member) prompt(ctx context.Context, p agent.Prompt, keys []string) {
 	p.ID = fmt.Sprintf("prompt-%d", m.prompts)
 	m.given[p.ID] = keys
 	for _, key := range keys {
-		m.onTheWay[key] = true
+		m.inFlight[key] = true
 	}
 	if err := m.session.Give(ctx, p); err != nil {
 		m.returnToInbox(p.ID)
@@ -272,19 +272,19 @@ func (m *member) prompt(ctx context.Context, p agent.Prompt, keys []string) {
 // returnToInbox records that a prompt did not arrive, so that its mail is delivered again.
 func (m *member) returnToInbox(id string) {
 	for _, key := range m.given[id] {
-		delete(m.onTheWay, key)
+		delete(m.inFlight, key)
 	}
 	delete(m.given, id)
 }
 
 func (m *member) acknowledge(ctx context.Context, keys ...string) {
 	if len(keys) > 0 {
-		m.try(ctx, func(ctx context.Context) error { return m.o.Team.Settle(ctx, m.o.Name, keys...) })
+		m.try(ctx, func(ctx context.Context) error { return m.o.Team.MarkDelivered(ctx, m.o.Name, keys...) })
 	}
 }
 
-// offer wakes a session that takes tasks by itself when there is a task for it.
-func (m *member) offer(ctx context.Context) {
+// offerTask wakes a session that takes tasks by itself when there is a task for it.
+func (m *member) offerTask(ctx context.Context) {
 	if _, worker := m.o.Agent.(agent.Worker); !worker || m.session == nil || m.worked {
 		return
 	}
@@ -312,7 +312,7 @@ func (m *member) ask(ctx context.Context, u agent.PermissionAsked) {
 			Input: input, Suggestions: json.RawMessage("[]")})
 	})
 	if !asked && m.o.Input == nil {
-		u.Answer(false, "neither the lead nor a person could be asked")
+		u.Answer(false, "the request could not be sent to the lead, and no person is at the pane")
 		return
 	}
 	timer := time.AfterFunc(m.o.Patience, func() {
@@ -352,7 +352,7 @@ func (m *member) propose(ctx context.Context, u agent.PlanProposed) {
 		if err := m.replica.submit(ctx, id, u.Plan); err != nil {
 			return err
 		}
-		return m.replica.know(ctx, func(s *self) {
+		return m.replica.updateSelf(ctx, func(s *self) {
 			s.plan.State, s.plan.Request,
 				s.plan.Text = "submitted", id, u.Plan
 		})

@@ -230,7 +230,7 @@ func (s *stage) hears(what string, is func(e teamfiles.Entry) bool) teamfiles.En
 		}
 		for _, e := range waiting {
 			s.heard = append(s.heard, e)
-			if err := s.team.Settle(s.ctx, teamfiles.Lead, e.Key()); err != nil {
+			if err := s.team.MarkDelivered(s.ctx, teamfiles.Lead, e.Key()); err != nil {
 				s.t.Fatal(err)
 			}
 			if is(e) {

@@ -35,7 +35,7 @@ type Options struct {
 
 	PlanRequired bool   // no changes before the lead has approved a plan
 	Color        string // color of the member's messages
-	// tells the lead's messages from forged ones; nil if the lead does not sign for this member
+	// LeadKey verifies the lead's messages; nil if the lead does not sign for this member.
 	LeadKey *teamfiles.LeadKey
 	Pane    string // tmux pane that the lead closes at the end: %1
 	Leaves  bool   // the member leaves the roster at its end; else the lead removes it
@@ -51,11 +51,12 @@ type Options struct {
 const (
 	defaultPatience = 10 * time.Minute
 	defaultWithin   = time.Minute
-	fileTime        = 75 * time.Second // longer than it takes until an abandoned lock is stolen
-	lastTime        = 3 * time.Second  // for a file that nothing depends on, and for all files once the member is ending
-	stopTime        = 10 * time.Second // for the orderly part of ending a session
-	rosterTime      = 10 * time.Second // for the lead to add the member that it starts
-	maxFailures     = 5                // sessions in a row that end by themselves
+	fileTimeout     = 75 * time.Second // longer than it takes until an abandoned lock is stolen
+	// This timeout is for a file that nothing depends on, and for all files once the member ends.
+	shortTimeout  = 3 * time.Second
+	stopTimeout   = 10 * time.Second // for the orderly part of ending a session
+	rosterTimeout = 10 * time.Second // for the lead to add the member that it starts
+	maxFailures   = 5                // sessions in a row that end by themselves
 )
 
 // pauses are the delays before a session is started again.
@@ -63,8 +64,8 @@ var pauses = []time.Duration{2 * time.Second, 8 * time.Second, 32 * time.Second,
 
 // These are the reasons why a member ends.
 var (
-	errShutdown = errors.New("the lead shut it down")
-	errGone     = errors.New("the team has ended")
+	errShutdown  = errors.New("the lead shut it down")
+	errTeamEnded = errors.New("the team has ended")
 )
 
 // member is one running member. One goroutine, run, owns everything except the replica.
@@ -86,11 +87,11 @@ type member struct {
 	resume  string         // the agent's own id of its session
 	started bool           // the session has started, and reported what its history has
 	seen    map[int64]bool // numbers of entries in its history; 0 is the prompt that the member was spawned with
-	cut     bool           // the previous process was killed in the middle of a turn
+	cutOff  bool           // the previous process was killed in the middle of a turn
 
 	prompts  int                 // number of prompts so far
 	given    map[string][]string // prompts that the agent has not confirmed, with the keys of their entries
-	onTheWay map[string]bool     // keys of entries in these prompts
+	inFlight map[string]bool     // keys of entries in these prompts
 	looked   bool                // the inbox has been read once
 	opened   bool                // the prompt that it was spawned with has been delivered
 
@@ -121,9 +122,9 @@ func Work(ctx context.Context, o Options) error {
 	_, worker := o.Agent.(agent.Worker)
 	m := &member{o: o, wake: make(chan struct{}, 1), gone: make(chan struct{}), answers: make(chan bool, 8),
 		expired: make(chan string, 16),
-		given:   map[string][]string{}, onTheWay: map[string]bool{}, questions: map[string]func(bool, string){}}
+		given:   map[string][]string{}, inFlight: map[string]bool{}, questions: map[string]func(bool, string){}}
 	if o.Slot != nil {
-		m.resume, m.cut = o.Slot.who.Session, o.Slot.cut
+		m.resume, m.cutOff = o.Slot.occupant.Session, o.Slot.cutOff
 	}
 	m.replica = &replica{team: o.Team, color: o.Color, self: self{name: o.Name, agent: o.AgentName, dir: o.Spec.Dir,
 		mode: o.Spec.Access.Mode, worker: worker,
@@ -137,8 +138,8 @@ func Work(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.PlanRequired && (team.Boundless(o.AgentName) || worker) {
-		err := &team.Error{Code: team.Invalid, Text: o.AgentName + " cannot be held to a plan: nothing can keep it " +
-			"from changing things before one is approved"}
+		err := &team.Error{Code: team.Invalid, Text: o.AgentName + " cannot be held to a plan: cadre cannot stop it " +
+			"from changing things before the plan is approved"}
 		m.report(ctx, &teamfiles.Idle{Reason: "failed", Failure: err.Error(), Result: err.Error()})
 		m.leave()
 		return err
@@ -156,21 +157,21 @@ func Work(ctx context.Context, o Options) error {
 	if m.listener != nil {
 		m.listener.Close()
 	}
-	if errors.Is(err, errShutdown) || errors.Is(err, errGone) || errors.Is(err, errOff) {
-		m.show("over: %v", err)
+	if errors.Is(err, errShutdown) || errors.Is(err, errTeamEnded) || errors.Is(err, errNotListed) {
+		m.show("stopped: %v", err)
 		return nil
 	}
 	return err
 }
 
-// enter waits until the member is on the roster. The lead adds it at about the time at which it
-// starts it.
+// enter waits until the member is on the roster. The lead may add a member shortly after it has
+// started it.
 func (m *member) enter(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, rosterTime, errOff)
+	ctx, cancel := context.WithTimeoutCause(ctx, rosterTimeout, errNotListed)
 	defer cancel()
 	for {
 		err := m.replica.Refresh(ctx)
-		if !errors.Is(err, errOff) {
+		if !errors.Is(err, errNotListed) {
 			return err
 		}
 		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {
@@ -182,6 +183,7 @@ func (m *member) enter(ctx context.Context) error {
 // serve serves the team's tools.
 func (m *member) serve() error {
 	box := tools.New(tools.Options{Team: m.replica, Member: m.o.Name, Now: now, Refresh: m.replica.Refresh,
+		Without: tools.Notes, // Claude Code's teams have none
 		// mail reaches the agent by itself, also in the middle of a turn
 		Mail: func(context.Context) (string, error) { return "", nil }})
 	m.tools = gated{box, m.replica}
@@ -259,7 +261,7 @@ func (m *member) run(ctx context.Context) error {
 			}
 			m.typed(ctx, line)
 		case id := <-m.expired:
-			m.answer(id, false, fmt.Sprintf("no answer came within %s", m.o.Patience))
+			m.answer(id, false, fmt.Sprintf("no answer came within %s", team.Span(m.o.Patience)))
 		case approved := <-m.answers:
 			if approved {
 				return errShutdown
@@ -268,7 +270,7 @@ func (m *member) run(ctx context.Context) error {
 		case <-m.deadline:
 			return errShutdown
 		case <-m.gone:
-			return errGone
+			return errTeamEnded
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -311,7 +313,7 @@ func (m *member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.session, m.updates, m.started, m.seen = session, pump(session), false, nil
+	m.session, m.updates, m.started, m.seen = session, newQueue(session), false, nil
 	return nil
 }
 
@@ -326,11 +328,11 @@ func (m *member) begin(ctx context.Context, u agent.Started) {
 		m.seen[n] = true
 	}
 	_, worker := m.o.Agent.(agent.Worker)
-	m.keep(m.cut && !worker) // until the session was told of the interruption
-	if m.cut && !worker {
+	m.keep(m.cutOff && !worker) // until the session was told of the interruption
+	if m.cutOff && !worker {
 		m.prompt(ctx, agent.Prompt{Text: prompts.CutOff(u.Resumed)}, nil)
 	}
-	m.cut = false
+	m.cutOff = false
 	m.lookAgain()
 }
 
@@ -453,7 +455,7 @@ func (m *member) renew(ctx context.Context) {
 	m.session, m.updates, m.resume = nil, nil, ""
 	m.keep(false)
 	clear(m.given)
-	clear(m.onTheWay)
+	clear(m.inFlight)
 	m.show("the context is full; a fresh session continues")
 }
 
@@ -469,7 +471,7 @@ func (m *member) report(ctx context.Context, idle *teamfiles.Idle) {
 // prompts go to the next session.
 func (m *member) sessionFailed(ctx context.Context, err error) {
 	clear(m.given)
-	clear(m.onTheWay)
+	clear(m.inFlight)
 	for id := range m.questions {
 		m.answer(id, false, "the session has ended")
 	}
@@ -495,7 +497,7 @@ func (m *member) lookAgain() {
 func (m *member) active(ctx context.Context, on bool) {
 	m.try(ctx, func(ctx context.Context) error {
 		// nothing depends on this, and an abandoned lock blocks it for a minute
-		ctx, cancel := context.WithTimeout(ctx, lastTime)
+		ctx, cancel := context.WithTimeout(ctx, shortTimeout)
 		defer cancel()
 		return m.o.Team.SetActive(ctx, m.o.Name, on)
 	})
@@ -503,9 +505,9 @@ func (m *member) active(ctx context.Context, on bool) {
 
 // try changes a file. If that fails, the pane shows the error and the member continues.
 func (m *member) try(ctx context.Context, change func(context.Context) error) bool {
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), fileTime)
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), fileTimeout)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(shortTimeout, cancel) })()
 	err := change(writing)
 	if err != nil {
 		m.show("%v", err)
@@ -520,7 +522,7 @@ func (m *member) end(why error) {
 		m.close(ctx)
 	}
 	switch {
-	case errors.Is(why, errGone) || errors.Is(why, errOff):
+	case errors.Is(why, errTeamEnded) || errors.Is(why, errNotListed):
 		return
 	case errors.Is(why, errShutdown):
 		backend := "in-process"
@@ -545,7 +547,7 @@ func (m *member) end(why error) {
 // close ends the session.
 func (m *member) close(ctx context.Context) {
 	m.refuse(ctx)
-	friendly, cancel := context.WithTimeout(ctx, stopTime)
+	friendly, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	if err := m.session.Stop(friendly); err != nil {
 		m.show("%v", err)

@@ -29,11 +29,11 @@ type replica struct {
 	self  self
 	files map[string]teamfiles.Task // the files that state was read from
 
-	seen  sync.RWMutex
-	state *team.State
+	stateMu sync.RWMutex
+	state   *team.State
 
-	turn sync.Mutex
-	did  activity
+	activityMu sync.Mutex
+	activity   activity
 }
 
 // activity is what the member did in its turn, for the notice at the turn's end.
@@ -42,8 +42,8 @@ type activity struct {
 	task    string // the task that it completed last
 }
 
-// errOff reports that the member is not on the roster.
-var errOff = errors.New("it is not on the team's roster")
+// errNotListed reports that the member is not on the roster.
+var errNotListed = errors.New("it is not on the team's roster")
 
 // Refresh reads the files again.
 func (d *replica) Refresh(ctx context.Context) error {
@@ -66,17 +66,17 @@ func (d *replica) refresh(ctx context.Context) error {
 		d.files[t.ID] = t
 	}
 	s := stateOf(c, tasks, d.self)
-	d.seen.Lock()
+	d.stateMu.Lock()
 	d.state = s
-	d.seen.Unlock()
+	d.stateMu.Unlock()
 	if _, on := s.Member(d.self.name); !on {
-		return errOff
+		return errNotListed
 	}
 	return nil
 }
 
-// know changes what the member knows about itself.
-func (d *replica) know(ctx context.Context, change func(*self)) error {
+// updateSelf changes what the member knows about itself, and reads the files again.
+func (d *replica) updateSelf(ctx context.Context, change func(*self)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change(&d.self)
@@ -85,8 +85,8 @@ func (d *replica) know(ctx context.Context, change func(*self)) error {
 
 // View implements [agent.Team].
 func (d *replica) View(see func(*team.State)) {
-	d.seen.RLock()
-	defer d.seen.RUnlock()
+	d.stateMu.RLock()
+	defer d.stateMu.RUnlock()
 	see(d.state)
 }
 
@@ -98,7 +98,7 @@ const attempts = 30
 
 // Do implements [agent.Team]. It waits for the locks of the files.
 func (d *replica) Do(ctx context.Context, body team.Body) (*team.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, fileTime)
+	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,61 +136,79 @@ func (d *replica) write(ctx context.Context, r *team.Record) error {
 		switch e := e.(type) {
 		case *team.TaskCreated:
 			decided := e.Task.ID
-			if e.Task.ID, err = d.create(ctx, &e.Task); err == nil {
+			e.Task.ID, err = d.create(ctx, &e.Task)
+			if err == nil {
 				ids[decided] = e.Task.ID
 			}
-		case *team.TaskUpdated:
-			err = d.updateTask(ctx, e)
-		case *team.TaskClaimed:
-			err = d.changeTask(ctx, e.Task, func(t *teamfiles.Task) error {
-				t.Status, t.Owner = string(team.InProgress), e.Member
-				return setMetadata(t, keyFailure, "")
-			})
-		case *team.TaskReleased:
-			err = d.changeTask(ctx, e.Task, func(t *teamfiles.Task) error {
-				t.Status, t.Owner = string(team.Pending), e.Owner
-				return nil
-			})
-		case *team.TaskFailed:
-			err = d.changeTask(ctx, e.Task, func(t *teamfiles.Task) error {
-				t.Status, t.Owner = string(team.Pending), ""
-				return errors.Join(setMetadata(t, keyFailure, e.Reason), setMetadata(t, keyResult, e.Result))
-			})
-		case *team.TaskCompleted:
-			err = d.changeTask(ctx, e.Task, func(t *teamfiles.Task) error {
-				t.Status = string(team.Completed)
-				if t.Owner == "" {
-					t.Owner = e.By
-				}
-				return errors.Join(setMetadata(t, keyResult, e.Result), setMetadata(t, keyFailure, ""))
-			})
-			d.done(func(did *activity) { did.task = e.Task })
-		case *team.TaskDeleted:
-			err = d.team.DeleteTask(ctx, e.Task)
 		case *team.MessageSent:
 			err = d.send(ctx, &e.Message, id)
 		case *team.ShutdownAnswered:
-			d.self.shutdown.Answer = "rejected"
-			if e.Approved {
-				d.self.shutdown.Answer = "approved"
-			} else {
-				err = d.notifyLead(ctx, &teamfiles.ShutdownRejected{RequestID: e.Request, From: d.self.name,
-					Reason: e.Reason, Timestamp: teamfiles.Stamp(time.Now())})
-				d.self.shutdown = team.Shutdown{}
-			}
-			if err == nil {
-				d.answered(e.Approved)
-			}
+			err = d.answerShutdown(ctx, e)
 		case *team.PlanSubmitted:
 			e.Request = d.planID()
-			if err = d.submit(ctx, e.Request, e.Plan); err == nil {
+			err = d.submit(ctx, e.Request, e.Plan)
+			if err == nil {
 				d.self.plan.State, d.self.plan.Request, d.self.plan.Text = "submitted", e.Request, e.Plan
 			}
+		default:
+			err = d.writeTask(ctx, e)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// writeTask turns an event about an existing task into a change of its file.
+func (d *replica) writeTask(ctx context.Context, e team.Event) error {
+	switch e := e.(type) {
+	case *team.TaskUpdated:
+		return d.updateTask(ctx, e)
+	case *team.TaskClaimed:
+		return d.changeTask(ctx, e.Task, func(t *teamfiles.Task) error {
+			t.Status, t.Owner = string(team.InProgress), e.Member
+			return setMetadata(t, keyFailure, "")
+		})
+	case *team.TaskReleased:
+		return d.changeTask(ctx, e.Task, func(t *teamfiles.Task) error {
+			t.Status, t.Owner = string(team.Pending), e.Owner
+			return nil
+		})
+	case *team.TaskFailed:
+		return d.changeTask(ctx, e.Task, func(t *teamfiles.Task) error {
+			t.Status, t.Owner = string(team.Pending), ""
+			return errors.Join(setMetadata(t, keyFailure, e.Reason), setMetadata(t, keyResult, e.Result))
+		})
+	case *team.TaskCompleted:
+		err := d.changeTask(ctx, e.Task, func(t *teamfiles.Task) error {
+			t.Status = string(team.Completed)
+			if t.Owner == "" {
+				t.Owner = e.By
+			}
+			return errors.Join(setMetadata(t, keyResult, e.Result), setMetadata(t, keyFailure, ""))
+		})
+		d.addActivity(func(did *activity) { did.task = e.Task })
+		return err
+	case *team.TaskDeleted:
+		return d.team.DeleteTask(ctx, e.Task)
+	}
+	return nil
+}
+
+// answerShutdown records the answer to a request to shut down. It notifies the lead of a rejection.
+func (d *replica) answerShutdown(ctx context.Context, e *team.ShutdownAnswered) error {
+	if e.Approved {
+		d.self.shutdown.Answer = "approved"
+	} else {
+		err := d.notifyLead(ctx, &teamfiles.ShutdownRejected{RequestID: e.Request, From: d.self.name,
+			Reason: e.Reason, Timestamp: teamfiles.Stamp(time.Now())})
+		d.self.shutdown = team.Shutdown{}
+		if err != nil {
+			return err
+		}
+	}
+	d.answered(e.Approved)
 	return nil
 }
 
@@ -335,7 +353,7 @@ const maxSummary = 120
 func (d *replica) post(ctx context.Context, to, body string) error {
 	summary := excerpt.Bytes(excerpt.FirstLine(body), maxSummary, excerpt.Mark)
 	if to != d.lead() {
-		d.done(func(did *activity) { did.summary = "[to " + to + "] " + summary })
+		d.addActivity(func(did *activity) { did.summary = "[to " + to + "] " + summary })
 	}
 	return d.team.Send(ctx, to, teamfiles.Entry{From: d.self.name, Text: body, Summary: summary, Color: d.color})
 }
@@ -353,15 +371,15 @@ func (d *replica) lead() (name string) {
 	return name
 }
 
-func (d *replica) done(what func(*activity)) {
-	d.turn.Lock()
-	defer d.turn.Unlock()
-	what(&d.did)
+func (d *replica) addActivity(what func(*activity)) {
+	d.activityMu.Lock()
+	defer d.activityMu.Unlock()
+	what(&d.activity)
 }
 
 // takeActivity returns the activity of the finished turn, and starts over for the next one.
 func (d *replica) takeActivity() (did activity) {
-	d.done(func(now *activity) { did, *now = *now, activity{} })
+	d.addActivity(func(now *activity) { did, *now = *now, activity{} })
 	return did
 }
 

@@ -183,7 +183,7 @@ func TestReplicaWrites(t *testing.T) {
 	if err := s.team.Leave(s.ctx, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Do(s.ctx, &team.ClaimTask{}); !errors.Is(err, errOff) {
+	if _, err := d.Do(s.ctx, &team.ClaimTask{}); !errors.Is(err, errNotListed) {
 		t.Errorf("a member off the roster may act: %v", err)
 	}
 }
@@ -212,7 +212,8 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s of kind %s is %+v, %v", c[0], c[1], got, err)
 		}
 	}
-	rules := "teammates:\n  - name: build-*\n    agent: shell\n  - type: reviewer\n    agent: gemini\n    model: m\n    env: {B: b, A: a}\n  - agent: codex\n"
+	rules := "teammates:\n  - name: build-*\n    agent: shell\n  - type: reviewer\n    agent: gemini\n    model: m\n " +
+		"   env: {B: b, A: a}\n  - agent: codex\n"
 	for _, c := range []struct{ name, kind, agent string }{{"build-1", "reviewer", "shell"},
 		{"ann", "reviewer", "gemini"}, {"claude", "x", "codex"}} {
 		if got, err := choose(rules, c.name, c.kind); err != nil || got.Agent != c.agent {

@@ -29,11 +29,11 @@ import (
 type Slot struct {
 	Procs *proc.Register // of the member's agent
 
-	team *teamfiles.Team
-	name string
-	dir  string
-	who  occupant
-	cut  bool
+	team     *teamfiles.Team
+	name     string
+	dir      string
+	occupant occupant
+	cutOff   bool
 }
 
 // occupant records who has the slot.
@@ -71,14 +71,14 @@ func TakeSlot(ctx context.Context, root string, t *teamfiles.Team, name, agent s
 	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	s.who = s.previous()
-	if s.who.Lead != c.LeadSessionID {
-		s.who = occupant{Lead: c.LeadSessionID}
+	s.occupant = s.previous()
+	if s.occupant.Lead != c.LeadSessionID {
+		s.occupant = occupant{Lead: c.LeadSessionID}
 	}
-	if s.who.Agent != agent {
-		s.who.Agent, s.who.Session, s.who.Working = agent, "", false
+	if s.occupant.Agent != agent {
+		s.occupant.Agent, s.occupant.Session, s.occupant.Working = agent, "", false
 	}
-	s.cut = s.who.Working
+	s.cutOff = s.occupant.Working
 	if err := errors.Join(os.RemoveAll(s.Scratch()), s.save()); err != nil {
 		return nil, errors.Join(err, s.Procs.Close(ctx))
 	}
@@ -129,7 +129,7 @@ func (s *Slot) previous() (who occupant) {
 	return who
 }
 
-func (s *Slot) save() error { return writeWhole(s.file(), s.who) }
+func (s *Slot) save() error { return writeWhole(s.file(), s.occupant) }
 
 func writeWhole(path string, v any) error {
 	data, err := json.Marshal(v)
@@ -146,12 +146,13 @@ func (s *Slot) Join(ctx context.Context, m teamfiles.Member) error {
 	if err != nil {
 		return err
 	}
-	if there := c.Member(m.Name); there != nil && there.JoinedAt == s.who.JoinedAt && s.who.JoinedAt != 0 {
+	if there := c.Member(m.Name); there != nil && there.JoinedAt == s.occupant.JoinedAt && s.occupant.JoinedAt != 0 {
 		if err := s.team.Leave(ctx, m.Name); err != nil {
 			return err
 		}
 	}
-	s.who.JoinedAt, s.who.Key = m.JoinedAt, leadKey{} // the previous occupant may have been started by the lead
+	// the previous occupant may have been started by the lead
+	s.occupant.JoinedAt, s.occupant.Key = m.JoinedAt, leadKey{}
 	if err := s.save(); err != nil {
 		return err
 	}
@@ -160,10 +161,10 @@ func (s *Slot) Join(ctx context.Context, m teamfiles.Member) error {
 
 // keep saves what a successor needs.
 func (s *Slot) keep(session string, working bool) error {
-	if s.who.Session == session && s.who.Working == working {
+	if s.occupant.Session == session && s.occupant.Working == working {
 		return nil
 	}
-	s.who.Session, s.who.Working = session, working
+	s.occupant.Session, s.occupant.Working = session, working
 	return s.save()
 }
 
@@ -221,16 +222,16 @@ func (s *Slot) LeadKey(ctx context.Context, given string) (*teamfiles.LeadKey, e
 		lead = *c.LeadProcess
 	}
 	if given == "" {
-		if s.who.Key.Key == "" || s.who.Key.Lead != lead {
+		if s.occupant.Key.Key == "" || s.occupant.Key.Lead != lead {
 			return nil, nil
 		}
-		return teamfiles.ParseLeadKey(s.who.Key.Key)
+		return teamfiles.ParseLeadKey(s.occupant.Key.Key)
 	}
 	key, err := teamfiles.ParseLeadKey(given)
 	if err != nil {
 		return nil, err
 	}
-	s.who.Key = leadKey{lead, given}
+	s.occupant.Key = leadKey{lead, given}
 	return key, s.save()
 }
 
@@ -251,8 +252,9 @@ func ReportKilled(ctx context.Context, claude, root, teamName, name, again strin
 		return err
 	}
 	defer s.Procs.Close(ctx)
-	s.who = s.previous()
-	if s.who == (occupant{}) || team.CodeOf(gone) == team.NotFound { // the lead knows already, or the team has ended
+	s.occupant = s.previous()
+	// the lead knows already, or the team has ended
+	if s.occupant == (occupant{}) || team.CodeOf(gone) == team.NotFound {
 		return s.remove()
 	}
 	if gone != nil {
@@ -263,13 +265,13 @@ func ReportKilled(ctx context.Context, claude, root, teamName, name, again strin
 	if damage != nil {
 		return errors.Join(err, damage)
 	}
-	entry, byHand := c.Member(name), s.who.JoinedAt != 0
+	entry, byHand := c.Member(name), s.occupant.JoinedAt != 0
 	switch {
 	case entry == nil && !byHand: // the lead removed it
 		return err
 	case entry == nil: // the lead lost the entry when it rewrote the roster; it must be notified even so
 		entry = &projection.Member{}
-	case byHand && entry.JoinedAt != s.who.JoinedAt: // another member has the name now
+	case byHand && entry.JoinedAt != s.occupant.JoinedAt: // another member has the name now
 		return err
 	}
 	words := fmt.Sprintf("%s was killed; its work has stopped. Messages to it wait until it is started again "+

@@ -118,14 +118,14 @@ func TestSlot(t *testing.T) {
 		t.Errorf("the slot has two occupants: %v", err)
 	}
 	first.Procs.Close(s.ctx) // killed
-	if again := s.takeSlot("claude"); again.who.Session != "one" || !again.cut {
-		t.Errorf("it continues for %+v", again.who)
+	if again := s.takeSlot("claude"); again.occupant.Session != "one" || !again.cutOff {
+		t.Errorf("it continues for %+v", again.occupant)
 	} else {
 		again.Procs.Close(s.ctx)
 	}
 	other := s.takeSlot("codex")
-	if other.who.Session != "" || other.cut {
-		t.Errorf("another agent continues for %+v", other.who)
+	if other.occupant.Session != "" || other.cutOff {
+		t.Errorf("another agent continues for %+v", other.occupant)
 	}
 	if waiting, err := s.team.Waiting(s.ctx, teamfiles.Lead); err != nil || len(waiting) > 0 {
 		t.Errorf("the lead got %v, %v", waiting, err)

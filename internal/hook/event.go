@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"cadre/internal/team"
 )
 
 // Event describes what happened, as the commands see it. Fields that do not belong to the event are
@@ -52,27 +54,14 @@ type payload struct {
 	TaskSubject     *string `json:"task_subject,omitempty"`
 	TaskDescription *string `json:"task_description,omitempty"`
 
-	TeamID         string     `json:"team_id,omitempty"`
-	MemberID       string     `json:"member_id,omitempty"`
-	DependentTasks *[]string  `json:"dependent_task_ids,omitempty"`
-	Duration       *millis    `json:"duration_ms,omitempty"`
-	Result         *string    `json:"result,omitempty"`
-	CompletedTasks *[]string  `json:"completed_task_ids,omitempty"`
-	RemainingTasks *int       `json:"remaining_tasks,omitempty"`
-	IdleSince      *time.Time `json:"idle_since,omitempty"`
-}
-
-// millis is a duration that JSON shows in whole milliseconds.
-type millis time.Duration
-
-func (d millis) MarshalJSON() ([]byte, error) {
-	return strconv.AppendInt(nil, time.Duration(d).Milliseconds(), 10), nil
-}
-
-func (d *millis) UnmarshalJSON(data []byte) error {
-	n, err := strconv.ParseInt(string(data), 10, 64)
-	*d = millis(time.Duration(n) * time.Millisecond)
-	return err
+	TeamID         string         `json:"team_id,omitempty"`
+	MemberID       string         `json:"member_id,omitempty"`
+	DependentTasks *[]string      `json:"dependent_task_ids,omitempty"`
+	Duration       *team.Duration `json:"duration_ms,omitempty"`
+	Result         *string        `json:"result,omitempty"`
+	CompletedTasks *[]string      `json:"completed_task_ids,omitempty"`
+	RemainingTasks *int           `json:"remaining_tasks,omitempty"`
+	IdleSince      *time.Time     `json:"idle_since,omitempty"`
 }
 
 // input returns the JSON object that a command reads, on one line.
@@ -85,7 +74,7 @@ func (e *Event) input(dir string) ([]byte, error) {
 		p.TaskID, p.TaskSubject, p.TaskDescription = &e.TaskID, &e.TaskSubject, &e.TaskDescription
 		p.DependentTasks = list(e.DependentTasks)
 		if e.Name == TaskCompleted {
-			p.Duration, p.Result = (*millis)(&e.Duration), &e.Result
+			p.Duration, p.Result = (*team.Duration)(&e.Duration), &e.Result
 		}
 	} else {
 		p.CompletedTasks, p.RemainingTasks = list(e.CompletedTasks), &e.RemainingTasks

@@ -26,10 +26,10 @@ type Named struct {
 	Unknown  []string `json:"unknown"`  // words whose value is known only when the command runs
 }
 
-// namedBy returns what the command, which runs in dir, names. It names too much rather than too
-// little. Each word, and each part of a word that could be a path, is looked up in the project. It
-// is also looked up in each folder of the project that the command names. The meaning of the word
-// for its program does not matter.
+// namedBy returns the files, folders and programs that a command in dir names, too much rather than
+// too little. Each word, and each part of a word that could be a path, is looked up in the project.
+// It is also looked up in each folder of the project that the command names. The meaning of the
+// word for its program does not matter.
 func namedBy(dir, command string) Named {
 	r := &naming{dir: dir, words: map[string]bool{}, values: map[string][]string{}, programs: map[string]bool{},
 		unknown: map[string]bool{}}

@@ -10,6 +10,7 @@ import (
 	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
+	"cadre/internal/team"
 )
 
 // keepOutput is how much is kept of each end of a command's output. A model reads the feedback, and
@@ -81,8 +82,8 @@ func (r *Runner) Run(ctx context.Context, event Event) (Verdict, error) {
 	return v, nil
 }
 
-// allowed returns the event's hooks that are not switched off, without the untrusted ones. It adds a
-// note for each untrusted one.
+// allowed returns the event's hooks that are not switched off, without the untrusted ones. It adds
+// a note for each untrusted one.
 func (r *Runner) allowed(event string, v *Verdict) []Hook {
 	var hooks []Hook
 	untrusted := false
@@ -153,7 +154,7 @@ func judge(h Hook, result Result) answer {
 	said := strings.TrimSpace(sanitize.Strip(result.Stderr))
 	switch {
 	case result.TimedOut:
-		return note("did not end within %v and was killed", h.Limit())
+		return note("did not end within %s and was killed", team.Span(h.Limit()))
 	case result.Err != nil:
 		return note("could not be run: %v", result.Err)
 	case result.Signal != "":

@@ -190,7 +190,7 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 			">pids; sleep 1000 & echo $! >>pids; trap '' TERM; wait"},
 		Hook{Event: TaskCompleted, Command: "echo next >&2; exit 2"})
 	v := run(t, r, Event{Name: TaskCompleted})
-	if !v.Rejected || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "did not end within 300ms and was killed") {
+	if !v.Rejected || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "did not end within 300 ms and was killed") {
 		t.Errorf("got %+v", v)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "pids"))

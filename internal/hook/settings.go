@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/sys/paths"
 	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
 )
 
 // These are the events that a hook can handle.
@@ -111,7 +112,7 @@ func (h *Hook) validate() error {
 	case h.Command == "":
 		return fmt.Errorf("%s: the command is empty", h.Event)
 	case h.Timeout < 0 || h.Timeout > MaxTimeout:
-		return fmt.Errorf("%s: a timeout of %v is not between 0 and %v", h.Event, h.Timeout, MaxTimeout)
+		return fmt.Errorf("%s: a timeout of %s is not between 0 and %s", h.Event, h.Timeout, team.Span(MaxTimeout))
 	}
 	return nil
 }

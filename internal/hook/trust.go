@@ -37,6 +37,9 @@ import (
 //   - names that are known only when the command runs.
 //
 // [Examine] lists these, so that the person knows what they trust.
+//
+// The same file remembers files of the project that a person has allowed, such as its templates, by
+// the digests that the caller gives them. Neither kind of trust depends on the other.
 type Trust struct {
 	File string // <cadre home>/trust.json
 }
@@ -44,7 +47,8 @@ type Trust struct {
 // Entry is one trusted project.
 type Entry struct {
 	Dir      string
-	Digest   string
+	Digest   string            // of the hooks; "" if they are not trusted
+	Files    map[string]string // digests of the other files, by their names
 	Recorded time.Time
 }
 
@@ -56,8 +60,9 @@ type trustFile struct {
 }
 
 type trustProject struct {
-	Digest   string    `json:"digest"`
-	Recorded time.Time `json:"recorded"`
+	Digest   string            `json:"digest"`
+	Files    map[string]string `json:"files,omitempty"`
+	Recorded time.Time         `json:"recorded"`
 }
 
 // Trusted reports whether the project's hooks are exactly those that were recorded. A project
@@ -112,11 +117,45 @@ func loadProject(dir string) (*Config, error) {
 // then needs trust again.
 func (t Trust) Record(e Examined, now time.Time) error {
 	return t.change(func(file *trustFile) {
+		p := file.Projects[e.Dir]
 		delete(file.Projects, e.Dir)
-		if e.Digest != "" {
-			file.Projects[e.Dir] = trustProject{Digest: e.Digest, Recorded: now.UTC().Truncate(time.Second)}
+		if p.Digest = e.Digest; p.Digest != "" || len(p.Files) > 0 {
+			p.Recorded = now.UTC().Truncate(time.Second)
+			file.Projects[e.Dir] = p
 		}
 	})
+}
+
+// RecordFiles trusts files of the project in dir, with these digests by their names, beside those
+// that it trusts already.
+func (t Trust) RecordFiles(dir string, digests map[string]string, now time.Time) error {
+	dir, err := realDir(dir)
+	if err != nil {
+		return fmt.Errorf("record trust: %w", err)
+	}
+	return t.change(func(file *trustFile) {
+		p := file.Projects[dir]
+		all := maps.Clone(p.Files)
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, digests)
+		p.Files, p.Recorded = all, now.UTC().Truncate(time.Second)
+		file.Projects[dir] = p
+	})
+}
+
+// Files returns the digests of the trusted files of the project in dir, by their names.
+func (t Trust) Files(dir string) (map[string]string, error) {
+	dir, err := realDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read trust: %w", err)
+	}
+	file, err := t.read()
+	if err != nil {
+		return nil, err
+	}
+	return file.Projects[dir].Files, nil
 }
 
 // Remove withdraws the trust in a project. The project's folder need not exist any more.
@@ -140,7 +179,7 @@ func (t Trust) List() ([]Entry, error) {
 	var entries []Entry
 	for _, dir := range slices.Sorted(maps.Keys(file.Projects)) {
 		p := file.Projects[dir]
-		entries = append(entries, Entry{Dir: dir, Digest: p.Digest, Recorded: p.Recorded})
+		entries = append(entries, Entry{Dir: dir, Digest: p.Digest, Files: p.Files, Recorded: p.Recorded})
 	}
 	return entries, nil
 }

@@ -183,3 +183,40 @@ func record(trust Trust, config *Config, now time.Time) error {
 	}
 	return trust.Record(e, now)
 }
+
+// TestTrustOfFilesAndHooks checks that trust in the hooks of a project and in its files do not
+// depend on each other, and that both are withdrawn together.
+func TestTrustOfFilesAndHooks(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, ".claude", "settings.json"), `{"hooks":{"TaskCompleted":[{"hooks":[{"type":"command","command":"true"}]}]}}`)
+	config, err := Load(filepath.Join(dir, "none"), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := Trust{File: filepath.Join(t.TempDir(), "trust.json")}
+	is := func(when string, hooks bool, files int) {
+		t.Helper()
+		trusted, err := trust.Trusted(config)
+		found, wrong := trust.Files(dir)
+		if err != nil || wrong != nil || trusted != hooks || len(found) != files {
+			t.Errorf("%s: the hooks are trusted: %t, and %d files; %v, %v", when, trusted, len(found), err, wrong)
+		}
+	}
+	is("at first", false, 0)
+	if err := trust.RecordFiles(dir, map[string]string{"a": "1"}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	is("with a file", false, 1)
+	if err := record(trust, config, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	is("with the hooks", true, 1)
+	if err := trust.RecordFiles(dir, map[string]string{"b": "2"}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	is("with another file", true, 2)
+	if err := trust.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	is("in the end", false, 0)
+}

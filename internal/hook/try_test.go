@@ -28,7 +28,7 @@ func TestTry(t *testing.T) {
 		{"breaks", "echo oh >&2; exit 7", 0, Trial{Result: Result{ExitCode: 7, Stderr: "oh\n"}}, "exit status 7"},
 		{"is killed", "kill -9 $$", 0, Trial{Result: Result{ExitCode: -1, Signal: "killed"}}, "ended by signal"},
 		{"is late", "echo begun; sleep 1000", 300 * time.Millisecond,
-			Trial{Result: Result{ExitCode: -1, Signal: "killed", Stdout: "begun\n", TimedOut: true}}, "within 300ms"},
+			Trial{Result: Result{ExitCode: -1, Signal: "killed", Stdout: "begun\n", TimedOut: true}}, "within 300 ms"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

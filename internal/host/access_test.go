@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cadre/internal/agent"
+	"cadre/internal/agent/traceparent"
 	"cadre/internal/team"
 )
 
@@ -145,6 +146,28 @@ func TestSessionsLookWithoutLocks(t *testing.T) {
 			t.Errorf("in the session of %s it is %q", one.Member, got)
 		}
 		one.started <- agent.Started{Session: "s-" + one.Member}
+	}
+}
+
+// TestSessionsKnowTheirTrace checks that the environment of each session names the span of that
+// session, where the person asked for traces, and that a member's own environment cannot change it.
+func TestSessionsKnowTheirTrace(t *testing.T) {
+	for _, endpoint := range []string{"", "http://127.0.0.1:4318"} {
+		t.Run("endpoint="+endpoint, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+			s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Env: []string{"TRACEPARENT=hers"}})
+			sessions := modelled(s)
+			one := next(t, sessions)
+			want := "hers"
+			if endpoint != "" {
+				want = "00-" + traceparent.Team(one.TeamID).String() + "-" +
+					traceparent.Session(one.TeamID, "ann", one.Incarnation).String() + "-01"
+			}
+			if got := agent.Variable(one.Env, "TRACEPARENT"); got != want {
+				t.Errorf("it is %q, want %q", got, want)
+			}
+			one.started <- agent.Started{Session: "s-1"}
+		})
 	}
 }
 

@@ -126,8 +126,8 @@ func TestZombieRests(t *testing.T) {
 	s.until("ann continues", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
 
-// claimed gives task 1 to ann before a host starts. A host loses the silent lead soon after its start,
-// and a member without a lead claims nothing.
+// claimed gives task 1 to ann before a host starts. A host loses the silent lead soon after its
+// start, and a member without a lead claims nothing.
 func (s *stage) claimed() {
 	s.t.Helper()
 	s.do(team.User, &team.ClaimTask{Task: "1", Member: "ann"})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"cadre/internal/agent/prompts"
 	"cadre/internal/git"
@@ -13,14 +12,6 @@ import (
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
-
-// Merged is the merged worktree of a team. It has the commit of HEAD, the team's changes in its
-// directory, and the branches of its members.
-type Merged struct {
-	Dir string // directory to work in; "" where no member works in a worktree
-	In  []team.Branch
-	Out []team.Branch // branches that conflict, or are left out
-}
 
 // mostClaims bounds how many tasks one claim tries.
 const mostClaims = 20
@@ -52,8 +43,7 @@ func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 			}
 			return replica.Receipt{}, err
 		}
-		var waits bool
-		s.host.Replica.View(func(st *team.State) { t, _ := st.Task(task.ID); waits = len(t.Blocked()) > 0 })
+		waits := s.host.waits(task.ID)
 		receipt := replica.Receipt{}
 		if !waits || c.Task != "" {
 			receipt, err = send(&named)
@@ -72,6 +62,12 @@ func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 		}
 	}
 	return replica.Receipt{}, &team.Error{Code: team.Nothing, Text: "no task is ready for " + s.member}
+}
+
+// waits reports whether the task waits for others now.
+func (h *Host) waits(task string) (so bool) {
+	h.Replica.View(func(s *team.State) { t, _ := s.Task(task); so = len(t.Blocked()) > 0 })
+	return so
 }
 
 // buildsOn returns the ids of the tasks whose work the task builds on.
@@ -120,7 +116,9 @@ func (s *slot) ready(ctx context.Context, task team.Task) (why string, err error
 		return "", nil
 	}
 	if task.In == team.InMerged {
-		return s.readyMerged(ctx, task, builds)
+		_, release, why, err := s.host.holdMerged(ctx, task, builds)
+		release()
+		return why, err
 	}
 	if m.Isolation != team.Worktree {
 		return "", nil
@@ -138,7 +136,8 @@ func (s *slot) ready(ctx context.Context, task team.Task) (why string, err error
 	for _, b := range builds {
 		branch, commit, err := s.workOf(ctx, t, b.ID)
 		if broken, ok := errors.AsType[*uncommittedError](err); ok && ctx.Err() == nil {
-			return fmt.Sprintf("the work of task %s is not on the branch of %s: %v", b.Called(), b.CompletedBy, broken), nil
+			return fmt.Sprintf("the work of task %s is not on the branch of %s: %v", b.Called(), b.Doer(),
+				broken), nil
 		}
 		if err != nil {
 			return "", err
@@ -158,19 +157,30 @@ func (s *slot) ready(ctx context.Context, task team.Task) (why string, err error
 		if at == "" {
 			continue
 		}
-		ask := prompts.Merge{Team: t.Name, Repo: t.Dir, Dir: p.Dir, There: true, Member: s.member, Branch: p.Branch,
-			With: []prompts.Other{{Name: "the branch " + branch, Ref: commit, Files: conflict.Files}}}
-		if len(conflict.Files) == 0 {
-			ask.With, ask.Trouble = nil, fmt.Sprintf("It cannot be merged with the branch %s: %s.", branch, conflict)
-		}
-		tip, err := worktree.Tip(ctx, s.host.Procs, t.Dir, p.Branch)
-		if err != nil {
-			return "", err
-		}
-		return s.waitFor(ctx, task, team.LeaveBranch{Member: s.member, Commit: tip, Why: ask.String()},
+		with := prompts.Other{Name: "the branch " + branch, Ref: commit, Files: conflict.Files}
+		return s.conflicts(ctx, task, p, with, fmt.Sprintf("It cannot be merged with the branch %s: %s.", branch,
+			conflict),
 			fmt.Sprintf("the branches %s and %s have %s", p.Branch, branch, conflict))
 	}
 	return "", nil
+}
+
+// conflicts asks for a merge of the member's branch with another one before the task starts.
+// trouble says why that is not possible, where no file conflicts.
+func (s *slot) conflicts(ctx context.Context, task team.Task, p worktree.Place, with prompts.Other, trouble,
+	reason string) (why string, err error) {
+	t := s.host.Replica.Team()
+	ask := prompts.Merge{Team: t.Name, Repo: t.Dir, Dir: p.Dir, There: true, Member: s.member, Branch: p.Branch}
+	if len(with.Files) == 0 {
+		ask.Trouble = trouble
+	} else {
+		ask.With = []prompts.Other{with}
+	}
+	tip, err := worktree.Tip(ctx, s.host.Procs, t.Dir, p.Branch)
+	if err != nil {
+		return "", err
+	}
+	return s.host.waitFor(ctx, task, team.LeaveBranch{Member: s.member, Commit: tip, Why: ask.String()}, reason)
 }
 
 // workOf returns the commit of the task's work, and its branch; "" for no work.
@@ -181,69 +191,19 @@ func (s *slot) workOf(ctx context.Context, t team.Team, id string) (branch, comm
 	switch {
 	case w.Open(): // the host that it ran on must record it first
 		return "", "", &team.Error{Code: team.NotReady,
-			Text: fmt.Sprintf("the work of task %s is not recorded yet", id)}
+			Text: fmt.Sprintf("the work of task %s is not recorded yet", task.Called())}
 	case w != nil && w.Commit != "":
 		return w.Branch, w.Commit, nil
 	}
-	// It could not be recorded, or the task was completed before its start was recorded, or by an older
-	// version of cadre. What the member left uncommitted is then on no branch yet.
-	p := Place(t, filepath.Dir(s.host.Hosts), task.CompletedBy)
-	if err := s.host.tracer.commit(ctx, p, fmt.Sprintf("Task %s (%s, team %s)\n", id, task.CompletedBy,
+	// It could not be recorded, or the task was completed before its start was recorded, or by an
+	// older version of cadre. What the member left uncommitted is then on no branch yet.
+	p := Place(t, filepath.Dir(s.host.Hosts), task.Doer())
+	if err := s.host.tracer.commit(ctx, p, fmt.Sprintf("Task %s (%s, team %s)\n", id, task.Doer(),
 		t.Name)); err != nil {
 		return "", "", err
 	}
 	commit, err = worktree.Tip(ctx, s.host.Procs, t.Dir, p.Branch)
 	return p.Branch, commit, err
-}
-
-// readyMerged checks that the merged worktree has the work that the task builds on.
-func (s *slot) readyMerged(ctx context.Context, task team.Task, builds []team.Task) (why string, err error) {
-	merged, release, err := s.merge(ctx, builds)
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", err
-		}
-		return "the work of members could not be merged: " + err.Error(), nil
-	}
-	release()
-	for _, b := range builds {
-		for _, out := range merged.Out {
-			if out.Member == b.CompletedBy || b.Work != nil && out.Member == b.Work.Member {
-				return s.waitFor(ctx, task, team.LeaveBranch{Member: out.Member, Commit: out.Commit},
-					"the branch "+out.Name+" conflicts with what is merged before it")
-			}
-		}
-	}
-	return "", nil
-}
-
-// merge makes the merged worktree for a task that builds on these tasks, and locks it until release
-// is called.
-func (s *slot) merge(ctx context.Context, builds []team.Task) (m Merged, release func(), err error) {
-	if s.host.Merge == nil {
-		return m, nil, errors.New("this host has no merged worktree")
-	}
-	members := []string{} // not nil, which would mean all members
-	for _, b := range builds {
-		members = append(members, b.CompletedBy)
-	}
-	if err := s.host.tracer.settle(ctx, ""); err != nil {
-		return m, nil, err
-	}
-	return s.host.Merge(ctx, members)
-}
-
-// waitFor makes the task wait until the lead has merged that branch. If the lead was asked before
-// and has not merged it, the task cannot be done.
-func (s *slot) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch,
-	conflict string) (why string, err error) {
-	ask.Once, ask.Blocks = true, []string{task.ID}
-	if _, err := s.host.send(ctx, team.Command{Actor: team.User, Body: &ask}); err != nil {
-		return "", err
-	}
-	var asked string
-	s.host.Replica.View(func(st *team.State) { m, _ := st.Member(ask.Member); asked = m.Left.Task })
-	return strings.TrimSpace(fmt.Sprintf("%s; task %s asked to merge them", conflict, asked)), nil
 }
 
 // where returns the directory in which the task is done, and locks it until done is called. It
@@ -254,12 +214,6 @@ func (s *slot) where(ctx context.Context, task team.Task) (dir string, done func
 	}
 	var builds []team.Task
 	s.host.Replica.View(func(st *team.State) { builds = st.BuildsOn(task.ID) })
-	m, done, err := s.merge(ctx, builds)
-	if err != nil {
-		return "", nil, err
-	}
-	if m.Dir == "" { // no member works in a worktree, so all work is in the team's directory
-		m.Dir = s.host.Replica.Team().Dir
-	}
-	return m.Dir, done, nil
+	m, done, err := s.host.merge(ctx, builds)
+	return m.Dir, done, err
 }

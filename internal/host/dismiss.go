@@ -18,6 +18,7 @@ func Dismissal(s *team.State, member string) *team.RequestShutdown {
 	m, _ := s.Member(member)
 	grace := farewellGrace
 	if m.Agent != team.External && (m.Host == "" || m.Status == team.Spawning || m.RetryAt != 0 ||
+		m.Limited != 0 || s.LimitedUntil(member, replica.Now()) != 0 ||
 		s.Team().Exhausted != "") {
 		grace = 0
 	}

@@ -27,6 +27,8 @@ type turn struct {
 	reminded map[string]bool // claims that it was reminded of
 	working  bool            // the session was given a task, and no turn has ended since
 	ended    bool            // no turn runs, and nothing that starts one was given since
+	runs     bool            // its agent has said that the turn started, and not that it ended
+	cut      bool            // an interrupt came before the turn started
 	closes   bool            // the end of the turn is being recorded
 	knows    map[string]bool // claims that it was told of, or that existed when a turn ended
 	retries  bool            // its agent retries its model
@@ -79,21 +81,19 @@ func (s *slot) follow(session agent.Session, started chan<- agent.Started) error
 		case agent.NotTaken:
 			s.notTaken(u.ID)
 		case agent.TurnStarted:
-			s.update(func(t *turn) { t.ended = false })
+			s.startTurn(session)
 			body = &team.ReportStatus{Member: s.member, Status: team.Active, Summary: s.occupation(u.Summary)}
 		case agent.Used:
-			task := u.Task
-			if task == "" {
-				task = s.works()
-			}
-			if s.ending() != stopQuietly { // usage is also reported when the session ends in the middle of a turn
-				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage,
-					Context: int64(min(max(u.Context, 0), 100))})
-			}
+			s.used(u)
 		case agent.Text:
+			s.answers()
 			s.update(func(t *turn) { t.last = u.Text })
 			s.host.Said(s.member, u.Text)
+		case agent.ToolStarted:
+			s.answers()
+			s.uses(u)
 		case agent.ToolFinished:
+			s.host.writes.ended(s.member, u.ID, time.Now())
 			if carried := envelope.Carries(s.teamID, s.member, u.Output); len(carried) > 0 {
 				s.update(func(t *turn) { t.shows = true })
 				s.arrived(s.post.arrived(byTool, carried...))
@@ -103,6 +103,8 @@ func (s *slot) follow(session agent.Session, started chan<- agent.Started) error
 		case agent.Retrying:
 			s.retrying(u.Problem)
 		case agent.TurnEnded:
+			s.host.writes.answered(s.member)
+			s.host.findWrites(s.ctx)
 			s.endTurn(u)
 		case agent.PermissionAsked:
 			asking.Go(func() { s.ask(ctx, u) })
@@ -117,6 +119,36 @@ func (s *slot) follow(session agent.Session, started chan<- agent.Started) error
 		s.record(body)
 	}
 	return end
+}
+
+// used records what the session used, also when it ends in the middle of a turn. It records nothing
+// once this host no longer has the member.
+func (s *slot) used(u agent.Used) {
+	task := u.Task
+	if task == "" {
+		task = s.works()
+	}
+	if s.ending() != stopQuietly {
+		s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage,
+			Context: int64(min(max(u.Context, 0), 100))})
+	}
+}
+
+// startTurn notes that a turn started. If an interrupt came before, when the session had no turn to
+// end, it holds for this turn: the member had its task already, and no prompt.
+func (s *slot) startTurn(session agent.Session) {
+	cut := false
+	s.update(func(t *turn) { t.ended, t.runs, cut, t.cut = false, true, t.cut, false })
+	if !cut {
+		return
+	}
+	s.host.Replica.View(func(st *team.State) {
+		m, _ := st.Member(s.member) // an idle member got a message since, which starts the turn
+		cut = m.Incarnation == s.incarnation && m.Interrupt != 0 && m.Status == team.Active
+	})
+	if cut {
+		s.interrupting.Go(func() { s.endTurnOf(session) })
+	}
 }
 
 // occupation returns what the member is doing, in its agent's words, or else its task.
@@ -264,14 +296,7 @@ func (s *slot) endTurn(u agent.TurnEnded) {
 	if !u.Interrupted && !replaced {
 		s.failHeldTasks()
 	}
-	report := ""
-	if s.member != s.lead && !s.reported() {
-		if report = text; report == "" {
-			s.update(func(t *turn) { report = t.pending })
-		}
-	}
-	s.update(func(t *turn) { t.pending = "" })
-	s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
+	s.record(s.rests(text))
 	if !renews {
 		s.remind()
 	}
@@ -280,12 +305,36 @@ func (s *slot) endTurn(u agent.TurnEnded) {
 	}
 }
 
+// rests returns the report that the member is idle, after a turn with that last text.
+func (s *slot) rests(text string) *team.ReportStatus {
+	rests := &team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(s.takeReport(text)),
+		Words: clip(text)}
+	s.update(func(t *turn) { rests.Task = t.task })
+	return rests
+}
+
+// takeReport returns the last text of a teammate that has not reported, of this turn or an earlier
+// one.
+func (s *slot) takeReport(text string) (report string) {
+	if s.member != s.lead && !s.reported() {
+		if report = text; report == "" {
+			s.update(func(t *turn) { report = t.pending })
+		}
+	}
+	s.update(func(t *turn) { t.pending = "" })
+	return report
+}
+
 // settleMail records that the turn has ended, and which messages arrived with it.
 func (s *slot) settleMail(u agent.TurnEnded) {
 	shows, good := false, u.Problem == nil && !u.Interrupted
 	s.update(func(t *turn) { // before others learn that it is idle
 		t.working, shows, t.ended, t.closes = false, t.shows, !u.Continues, true
+		t.runs, t.cut = false, false
 	})
+	if good {
+		s.answers()
+	}
 	s.post.settle(!good && !shows)
 	if good && !shows {
 		s.arrived(s.post.arrived(byTool)) // the agent continued after the result that had them
@@ -306,6 +355,9 @@ func (s *slot) nearlyFull() (full bool) {
 // retrying reports a trouble that the agent handles itself, once per turn. If it retries without
 // success for minutes, its session ends.
 func (s *slot) retrying(p agent.Problem) {
+	if s.limited(p, true) {
+		return
+	}
 	told := false
 	s.update(func(t *turn) { told, t.retries = t.retries, true })
 	hopeless := team.Hopeless(string(p.Kind))
@@ -336,6 +388,9 @@ func (s *slot) wordsOf(p agent.Problem) string {
 func (s *slot) trouble(p agent.Problem) {
 	if p.Kind == agent.ProblemContext {
 		s.stop(stopFull, excerpt.FirstLine(p.Text), s.host.StopGrace)
+		return
+	}
+	if s.limited(p, false) {
 		return
 	}
 	s.keepLast(s.ctx) // its tasks return to the queue
@@ -388,8 +443,8 @@ func (s *slot) remind() {
 	}
 	var held []team.Task
 	s.host.Replica.View(func(st *team.State) {
-		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Shutdown.Request == "" &&
-			m.Plan.State != "submitted" {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Limited == 0 &&
+			m.Shutdown.Request == "" && st.MayStart(s.member, s.host.Replica.Now()) && m.Plan.State != "submitted" {
 			held = st.Held(s.member)
 		}
 	})
@@ -478,6 +533,10 @@ func (s *slot) reported() bool {
 				if e.By == s.member && e.Result != "" {
 					return true
 				}
+			case *team.TaskSubmitted:
+				if e.By == s.member && e.Result != "" {
+					return true
+				}
 			}
 		}
 	}
@@ -485,86 +544,6 @@ func (s *slot) reported() bool {
 }
 
 func clip(s string) string { return strings.ToValidUTF8(excerpt.Bytes(s, team.MaxText, ""), "") }
-
-// ask sends the session's permission request to the team. It returns the answer to the session,
-// however the request ends.
-func (s *slot) ask(ctx context.Context, u agent.PermissionAsked) {
-	allow, reason := false, "the session is ending"
-	defer func() { u.Answer(allow, reason) }()
-	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
-		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input),
-			Deadline: s.host.Replica.Now().Add(s.patience()),
-			Reads:    !u.Ruled && s.reads(u.Tool, u.Input)}})
-	if err != nil {
-		reason = err.Error()
-		return
-	}
-	request := ""
-	if e, ok := team.EventIn[*team.PermissionRequested](receipt.Record); ok {
-		request = e.Permission.Request
-	}
-	for r, err := range s.host.Replica.Watch(ctx, receipt.Record.Seq-1) {
-		if err != nil {
-			return
-		}
-		for _, e := range r.Events {
-			if e, ok := e.(*team.PermissionAnswered); ok && e.Request == request {
-				allow, reason = e.Outcome == "allowed", e.Reason
-				return
-			}
-		}
-	}
-}
-
-func (s *slot) patience() (d time.Duration) {
-	s.host.Replica.View(func(st *team.State) {
-		p := st.Team().Permissions
-		d = p.Patience()
-	})
-	return d
-}
-
-// propose submits the session's plan to the lead, and returns the answer to the session.
-func (s *slot) propose(ctx context.Context, u agent.PlanProposed) {
-	approved, feedback := false, "the session is ending"
-	defer func() { u.Answer(approved, feedback) }()
-	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
-		Body: &team.SubmitPlan{Member: s.member, Plan: clip(u.Plan), Deadline: s.host.Replica.Now().Add(s.patience())}})
-	if err != nil {
-		s.host.Replica.View(func(st *team.State) { approved = st.Writes(s.member) })
-		if !approved { // otherwise it needs no approval, or has it
-			feedback = err.Error()
-		}
-		return
-	}
-	request := ""
-	if e, ok := team.EventIn[*team.PlanSubmitted](receipt.Record); ok {
-		request = e.Request
-	}
-	s.update(func(t *turn) { t.proposal = request })
-	for r, err := range s.host.Replica.Watch(ctx, receipt.Record.Seq) {
-		if err != nil {
-			return
-		}
-		for _, e := range r.Events {
-			if e, ok := e.(*team.PlanAnswered); ok && e.Request == request {
-				approved, feedback = e.Approved, e.Feedback
-				s.hasAnswer(r)
-				return
-			}
-		}
-	}
-}
-
-// hasAnswer records that the message with the answer to its plan was delivered: the session gets
-// the answer directly.
-func (s *slot) hasAnswer(r *team.Record) {
-	for _, e := range r.Events {
-		if m, ok := e.(*team.MessageSent); ok && m.Message.Type == team.TypePlanResponse && m.Message.To == s.member {
-			s.arrived([]team.Message{m.Message})
-		}
-	}
-}
 
 // inbox returns the mail for the session. The answer to a plan that it proposed itself is not part
 // of that.

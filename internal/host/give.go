@@ -67,7 +67,7 @@ func (s *slot) deliver(ctx context.Context, session agent.Session, now agent.Acc
 				s.hand(ctx, session, agent.Prompt{ID: id}, w.Kind)
 			}
 		case team.WantRetry:
-			s.deliverWork(ctx, session, id, prompts.Retry(w.Reason))
+			s.deliverWork(ctx, session, id, s.retry(w.Reason))
 		case team.WantSave:
 			s.saving.Go(func() { s.saveAlone(ctx) })
 		case team.WantYield:
@@ -261,15 +261,16 @@ func (s *slot) working() bool {
 // open gives the session its first prompt. A session without one is idle.
 func (s *slot) open(ctx context.Context, session agent.Session, start agent.Started) {
 	var text string
+	var starts bool
 	merged := MergedDir(filepath.Dir(s.host.Hosts))
 	if _, err := os.Stat(merged); err != nil {
 		merged = ""
 	}
 	s.host.Replica.View(func(st *team.State) {
-		text = prompts.Opening(st, s.member, start.Resumed, slices.Contains(start.Seen, 0))
+		text, starts = prompts.Opening(st, s.member, start.Resumed, slices.Contains(start.Seen, 0))
 		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" &&
 			!slices.ContainsFunc(st.Inbox(s.member), asksReport) {
-			text = strings.TrimSpace(text + "\n\n" + prompts.AskReport(merged))
+			text, starts = strings.TrimSpace(text+"\n\n"+prompts.AskReport(merged)), true
 			s.asked()
 		}
 	})
@@ -277,6 +278,10 @@ func (s *slot) open(ctx context.Context, session agent.Session, start agent.Star
 		text = envelope.Mark(s.teamID, s.member) + "\n" + text
 	}
 	s.update(func(t *turn) { t.opening, t.openedBy = text, opening })
+	if !starts { // it comes before the next prompt
+		s.update(func(t *turn) { t.openedBy = "" })
+		text = ""
+	}
 	if !s.deliverWork(ctx, session, opening, text) {
 		s.update(func(t *turn) { t.ended = true })
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})

@@ -38,9 +38,14 @@
 //	claim.go, dismiss.go   how a session begins, and how it ends
 //	give.go, post.go       the delivery of mail to a session
 //	follow.go, tools.go    a session's updates and tool calls; reads.go its calls that only read, for plan mode
+//	questions.go           a session's requests for permission and its plans
 //	trace.go, personal.go  the work of a task as commits, without the person's own files
 //	save.go, work.go       work that is kept when a task or a member ends
+//	expand.go              the items of tasks that make one task for each
+//	paths.go, writes.go    which member may change which files, and who changed the files of others
 //	beat.go                heartbeats
+//	turns.go               how many teammates have a turn on the machine at a time
+//	pool.go, limit.go      which members share a rate limit, and what their sessions say of it
 //	checkpoint.go          checkpoints of the team in the repository
 //	machine.go             the parts of the computer that tests replace
 //	plainerrors.go         errors of programs as plain text
@@ -74,6 +79,9 @@ type Options struct {
 	Replica *replica.Replica
 	// Agent returns an agent by the name that members have for it; nil for an unknown one.
 	Agent func(name string) agent.Agent
+	// Room reserves room for a teammate that the lead is about to add with its tools, or refuses
+	// it; nil if nobody counts. giveBack is called if the teammate is not added.
+	Room func(ctx context.Context, name string) (giveBack func(), err error)
 	// Offers are the names of the agents that a lead may spawn, the default first.
 	Offers []string
 	// Hosts is the team's folder of hosts, in which this host makes its own.
@@ -105,6 +113,7 @@ type Options struct {
 	// Hurry and Kill shorten the end of sessions. Once Hurry is closed a session has a second; once
 	// Kill is closed it has no time. nil for never.
 	Hurry, Kill <-chan struct{}
+	Turns       Turns   // how many teammates have a turn on this machine at a time
 	Machine     Machine // that the host runs on
 }
 
@@ -141,7 +150,9 @@ func Enroll(hosts, id string) (*proc.Register, error) {
 // Hosted reports whether a running host is enrolled in the folder of hosts.
 func Hosted(hosts string) bool {
 	entries, _ := os.ReadDir(hosts)
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.HostAlive(filepath.Join(hosts, e.Name())) })
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return proc.HostAlive(filepath.Join(hosts, e.Name()))
+	})
 }
 
 // Running returns the folders of the running hosts that are enrolled in the folder of hosts.
@@ -230,12 +241,16 @@ type Host struct {
 	covered atomic.Int64 // number of the team's records that the last checkpoint covers
 	kept    func()       // stops the making of checkpoints, with a last one
 	tracer  *tracer
-	round   round            // the present look at the team; only Run uses it, and slots
-	slots   map[string]*slot // by member
-	ended   chan *slot
-	look    chan struct{} // a slot has room again for an earlier want
-	broken  chan error    // why nothing can be recorded any more
-	over    chan struct{} // closed when Run returns
+	writes  writes
+	turns   machineTurns // only Run uses it
+	// its commands end before Run returns
+	expander expander
+	round    round            // the present look at the team; only Run uses it, and slots
+	slots    map[string]*slot // by member
+	ended    chan *slot
+	look     chan struct{} // a slot has room again for an earlier want
+	broken   chan error    // why nothing can be recorded any more
+	over     chan struct{} // closed when Run returns
 }
 
 // New returns a host that is ready to run.
@@ -253,6 +268,10 @@ func New(o Options) *Host {
 	h := &Host{Options: o, kept: func() {}, pulse: newPulse(o), slots: map[string]*slot{},
 		round: round{wanted: map[string]bool{}},
 		ended: make(chan *slot), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
+	h.turns.Turns, h.turns.queue = o.Turns, queue{dir: o.Turns.Dir, id: o.ID}
+	if h.Machine.Items == nil {
+		h.Machine.Items = h.items
+	}
 	h.tracer = newTracer(h.Replica, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)
 	h.tracer.again, h.tracer.broken, h.tracer.project = h.lookSoon, h.fail, h.Machine.Project
 	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
@@ -265,6 +284,9 @@ func (h *Host) Run(ctx context.Context) error {
 	defer close(h.over)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
+	expanding, stopExpanding := context.WithCancel(ctx)
+	defer stopExpanding()
+	h.expander.ctx = expanding
 	changed := make(chan error, 1)
 	go h.watch(watching, h.Replica.Seq(), changed) // from before the first look: its own commands are changes too
 
@@ -295,6 +317,9 @@ func (h *Host) Run(ctx context.Context) error {
 		}
 	}
 	stop()
+	stopExpanding()
+	h.writes.checking.Wait()
+	h.expander.under.Wait()
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack+h.StopGrace)
 	defer cancel()
 	why := team.RunEndedReason
@@ -304,6 +329,7 @@ func (h *Host) Run(ctx context.Context) error {
 	case errors.Is(context.Cause(ctx), ErrPaused):
 		why = team.PausedReason
 	}
+	defer h.freeTurns(&round{}, nil)
 	return errors.Join(failure, h.leave(out, why))
 }
 
@@ -331,7 +357,15 @@ func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 // whether the host has a reason to stay.
 func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, err error) {
 	r := h.survey()
+	used := map[string]bool{} // teammates that start a turn
 	for _, w := range r.wants {
+		if m := r.member(w.Member); h.turns.Most > 0 && h.turnStarts(m, w) {
+			if !h.mayStart(m) {
+				r.wanted[m.Name], r.next = r.wanted[m.Name] || w.Kind == team.WantSession, min(r.next, turnPace)
+				continue
+			}
+			used[m.Name] = true
+		}
 		if err := h.fulfil(ctx, r, w); err != nil {
 			return 0, true, err
 		}
@@ -350,7 +384,9 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 	if err := h.releaseSpent(ctx, r); err != nil {
 		return 0, true, err
 	}
-	idle := h.UntilIdle && len(r.wanted) == 0 && len(h.slots) == 0
+	h.freeTurns(r, used)
+	h.watchPaths(ctx)
+	idle := h.UntilIdle && len(r.wanted) == 0 && len(h.slots) == 0 && !r.expands
 	return r.next, !idle && !(r.over && len(h.slots) == 0), nil
 }
 
@@ -372,8 +408,10 @@ func (h *Host) releaseSpent(ctx context.Context, r *round) error {
 type round struct {
 	wants   []team.Want
 	members []team.Member
+	lead    string          // its name
 	over    bool            // the team has ended
 	spent   bool            // the budget of the team is spent
+	expands bool            // the tasks of a group are about to be made
 	unrun   string          // why sessions that are not wanted must end
 	wanted  map[string]bool // members that should have a session
 	next    time.Duration   // until the next look, even if nothing happens
@@ -411,6 +449,7 @@ func (h *Host) survey() *round {
 			r.next = max(0, due.Sub(now))
 		}
 		r.members = s.AppendMembers(r.members)
+		r.lead = s.Team().Lead
 		r.over = ended(s)
 		if r.spent = s.Team().Exhausted != ""; r.spent {
 			r.unrun = "the budget of the team was spent"
@@ -440,6 +479,15 @@ func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 		if m.Host == h.ID || m.Host == "" { // otherwise its own host does it
 			h.tracer.begin(w.Task)
 		}
+	case team.WantTurn:
+		if h.Agent(m.Agent) != nil && (m.Host == h.ID || m.Host == "") { // otherwise its own host does it
+			return h.do(ctx, &team.GrantTurn{Member: w.Member}, 0)
+		}
+	case team.WantWait:
+		return h.wait(ctx, r, m, w)
+	case team.WantExpand:
+		r.expands = true
+		return h.expand(ctx, w)
 	case team.WantSession:
 		if h.Agent(m.Agent) == nil {
 			break // it waits for a host that knows its agent
@@ -465,6 +513,22 @@ func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 		if s := h.slots[m.Name]; s != nil && s.incarnation == w.Incarnation {
 			s.give(w)
 		}
+	}
+	return nil
+}
+
+// wait keeps the member without a session for now.
+func (h *Host) wait(ctx context.Context, r *round, m team.Member, w team.Want) error {
+	if h.Agent(m.Agent) == nil {
+		return nil // it waits for a host that knows its agent
+	}
+	r.wanted[m.Name] = true
+	switch s := h.slots[m.Name]; {
+	case s != nil && s.incarnation == w.Incarnation: // it has started nothing yet
+		s.stop(stopDetach, w.Reason, h.StopGrace)
+	case m.Host != h.ID && m.Host != "":
+		r.next = min(r.next, watchEvery)
+		return h.takeOver(ctx, m)
 	}
 	return nil
 }
@@ -567,7 +631,8 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return err
 		}
 	}
-	if err := h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host, Ending: m.Shutdown.Request}, 0); err != nil {
+	if err := h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host, Ending: m.Shutdown.Request,
+		Pool: h.pool(&m, h.round.members)}, 0); err != nil {
 		return err
 	}
 	return h.keepSaved(ctx, m.Name, as)

@@ -370,8 +370,8 @@ func TestTheEndOfATeam(t *testing.T) {
 }
 
 // TestASpentBudgetBeforeTheSession checks that a host gives a member back if the budget was spent
-// after it took the member and before it started the session. A run would wait for that session's end
-// for ever.
+// after it took the member and before it started the session. A run would wait for that session's
+// end for ever.
 func TestASpentBudgetBeforeTheSession(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.SetBudget{Budget: team.Budget{Tokens: 100}})

@@ -20,6 +20,7 @@ type Machine struct {
 	Beats   heartbeat.Store // nil for the team's folder of heartbeats
 	Saved   SavedStore      // nil for files in the team's folder
 	Project Project         // nil for git, in the team's directory
+	Items   Items           // nil for the files and commands of this computer
 }
 
 // Registry finds the hosts of a team by their ids.

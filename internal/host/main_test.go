@@ -47,7 +47,7 @@ func start(script func(*session) error, spec agent.Spec, d agent.Team) *session 
 	s := &session{Spec: spec, Team: d, updates: make(chan agent.Update), wake: make(chan struct{}, 8),
 		mail: make(chan []team.Message), prompts: make(chan agent.Prompt, 8),
 		stop: make(chan struct{}), done: make(chan struct{}), taken: make(chan string, 8),
-		may: make(chan agent.Access, 8)}
+		may: make(chan agent.Access, 8), cuts: make(chan struct{}, 8)}
 	over := make(chan struct{})
 	var acknowledging sync.WaitGroup
 	acknowledging.Go(func() {
@@ -83,6 +83,7 @@ type session struct {
 	prompts chan agent.Prompt   // of a model: prompts that it must acknowledge
 	taken   chan string         // ids of the prompts that the script has
 	may     chan agent.Access   // access that it was granted
+	cuts    chan struct{}       // interrupts of its turn
 	refuses error               // its answer to that; nil for ErrUnsupported
 	started chan agent.Started  // of a model: how it starts
 	end     chan error          // of a model: it ends by itself
@@ -91,8 +92,12 @@ type session struct {
 	grace   time.Duration // that Stop was given
 }
 
-func (s *session) Updates() <-chan agent.Update    { return s.updates }
-func (s *session) Interrupt(context.Context) error { return nil }
+func (s *session) Updates() <-chan agent.Update { return s.updates }
+
+func (s *session) Interrupt(context.Context) error {
+	s.cuts <- struct{}{}
+	return nil
+}
 
 func (s *session) SetAccess(_ context.Context, a agent.Access) error {
 	s.may <- a

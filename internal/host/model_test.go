@@ -296,12 +296,13 @@ func TestTrouble(t *testing.T) {
 	ann.started <- agent.Started{}
 	ann.given(t)
 	ann.updates <- agent.TurnStarted{}
-	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemLimit, Text: "429: too many requests"}}
+	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel, Text: "500: the house is on fire"}}
 	s.untilStatus("ann", team.Blocked)
 	if task := s.task("1"); task.Status != team.Pending {
 		t.Errorf("the task is %s", task.Status)
 	}
-	if got := s.inbox("lead", team.TypeSystem); len(got) != 1 || !strings.Contains(got[0], "429: too many requests") {
+	if got := s.inbox("lead", team.TypeSystem); len(got) != 1 ||
+		!strings.Contains(got[0], "500: the house is on fire") {
 		t.Errorf("the lead was told %q", got)
 	}
 	p := ann.turn(t, "", func() { ann.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"seen"}`) })

@@ -13,7 +13,8 @@ import (
 )
 
 // personal knows the person's files: those that were uncommitted when the team was created, while
-// they are unchanged. It also knows cadre's own folder and the report on the team, which a run writes.
+// they are unchanged. It also knows cadre's own folder and the report on the team, which a run
+// writes.
 type personal struct {
 	procs  *proc.Register
 	ours   string

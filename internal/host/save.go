@@ -237,7 +237,7 @@ func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task te
 		dir, own = filepath.Join(teamDir, worktrees, m.Name), true
 	}
 	if err := w.edits(ctx, procs, t.Base, teamDir, dir, own); err != nil {
-		return fmt.Errorf("the unfinished work of %s on task %s cannot be determined: %w", m.Name, task.ID, err)
+		return fmt.Errorf("the unfinished work of %s on task %s cannot be determined: %w", m.Name, task.Called(), err)
 	}
 	return w.keep(ctx, byUser(rep), rep, savedFolder(teamDir))
 }

@@ -14,8 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestWhatSessionsShow checks that a host logs what the sessions of its members show, and that the next
-// session of a member continues the log.
+// TestWhatSessionsShow checks that a host logs what the sessions of its members show, and that the
+// next session of a member continues the log.
 func TestWhatSessionsShow(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"},
 		&team.SpawnMember{Name: "ben", Agent: "scripted"})

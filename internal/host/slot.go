@@ -15,6 +15,7 @@ import (
 	"cadre/internal/agent/envelope"
 	"cadre/internal/agent/prompts"
 	"cadre/internal/agent/sessionlog"
+	"cadre/internal/agent/traceparent"
 	"cadre/internal/git/checkout"
 	"cadre/internal/git/worktree"
 	"cadre/internal/replica"
@@ -197,13 +198,17 @@ func (s *slot) endReport(ctx context.Context, how ending, why string, failure er
 		trouble, text := "crash", failure.Error()
 		if p, ok := errors.AsType[*agent.Problem](failure); ok {
 			trouble, text = string(p.Kind), s.wordsOf(*p)
+			if b := s.limit(*p); b != nil {
+				b.Gone = true
+				return b
+			}
 		}
 		return &team.ReportTrouble{Member: s.member, Trouble: trouble, Text: text, Gone: true}
 	}
 	return &team.ReportFailed{Member: s.member, Reason: failure.Error()}
 }
 
-// note returns what a fresh session that replaces this one is told.
+// note returns the text that hands over to a fresh session, which replaces this one.
 func (s *slot) note(ctx context.Context, why string) (note string) {
 	h := prompts.Handover{Reason: why}
 	s.mu.Lock()
@@ -241,7 +246,9 @@ func (s *slot) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 			Instructions: prompts.Instructions(st, m.Name, prompts.Hosted), Model: m.Model, Program: m.Program,
 			Args: m.Args, Resume: m.Session, Spent: m.SessionCost, Dir: t.Dir, Scratch: scratch,
 			Access: s.access(st), Procs: s.host.Procs}
-		spec.Env = slices.Concat([]string{agent.NoLocks}, s.host.Env, m.Env, spec.Identity())
+		spec.Env = slices.Concat([]string{agent.NoLocks}, s.host.Env, m.Env,
+			traceparent.Environment(surroundings(agent.Spec{Env: s.host.Env}), t.ID, m.Name, m.Incarnation),
+			spec.Identity())
 	})
 	if err := s.host.missing(ctx, t); checkout.IsMissing(err) {
 		return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot work: %v", m.Name, err)}
@@ -256,7 +263,7 @@ func (s *slot) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		if gate(false); err != nil && s.reads(tool, input) { // reads looks at files: call it last
 			gate(true)
 		}
-		return err
+		return cmp.Or(err, s.mayWrite(tool, input))
 	}
 	spec.Reads = s.reads
 	spec.Where = s.where
@@ -400,15 +407,18 @@ func (s *slot) interrupt(key string) {
 	if s.session == nil || s.interrupted == key {
 		return
 	}
-	s.interrupted = key
+	s.interrupted, s.turn.cut = key, !s.turn.runs
 	session := s.session
-	s.interrupting.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, s.host.StopGrace)
-		defer cancel()
-		if err := session.Interrupt(ctx); err != nil && s.ctx.Err() == nil {
-			s.host.Log(s.member + " could not be interrupted: " + err.Error())
-		}
-	})
+	s.interrupting.Go(func() { s.endTurnOf(session) })
+}
+
+// endTurnOf ends the turn of the session.
+func (s *slot) endTurnOf(session agent.Session) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.host.StopGrace)
+	defer cancel()
+	if err := session.Interrupt(ctx); err != nil && s.ctx.Err() == nil {
+		s.host.Log(s.member + " could not be interrupted: " + err.Error())
+	}
 }
 
 // show returns the session with a log of its output. If the log cannot be written, that is

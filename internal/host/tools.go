@@ -27,9 +27,9 @@ type served struct {
 func (s *slot) serveTools(gate func(tool, input string) error) (*served, error) {
 	t := &served{gate: gate, called: func() { s.works() }}
 	t.Set = tools.New(tools.Options{Team: memberTeam{s}, Member: s.member, Now: s.host.Replica.Now,
-		Refresh: s.host.Replica.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
+		Refresh: s.host.Replica.Refresh, Mail: s.mailForTool, Agents: s.host.offers, Records: s.host.Replica.History,
 		Spawned:  func(context.Context, string) error { return nil }, // this host finds it by itself
-		Isolates: s.host.isolates,
+		Isolates: s.host.isolates, Room: s.host.Room,
 	})
 	if len(s.host.Relay) == 0 {
 		return t, nil

@@ -134,8 +134,8 @@ func (t *tracer) close(ctx context.Context) {
 	t.cancel()
 }
 
-// follow records the start or the work of tasks that the events claim or complete, and waits for
-// that a limited time.
+// follow records the start or the work of tasks that the events claim, complete or submit, and
+// waits for that a limited time.
 func (t *tracer) follow(ctx context.Context, events []team.Event) {
 	var tasks []string
 	for _, e := range events {
@@ -143,6 +143,8 @@ func (t *tracer) follow(ctx context.Context, events []team.Event) {
 		case *team.TaskClaimed:
 			tasks = append(tasks, e.Task)
 		case *team.TaskCompleted:
+			tasks = append(tasks, e.Task)
+		case *team.TaskSubmitted:
 			tasks = append(tasks, e.Task)
 		}
 	}
@@ -278,7 +280,7 @@ func (t *tracer) record(id string) {
 	if j.kind == team.WantRecord {
 		work.Base, work.Fence = j.task.Work.Base, j.task.Work.Fence
 	}
-	t.log(fmt.Sprintf("the work of %s on task %s cannot be recorded: %v", j.member.Name, id, err))
+	t.log(fmt.Sprintf("the work of %s on task %s cannot be recorded: %v", j.member.Name, j.task.Called(), err))
 	if err := t.report(context.WithoutCancel(ctx), id, work); err != nil {
 		t.log(err.Error())
 		t.refuse(j.key)
@@ -424,8 +426,8 @@ type uncommittedError struct{ err error }
 func (e *uncommittedError) Error() string { return e.err.Error() }
 func (e *uncommittedError) Unwrap() error { return e.err }
 
-// commit commits what the member left uncommitted in its worktree, if it has one, for a task that has
-// no record. The error is an [uncommittedError] if a later attempt is unlikely to succeed.
+// commit commits what the member left uncommitted in its worktree, if it has one, for a task that
+// has no record. The error is an [uncommittedError] if a later attempt is unlikely to succeed.
 func (t *tracer) commit(ctx context.Context, p worktree.Place, message string) error {
 	if _, err := os.Stat(p.Dir); err != nil || t.project != nil {
 		return nil
@@ -538,8 +540,8 @@ func (t *tracer) files(ctx context.Context, j *job, w *team.Work) error {
 	w.Left = append(w.Left, worktree.Named(repositories, "a repository of its own")...)
 	if n := len(files) - team.MaxFiles; n > 0 {
 		files = files[:team.MaxFiles]
-		w.Left = append(w.Left, fmt.Sprintf("the names of %d more files (git diff --name-only %.12s %.12s)", n,
-			w.Base, w.Commit))
+		w.Left = append(w.Left, fmt.Sprintf("the names of %d more files that differ between the commits %.12s and "+
+			"%.12s", n, w.Base, w.Commit))
 	}
 	w.Files = files
 	return nil

@@ -361,8 +361,8 @@ func TestRecordWork(t *testing.T) {
 	}
 }
 
-// TestReportIsNoWork checks that the report of a run that ended early is not the work of the task that
-// is completed after it.
+// TestReportIsNoWork checks that the report of a run that ended early is not the work of the task
+// that is completed after it.
 func TestReportIsNoWork(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -455,8 +455,8 @@ func TestWorkOfTheMomentBefore(t *testing.T) {
 			&team.CreateTask{Subject: "reads", Owner: "bob", BlockedBy: []string{strconv.Itoa(2*i + 1)}})
 	}
 	s := newStageOf(t, bodies...)
-	// ann is about to complete a task; bob was refused one. bob asks all the time only between these
-	// and its claim, because that leaves git little time.
+	// ann is about to complete a task; bob was refused one. bob asks all the time only between
+	// these and its claim, because that leaves git little time.
 	near, refused := make(chan struct{}), make(chan struct{})
 	h := s.start("h1", scripted(func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}
@@ -492,9 +492,12 @@ func TestWorkOfTheMomentBefore(t *testing.T) {
 	h.wait()
 }
 
-// TestWorkOfATaskWithoutARecord checks that a task has the work of its blocker also if the blocker was
-// completed before its start could be recorded.
+// TestWorkOfATaskWithoutARecord checks that a task has the work of its blocker also if the blocker
+// was completed before its start could be recorded.
 func TestWorkOfATaskWithoutARecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits five seconds; not with -short")
+	}
 	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir},

@@ -55,6 +55,32 @@ func Place(t team.Team, dir, member string) worktree.Place {
 		Branch: team.BranchOf(t.Name, member)}
 }
 
+// WorktreeHints returns what a person can do about an error of the worktree.
+func WorktreeHints(t team.Team, p worktree.Place, err error) []team.Hint {
+	broken, is := errors.AsType[*worktree.BrokenError](err)
+	if !is {
+		return nil
+	}
+	h := team.Hint{Team: t.Name, Dir: broken.Fix.Dir, Name: p.Dir}
+	switch broken.Fix.Does {
+	case worktree.RemoveRecord:
+		h.Action = team.ActForgetWorktree
+	case worktree.Reconnect:
+		h.Action = team.ActRepairWorktree
+	case worktree.Unlock:
+		h.Action = team.ActUnlockWorktree
+	case worktree.CheckOut:
+		h.Action, h.Name = team.ActCheckOut, p.Branch
+	case worktree.KeepCommit:
+		h.Action, h.Name, h.From = team.ActKeepCommit, "", broken.Fix.ID
+	case worktree.ListFiles:
+		h.Action, h.Name, h.From = team.ActShowFile, "", broken.Fix.ID
+	default:
+		return nil
+	}
+	return []team.Hint{h}
+}
+
 func workOf(member, teamName string) string { return "Work of " + member + " in team " + teamName }
 
 // leaveWork records the member's work in its worktree, and removes the worktree.

@@ -79,16 +79,13 @@ type Examination struct {
 	Late    int            `json:"late"`
 	Tasks   map[string]int `json:"tasks"`   // number of tasks by status
 	Percent int            `json:"percent"` // percent of the tasks that are completed
-	// estimated time to the end, in milliseconds; 0 if there is no basis for one
-	LeftMillis  int64             `json:"leftMillis,omitempty"`
+	// estimated time to the end; 0 if there is no basis for one
+	Left        team.Duration     `json:"leftMillis,omitempty"`
 	Skew        []string          `json:"skew,omitempty"`        // how the clocks disagree
 	InProgress  []team.Task       `json:"inProgress,omitempty"`  // the tasks in progress
 	Permissions []team.Permission `json:"permissions,omitempty"` // requests that wait for an answer
 	Attention   []team.Item       `json:"attention"`             // what waits for a person
 }
-
-// Left returns an estimate of how long the team still works, or 0 if there is no basis for one.
-func (e *Examination) Left() time.Duration { return time.Duration(e.LeftMillis) * time.Millisecond }
 
 // Count returns how many members have that life.
 func (e *Examination) Count(l Life) (n int) {
@@ -217,7 +214,7 @@ func (e *Examination) progress(past pace, workable bool) {
 		}
 	}
 	if workable {
-		e.LeftMillis = past.left(open, workers).Milliseconds()
+		e.Left = team.Duration(past.left(open, workers).Truncate(time.Millisecond))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -97,8 +98,8 @@ func (p *place) beat(b heartbeat.Beat, after time.Duration) {
 	}
 }
 
-// lives keeps a host with that id alive until the test ends.
-func (p *place) lives(host string) {
+// lives keeps a host with that id alive until ends is called, or the test ends.
+func (p *place) lives(host string) (ends func()) {
 	p.t.Helper()
 	dir := filepath.Join(p.dir, "hosts", host)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -108,7 +109,9 @@ func (p *place) lives(host string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { lock.Unlock() })
+	ends = sync.OnceFunc(func() { lock.Unlock() })
+	p.t.Cleanup(ends)
+	return ends
 }
 
 func (p *place) write(name, text string) {
@@ -544,41 +547,43 @@ func TestProgress(t *testing.T) {
 	for i := range 7 {
 		history = append(history, &team.CreateTask{Subject: fmt.Sprint("task ", i+1)})
 	}
-	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 0 || found.Left() != 0 {
-		t.Errorf("nothing is done: %d %%, %s", found.Percent, found.Left())
+	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 0 || found.Left.Std() != 0 {
+		t.Errorf("nothing is done: %d %%, %s", found.Percent, found.Left.Std())
 	}
 	history = append(history, "bob", &team.ClaimTask{Task: "7"}, "ann")
 	for i := range 3 { // each takes 1 s
-		if found := newPlace(t, history...).examine(time.Hour); found.Left() != 0 {
-			t.Errorf("%s are left after %d", found.Left(), i)
+		if found := newPlace(t, history...).examine(time.Hour); found.Left.Std() != 0 {
+			t.Errorf("%s are left after %d", found.Left.Std(), i)
 		}
 		history = append(history, &team.ClaimTask{Task: fmt.Sprint(i + 1)}, &team.CompleteTask{Task: fmt.Sprint(i + 1)})
 	}
 	found := newPlace(t, history...).examine(time.Hour)
-	if found.Percent != 42 || found.Left() != 2*time.Second || found.Tasks["completed"] != 3 ||
+	if found.Percent != 42 || found.Left.Std() != 2*time.Second || found.Tasks["completed"] != 3 ||
 		found.Tasks["in_progress"] != 1 || found.Tasks["pending"] != 3 {
-		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left()) // four by three: two times 1 s
+		// four by three: two times 1 s
+		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left.Std())
 	}
 	failed := append(slices.Clone(history), team.User, &team.DeleteTask{Task: "4"}, &team.DeleteTask{Task: "5"},
 		&team.DeleteTask{Task: "6"}, "bob", &team.FailTask{Task: "7", Fence: 1, Reason: "broken"})
-	if found := newPlace(t, failed...).examine(time.Hour); found.Tasks["pending"] != 1 || found.Left() != 0 {
-		t.Errorf("of %v, no task can be done, and %s are left", found.Tasks, found.Left())
+	if found := newPlace(t, failed...).examine(time.Hour); found.Tasks["pending"] != 1 ||
+		found.Left.Std() != 0 {
+		t.Errorf("of %v, no task can be done, and %s are left", found.Tasks, found.Left.Std())
 	}
 	found = newPlace(t, append(history, team.User, &team.ReportStopped{Member: "cy"},
 		&team.ReportStopped{Member: "bob"})...).examine(time.Hour)
-	if found.Left() != 4*time.Second {
-		t.Errorf("by one, %s are left", found.Left())
+	if found.Left.Std() != 4*time.Second {
+		t.Errorf("by one, %s are left", found.Left.Std())
 	}
 	history = append(history, team.User)
 	if found := newPlace(t, append(history, &team.DeleteTask{Task: "6"})...).examine(
-		time.Hour); found.Left() != time.Second {
-		t.Errorf("one less, and %s are left", found.Left())
+		time.Hour); found.Left.Std() != time.Second {
+		t.Errorf("one less, and %s are left", found.Left.Std())
 	}
 	for i := range 4 {
 		history = append(history, &team.DeleteTask{Task: fmt.Sprint(i + 4)})
 	}
-	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 100 || found.Left() != 0 {
-		t.Errorf("everything is done: %d %%, %s", found.Percent, found.Left())
+	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 100 || found.Left.Std() != 0 {
+		t.Errorf("everything is done: %d %%, %s", found.Percent, found.Left.Std())
 	}
 }
 

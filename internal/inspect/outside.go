@@ -23,10 +23,6 @@ import (
 	"cadre/internal/team"
 )
 
-// MaxAge is the greatest age of findings that a process which follows a team shows. A single look
-// has no age.
-const MaxAge = 2 * time.Second
-
 // Look finds out what is true of a team outside its journal: which of its processes are alive on
 // this machine, and whether its directory and its facts are unchanged. It changes nothing. dir is
 // the team's folder. Callers that show everything that waits for a person use a [Looker], which
@@ -36,39 +32,6 @@ func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) 
 	var members []team.Member
 	rep.View(func(s *team.State) { t, members = s.Team(), s.Members() })
 	seen, err := look(ctx, t, members, dir, now, nil)
-	return &seen.outside, err
-}
-
-// Looker looks at one team once, or repeatedly for a process that follows it. It finds what [Look]
-// finds, and which files of a complete team are not committed. It belongs to one goroutine.
-type Looker struct {
-	Replica *replica.Replica
-	Home    layout.Home // of the team; the zero Home for a team in memory, whose files are not looked at
-	Dir     string      // the team's folder
-
-	last  *team.Outside
-	facts map[string]reading
-	files committing
-}
-
-// Look returns findings that are at most [MaxAge] old.
-func (l *Looker) Look(ctx context.Context, now time.Time) (*team.Outside, error) {
-	if l.last != nil {
-		if age := now.Sub(time.UnixMilli(int64(l.last.At))); age >= 0 && age < MaxAge {
-			return l.last, nil
-		}
-	}
-	if l.facts == nil {
-		l.facts = map[string]reading{}
-	}
-	var t team.Team
-	var members []team.Member
-	l.Replica.View(func(s *team.State) { t, members = s.Team(), s.Members() })
-	seen, err := look(ctx, t, members, l.Dir, now, l.facts)
-	if err == nil {
-		seen.outside.Uncommitted = l.uncommitted(ctx, t, now)
-		l.last, err = &seen.outside, ctx.Err()
-	}
 	return &seen.outside, err
 }
 
@@ -120,7 +83,49 @@ func look(ctx context.Context, t team.Team, members []team.Member, dir string, n
 			o.Stale = append(o.Stale, fact.Name)
 		}
 	}
-	return f, nil
+	return f, f.children(ctx, t, layout.Home{Root: filepath.Dir(filepath.Dir(dir))}, now)
+}
+
+// children looks at the teams in the team: those that still do a task, and of an ended team those
+// that have not ended.
+func (f *finding) children(ctx context.Context, t team.Team, home layout.Home, now time.Time) error {
+	for _, c := range t.Children {
+		folder := home.Has(c.Team)
+		if folder == "" || c.Over && !t.Ended() {
+			continue
+		}
+		sight := team.ChildSight{Child: c}
+		rep, err := Open(ctx, home, folder, func(string) {})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			sight.Waits, sight.First = 1, "it cannot be read: "+err.Error()
+			f.outside.Children = append(f.outside.Children, sight)
+			continue
+		}
+		if of := rep.Team(); of.Ended() {
+			sight.Ended = true
+		} else if outside, err := Look(ctx, rep, folder, now); err == nil {
+			rep.View(func(s *team.State) {
+				for _, i := range s.Attention(team.Time(now.UnixMilli()), outside) {
+					if i.WaitsFor != team.ForUser {
+						continue
+					}
+					if sight.Waits++; sight.First == "" {
+						sight.First = i.Text
+					}
+				}
+			})
+		}
+		if err := rep.Close(); err != nil {
+			return err
+		}
+		if !sight.Ended {
+			f.outside.Children = append(f.outside.Children, sight)
+		}
+	}
+	return nil
 }
 
 func sealed(dir string) bool {

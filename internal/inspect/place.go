@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members [
 		switch {
 		case ok && m.Status.Running():
 			all = append(all, Missing{What: worktreeMissing, Member: m.Name, Path: broken.Dir, Why: broken.Why,
-				Try: broken.Try})
+				Try: broken.Try, Help: host.WorktreeHints(t, p, broken)})
 		case ok: // the member has ended: the step that merges its work reports this
 		case err != nil:
 			return nil, err
@@ -112,9 +111,11 @@ func Rejoin(ctx context.Context, t team.Team, missing []Missing, dir string) (wh
 		if !m.Moved {
 			continue
 		}
-		if err := worktree.Repair(ctx, procs, host.Place(t, dir, m.Member)); err != nil {
-			return whose, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("the worktree of %s cannot be joined "+
-				"with its repository again: %v", m.Member, err)}
+		p := host.Place(t, dir, m.Member)
+		if err := worktree.Repair(ctx, procs, p); err != nil {
+			refused := team.Refuse(team.Invalid, "the worktree of %s cannot be joined with its repository again: %v",
+				m.Member, err)
+			return whose, refused.With(host.WorktreeHints(t, p, err)...)
 		}
 		whose = append(whose, m.Member)
 	}

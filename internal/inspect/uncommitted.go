@@ -27,8 +27,8 @@ const (
 	// gitPatience bounds how long git may take to list the files of a team.
 	gitPatience = 2 * time.Second
 	// gitAge is how long an answer of git counts while neither the repository nor the team's files
-	// change. It bounds the effect of what the stamps miss, such as a new ignore rule, and it is the
-	// time until git is asked again after it failed.
+	// change. It bounds the effect of what the stamps miss, such as a new ignore rule, and it is
+	// the time until git is asked again after it failed.
 	gitAge = time.Minute
 )
 
@@ -48,7 +48,7 @@ func (l *Looker) uncommitted(ctx context.Context, t team.Team, now time.Time) []
 	defer cancel()
 	files, err := consolidate.Uncommitted(asking, consolidate.Options{Replica: l.Replica, Dir: l.Dir,
 		Except:  []string{l.Home.Root, l.Home.Claude},
-		Foreign: func() []string { return Foreign(asking, l.Home, t) }})
+		Foreign: func() []string { return Foreign(asking, l.Home, t) }}, l.Trees)
 	if err != nil || asking.Err() != nil { // the last answer counts until there is a whole one
 		files = known.files
 	}

@@ -58,7 +58,8 @@ func TestUncommitted(t *testing.T) {
 	var commands []team.Command
 	for i, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: project,
 		Base: consolidate.Look(t.Context(), project)}, &team.CreateTask{Subject: "one"}} {
-		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: at + team.Time(i), Body: body})
+		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: at + team.Time(i),
+			Body: body})
 	}
 	if err := h.Create("demo", commands); err != nil {
 		t.Fatal(err)

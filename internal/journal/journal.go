@@ -5,8 +5,8 @@
 //
 // A journal orders records and keeps them. It does not interpret them: the data of a record is one
 // JSON value that the team package encodes and decodes. The journal is the only truth about a team.
-// A snapshot only saves reading it from the start. Snapshots and projections can be rebuilt from it;
-// work in progress, the text of sessions and the decisions of a person are not in it.
+// A snapshot only saves reading it from the start. Snapshots and projections can be rebuilt from
+// it; work in progress, the text of sessions and the decisions of a person are not in it.
 //
 // # Guarantees
 //
@@ -79,8 +79,8 @@ type Journal interface {
 	// SaveSnapshot calls take and stores the result, the state after the record seq, as the newest
 	// snapshot. This is atomic and durable. While another process saves a snapshot, it does nothing
 	// and does not call take. It drops a snapshot that is not newer than the stored one. Both are
-	// not errors: snapshots save time but are not part of the history. The snapshot that is replaced
-	// may be kept as a keyframe.
+	// not errors: snapshots save time but are not part of the history. The snapshot that is
+	// replaced may be kept as a keyframe.
 	SaveSnapshot(ctx context.Context, take func() (seq int64, data []byte)) error
 
 	// Keyframes returns the seqs of the snapshots that are kept, in order: the newest one, and some
@@ -92,8 +92,8 @@ type Journal interface {
 	// there is none that is usable.
 	Keyframe(ctx context.Context, seq int64) (Snapshot, error)
 
-	// SaveKeyframe keeps a snapshot of an earlier state, if no kept one is near. It does nothing while
-	// another process saves one, or if the journal keeps none.
+	// SaveKeyframe keeps a snapshot of an earlier state, if no kept one is near. It does nothing
+	// while another process saves one, or if the journal keeps none.
 	SaveKeyframe(ctx context.Context, s Snapshot) error
 
 	// Close closes the journal's files. Calls in progress return an error.

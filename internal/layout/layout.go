@@ -1,17 +1,24 @@
 // Package layout knows where things are on disk: the folders of teams, and how a team is created,
-// archived and removed.
+// archived and removed. It knows these places:
 //
 //	<root>/teams/<team>/            a team: its journal, snapshot and projection mark (filejournal, projection)
 //	<root>/teams/<team id>/         another project's team, if the folder of that name was in use
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
+//	<root>/teams/.running/          the hosts that run sessions of the home's teams (proc)
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
 //	<root>/damaged/<team>-<n>/      a damaged team that was restored from a checkpoint
 //	<root>/replaced/<team>-<n>/     a copy of a team that a pull replaced by a newer one
 //	<root>/observed/<team>/         what the observer knows of a team that is only observed (observe/store)
 //	<root>/stranded/<team>-<n>/     worktrees of a team that was removed, whose repository could not be reached
+//	<root>/removed/<team id>        a removed team whose branches stayed
 //	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (guest)
-//	<root>/trust.json               projects whose hooks may run (hook)
+//	<root>/templates/<name>.yaml    team files of the user that run by their names (run/templates)
+//	<root>/trust.json               projects whose hooks and templates may run (hook)
+//	<root>/names.lock               locked while a team's folder appears or disappears
 //	<claude>/teams, <claude>/tasks  Claude Code's folders, for projections only (projection)
+//
+// docs/architecture/disk.md lists every file below these, and the files of the home that one
+// package alone uses and places: those of the server, of settings, notifications and presence.
 //
 // # Names
 //
@@ -112,7 +119,10 @@ func (h Home) Guests() string { return filepath.Join(h.Root, "seats") }
 // teams, so a process that reaches them by another path finds the same list.
 func (h Home) Running() string { return filepath.Join(h.teams(), proc.ListFolder) }
 
-// Trust returns the file that says which projects' hooks may run.
+// Templates returns the folder of the user's templates.
+func (h Home) Templates() string { return filepath.Join(h.Root, "templates") }
+
+// Trust returns the file that says which projects' hooks and templates may run.
 func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
 
 // owns returns damage if the journal in a team's folder belongs to another team, whose files were

@@ -24,7 +24,8 @@ const (
 	idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 )
 
-// nameOfID returns the name of the team with that id. ok is false for a text that is not such an id.
+// nameOfID returns the name of the team with that id. ok is false for a text that is not such an
+// id.
 func nameOfID(id string) (name string, ok bool) {
 	cut := len(id) - idLetters - 1
 	if cut < 1 || id[cut] != '-' || strings.Trim(id[cut+1:], idAlphabet) != "" || !team.ValidName(id[:cut]) {
@@ -247,8 +248,8 @@ func (h Home) notFound(ref string) error {
 		return team.Refuse(team.NotFound, "team %s does not exist; the home has no teams", ref).
 			With(team.Hint{Action: team.ActCreate, Team: ref})
 	}
-	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("team %s does not exist; the teams are: %s", ref,
-		strings.Join(there, ", "))}
+	return team.Refuse(team.NotFound, "team %s does not exist; the teams are: %s", ref, strings.Join(there, ", ")).
+		With(team.Hint{Action: team.ActShowTeams})
 }
 
 // named returns the folders of the teams of that name.
@@ -445,8 +446,8 @@ func (h Home) taken(name, why string) error {
 		With(team.Hint{Action: team.ActCleanUp, Team: name})
 }
 
-// Beside reports whether the folder is that of a team which shares its name with another one. Such a
-// folder has the team's id for its name, as the folder of an archived team does.
+// Beside reports whether the folder is that of a team which shares its name with another one. Such
+// a folder has the team's id for its name, as the folder of an archived team does.
 func Beside(folder string) bool {
 	_, is := nameOfID(filepath.Base(folder))
 	return is
@@ -455,6 +456,15 @@ func Beside(folder string) bool {
 // Archived reports whether the folder is one of the archive.
 func (h Home) Archived(folder string) bool {
 	return filepath.Dir(folder) == filepath.Join(h.Root, archiveFolder)
+}
+
+// InArchive returns the folder of the archived team with that id; "" for none.
+func (h Home) InArchive(id string) string {
+	dir := filepath.Join(h.Root, archiveFolder, id)
+	if _, is := nameOfID(id); !is || h.idIn(dir) != id {
+		return ""
+	}
+	return dir
 }
 
 // Archive returns the folders of the archived teams that the caller may reach, sorted by their ids.

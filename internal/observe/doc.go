@@ -12,11 +12,11 @@
 //	        protocol                    model                                        present
 //	line ─▶ filter ▶ decode ─▶ tools ─▶ correlate ─▶ reduce ─▶ settle ─▶ record ─┬─▶ notices, supplements
 //	bytes   of use?  blocks,   a team's call with    what is   what the          └─▶ state, JSON Patches
-//	                 letters   call?    its result   known     state lacks
+//	                 messages  call?    its result   known     state lacks
 //
 // The packages import each other in this direction only:
 //
-//   - protocol knows the meaning of the lines: formats, tools and their outcomes, letters, notes
+//   - protocol knows the meaning of the lines: formats, tools and their outcomes, messages, notes
 //     about a team's files. It remembers only which tool uses to ignore.
 //   - model reconstructs the team: who speaks, which team it is, its members, tasks and messages.
 //   - present shows a team to consumers: its state in JSON and the changes, events, supplements,
@@ -39,7 +39,7 @@
 //
 // # Guarantees
 //
-//   - A tool use counts once, by its id, and a letter once, by its line, however often they are
+//   - A tool use counts once, by its id, and a message once, by its line, however often they are
 //     seen.
 //   - No line is fatal. A line that cannot be read is counted and reported. If it may have
 //     concerned the team, it is recorded as a gap.

@@ -174,9 +174,9 @@ func FuzzOutcome(f *testing.F) {
 				}
 			}
 		}
-		for _, l := range protocol.LettersOf(text) {
+		for _, l := range protocol.MailOf(text) {
 			if !strings.Contains(text, l.Text) || !strings.Contains(text, l.From) {
-				t.Errorf("a letter of %q that is not in %q", l.From, text)
+				t.Errorf("a message of %q that is not in %q", l.From, text)
 			}
 		}
 	})
@@ -188,7 +188,8 @@ func FuzzRestore(f *testing.F) {
 	for _, name := range []string{"2.1.47 stream", "2.1.329 lead in tmux"} {
 		o := New(Options{})
 		for i, line := range recorded(f, recordings[name][0].file) {
-			if o.Line("lead", line, epochMillis+team.Time(i)); i == 34 { // small ones, because large inputs are mutated slowly
+			// small ones, because large inputs are mutated slowly
+			if o.Line("lead", line, epochMillis+team.Time(i)); i == 34 {
 				saved, err := o.Save()
 				if err != nil {
 					f.Fatal(err)

@@ -70,23 +70,23 @@ func (l *life) spawn(name string) {
 		obj{"status": "teammate_spawned", "name": name, "agent_id": name + "@" + lifeTeam, "agent_type": "worker",
 			"team_name": lifeTeam})()
 	l.line(name, obj{"type": "user", "parentUuid": "",
-		"message": obj{"content": letterFrom(protocol.LeadName, "you are "+name)}})
+		"message": obj{"content": messageFrom(protocol.LeadName, "you are "+name)}})
 }
 
-func letterFrom(who, text string) string {
+func messageFrom(who, text string) string {
 	return fmt.Sprintf("<teammate-message teammate_id=%q>\n%s\n</teammate-message>", who, text)
 }
 
-func (l *life) letter(from, to, text string) {
+func (l *life) arrives(from, to, text string) {
 	l.doing[to] = "active"
-	l.line(to, obj{"type": "user", "message": obj{"content": letterFrom(from, text)}})
+	l.line(to, obj{"type": "user", "message": obj{"content": messageFrom(from, text)}})
 }
 
-// word writes a letter from a program.
+// word writes a message from a program.
 func (l *life) word(from, to string, v obj) {
 	v["from"], v["timestamp"] = from, time.UnixMilli(int64(l.now+3)).UTC().Format(time.RFC3339Nano)
 	text, _ := json.Marshal(v)
-	l.letter(from, to, string(text))
+	l.arrives(from, to, string(text))
 }
 
 func (l *life) message(from, to, text string) {
@@ -94,7 +94,7 @@ func (l *life) message(from, to, text string) {
 	delete(l.gone, to)
 	l.call(from, "SendMessage", obj{"to": to, "message": text},
 		obj{"success": true, "routing": obj{"sender": from, "target": "@" + to, "content": text}})()
-	l.letter(from, to, text)
+	l.arrives(from, to, text)
 }
 
 // idle ends a turn. Only some versions also say so in the teammate's own transcript.
@@ -122,8 +122,9 @@ func (l *life) ask(name string) (request string) {
 // shutdown asks a teammate to shut down, and writes its answer.
 func (l *life) shutdown(name string, goes bool) {
 	request := l.ask(name)
-	l.call(name, "SendMessage", obj{"to": protocol.LeadName, "message": obj{"type": "shutdown_response", "request_id": request,
-		"approve": goes, "reason": "well"}}, obj{"success": true})()
+	l.call(name, "SendMessage", obj{"to": protocol.LeadName, "message": obj{"type": "shutdown_response",
+		"request_id": request,
+		"approve":    goes, "reason": "well"}}, obj{"success": true})()
 	if !goes {
 		l.word(name, protocol.LeadName, obj{"type": "shutdown_rejected", "requestId": request, "reason": "well"})
 		return
@@ -149,7 +150,7 @@ func (l *life) broadcast(from, text string, to ...string) {
 	answer := l.call(from, "SendMessage", obj{"to": "*", "message": text}, obj{"success": true, "recipients": to,
 		"routing": obj{"sender": from}})
 	for i, name := range to {
-		if l.letter(from, name, text); i == 0 {
+		if l.arrives(from, name, text); i == 0 {
 			answer()
 		}
 	}

@@ -145,7 +145,8 @@ func TestSchema(t *testing.T) {
 	for _, kind := range []string{present.Created, present.Deleted, present.MemberJoined, present.MemberIdle,
 		present.MemberShutdown, present.MemberFailed, present.TaskCreated,
 		present.TaskClaimed, present.TaskCompleted, present.MessageReceived,
-		present.ShutdownRequested, present.ShutdownResponse, present.PlanRequested, present.PlanResolved, present.Gap, string(protocol.StateChange), string(protocol.TaskUpdate),
+		present.ShutdownRequested, present.ShutdownResponse, present.PlanRequested, present.PlanResolved, present.Gap,
+		string(protocol.StateChange), string(protocol.TaskUpdate),
 		string(protocol.Message), present.SessionUpdate, present.SessionPatch} {
 		if kinds[kind] == 0 {
 			t.Errorf("there is no %s", kind)

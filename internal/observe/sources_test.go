@@ -14,7 +14,7 @@ import (
 
 // Tests of behaviour that needs several sources together, or lines with times.
 
-// TestRequestsAreSaidOnce checks that requests, which are seen in calls, in letters and in the
+// TestRequestsAreSaidOnce checks that requests, which are seen in calls, in messages and in the
 // calls of the answers, are reported once.
 func TestRequestsAreSaidOnce(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {

@@ -22,8 +22,9 @@ func TestPhase55Supplements(t *testing.T) {
 		obj{"type": "tool_use", "id": "t1", "name": "SendMessage", "input": obj{"type": "message", "recipient": "alice",
 			"content": "hi", "summary": "s"}}}}}
 	seen := s.line(line)
-	want := []present.Supplement{{Type: protocol.Message, Role: "system", Metadata: present.SupplementMetadata{TeamToolUseID: "t1", ToolName: "SendMessage",
-		Input: json.RawMessage(`{"content":"hi","recipient":"alice","summary":"s","type":"message"}`)}}}
+	want := []present.Supplement{{Type: protocol.Message, Role: "system",
+		Metadata: present.SupplementMetadata{TeamToolUseID: "t1", ToolName: "SendMessage",
+			Input: json.RawMessage(`{"content":"hi","recipient":"alice","summary":"s","type":"message"}`)}}}
 	if !seen.TeamToolUse || !reflect.DeepEqual(seen.Supplements, want) {
 		t.Errorf("%v %+v", seen.TeamToolUse, seen.Supplements)
 	}
@@ -350,7 +351,8 @@ func TestPhase57Events(t *testing.T) {
 		for _, name := range []string{present.Created, present.Deleted, present.MemberJoined, present.MemberIdle,
 			present.MemberShutdown, present.MemberFailed,
 			present.TaskCreated, present.TaskClaimed, present.TaskCompleted, present.MessageReceived,
-			present.ShutdownRequested, present.ShutdownResponse, present.PlanRequested, present.PlanResolved, present.Gap} {
+			present.ShutdownRequested, present.ShutdownResponse, present.PlanRequested, present.PlanResolved,
+			present.Gap} {
 			if !eventName.MatchString(name) {
 				t.Error(name)
 			}

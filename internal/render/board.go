@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
@@ -192,27 +193,51 @@ func roster(s *team.State, width int) []Line {
 	return toned(&t, tones)
 }
 
-// WorksOn says what each member works on, by name: its tasks in progress, or else what it says
-// about itself.
+// WorksOn says what each member works on, by name: what it waits for, its tasks in progress, or
+// else what it says about itself.
 func WorksOn(s *team.State) map[string]string {
 	held := map[string][]string{}
 	for task := range s.Underway() {
-		held[task.Owner] = append(held[task.Owner], titled(task, " "))
+		held[task.Owner] = append(held[task.Owner], titled(task.Called(), task, " "))
 	}
 	works := map[string]string{}
 	for _, m := range s.Roster() {
-		works[m.Name] = cmp.Or(strings.Join(held[m.Name], ", "), summary(s, m.Summary))
+		works[m.Name] = cmp.Or(WaitsFor(s, m.Name), strings.Join(held[m.Name], ", "), summary(s, m.Summary))
 	}
 	return works
 }
 
-// summary returns what a member says about itself. A host names a task in words of its own; it gets the
-// form that a task in progress has.
+// WaitsFor says for what the member waits before its next turn, if that is not up to the team: a
+// rate limit of its model, or a free turn.
+func WaitsFor(s *team.State, member string) string {
+	if l := s.WaitsForLimit(member); l != nil {
+		return limitedUntil(l)
+	}
+	if s.WaitsForTurn(member, s.Team().UpdatedAt) {
+		return "waits for a free turn"
+	}
+	return ""
+}
+
+// limitedUntil says until when a rate limit lasts, in local time.
+func limitedUntil(l *team.RateLimit) string {
+	form := "15:04"
+	switch wait := l.Until.Sub(l.At); {
+	case wait > 12*time.Hour:
+		form = "Jan 2 15:04"
+	case wait < 2*time.Minute:
+		form = "15:04:05"
+	}
+	return "rate limit until " + time.UnixMilli(int64(l.Until)).Format(form)
+}
+
+// summary returns what a member says about itself. A host names a task in words of its own; it gets
+// the form that a task in progress has.
 func summary(s *team.State, text string) string {
 	if rest, is := strings.CutPrefix(text, "task "); is {
 		called, _, named := strings.Cut(rest, ": ")
 		if t, err := s.Find(called); named && err == nil {
-			return titled(t, " ")
+			return titled(t.Called(), t, " ")
 		}
 	}
 	return text
@@ -304,7 +329,7 @@ const mostBlockers = 3
 
 // shortState is a task's status, with the first of its blockers.
 func shortState(t team.Task) string {
-	if blockers := t.WaitsFor(""); !t.OutOfRetries() && len(blockers) > mostBlockers {
+	if blockers := t.WaitsFor(""); t.State() == "blocked" && len(blockers) > mostBlockers {
 		return fmt.Sprintf("blocked by %s +%d", strings.Join(blockers[:mostBlockers], ","), len(blockers)-mostBlockers)
 	}
 	return TaskState(t)

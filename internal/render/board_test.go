@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"cadre/internal/render"
@@ -104,6 +105,31 @@ func TestBoardOfASession(t *testing.T) {
 func TestWorksOn(t *testing.T) {
 	works := render.WorksOn(watched(2, 6))
 	if works["m0"] != "2 Subject 漢字 2, 5 Subject 漢字 5" || works["m1"] != "it was\nenough" {
+		t.Errorf("they work on %q", works)
+	}
+}
+
+// TestWaitsBeforeATurn: a member that waits for a rate limit or for a free turn is said to do so,
+// whatever task it has.
+func TestWaitsBeforeATurn(t *testing.T) {
+	s := &team.State{}
+	until := time.Date(2026, 2, 20, 14, 5, 0, 0, time.Local)
+	at := team.Time(until.Add(-time.Hour).UnixMilli())
+	member := func(name, agent string) *team.MemberSpawned {
+		return &team.MemberSpawned{Member: team.Member{Name: name, Agent: agent, Status: team.Spawning, Incarnation: 1}}
+	}
+	s.Apply(&team.Record{Seq: 1, At: at, Events: []team.Event{
+		&team.TeamCreated{Team: team.Team{ID: "x", Name: "x", Lead: "lead", Status: team.TeamActive, MaxParallel: 1},
+			Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}},
+		member("ann", team.Claude), member("bob", team.Codex), member("cy", team.Codex),
+		&team.MemberAttached{Member: "ann", Host: "h", Lease: 1, Pool: "claude, login"},
+		&team.MemberStarted{Member: "ann", Session: "s"},
+		&team.TaskCreated{Task: team.Task{ID: "1", Subject: "Look", Status: team.Pending}},
+		&team.TaskClaimed{Task: "1", Member: "ann", Fence: 1},
+		&team.RateLimited{Pool: "claude, login", Until: team.Time(until.UnixMilli()), By: "ann", Text: "429", Tries: 1,
+			Ended: true}}})
+	works := render.WorksOn(s)
+	if works["ann"] != "rate limit until 14:05" || works["bob"] != "" || works["cy"] != "waits for a free turn" {
 		t.Errorf("they work on %q", works)
 	}
 }

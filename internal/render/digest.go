@@ -26,6 +26,7 @@ type Digest struct {
 	tasks   int
 	working bool
 	started []start // tasks whose start was not shown yet, the oldest first
+	ending  bool
 }
 
 // News is one line, and when its event happened.
@@ -53,13 +54,17 @@ func (d *Digest) Add(r *team.Record, s *team.State, leaveOut func(team.Event) bo
 		lines = append(lines, d.beginning()...)
 		switch e := e.(type) {
 		case *team.TaskClaimed:
-			d.started = append(d.started, start{e.Task, news})
+			if !d.ending {
+				d.started = append(d.started, start{e.Task, news})
+			}
 			continue
 		case *team.TaskCompleted:
 			d.forget(e.Task)
 		case *team.TaskFailed:
 			d.forget(e.Task)
 		case *team.TaskReleased:
+			d.forget(e.Task)
+		case *team.TaskSubmitted:
 			d.forget(e.Task)
 		case *team.MessageSent:
 			if from, _ := s.Member(e.Message.From); from.Agent == team.Shell && e.Message.To == s.Team().Lead &&
@@ -75,11 +80,16 @@ func (d *Digest) Add(r *team.Record, s *team.State, leaveOut func(team.Event) bo
 	return lines
 }
 
-// Rest returns all lines that were not shown, at the end of what is watched.
-func (d *Digest) Rest() []News { return append(d.beginning(), d.Held()...) }
+// End returns all lines that were not shown. From then on a task that starts has no line, because
+// the team is being stopped.
+func (d *Digest) End() []News {
+	d.ending = true
+	return d.Held()
+}
 
-// Held returns the lines that are held back, and releases them.
+// Held returns the lines that are held back, those of the team's start too, and releases them.
 func (d *Digest) Held() (lines []News) {
+	lines = d.beginning()
 	for _, s := range d.started {
 		lines = append(lines, s.news)
 	}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +94,29 @@ func TestDigest(t *testing.T) {
 		if got.String() != c.want {
 			t.Errorf("%s: it is\n%s\nnot\n%s", name, got.String(), c.want)
 		}
+	}
+}
+
+// TestDigestHeldAtTheStart checks that the lines of the team's start come before what a person is
+// asked for, which releases the lines that are held back.
+func TestDigestHeldAtTheStart(t *testing.T) {
+	var d Digest
+	var s team.State
+	for i, e := range []team.Event{
+		&team.TeamCreated{Team: team.Team{ID: "t", Name: "t", Lead: "lead"}, Lead: team.Member{Name: "lead"}},
+		&team.MemberSpawned{Member: team.Member{Name: "pat", Agent: team.External}},
+		&team.TaskCreated{Task: team.Task{ID: "1", Subject: "one"}}} {
+		r := &team.Record{Seq: int64(i + 1), At: 1, Events: []team.Event{e}}
+		s.Apply(r)
+		if lines := d.Add(r, &s, func(team.Event) bool { return false }); len(lines) > 0 {
+			t.Errorf("before the first work it shows %v", lines)
+		}
+	}
+	var got []string
+	for _, n := range d.Held() {
+		got = append(got, n.Text)
+	}
+	if want := []string{"+ pat (external)", "· task 1  one"}; !slices.Equal(got, want) {
+		t.Errorf("it holds %q, want %q", got, want)
 	}
 }

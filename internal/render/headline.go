@@ -18,8 +18,8 @@ func Headline(e team.Event, r *team.Record, s *team.State) string {
 }
 
 // Headlines calls yield with each event of the records that has a headline or is a step of a
-// consolidation. The records follow each other, and s is a state after them. The titles of tasks and the
-// times that they took are those of the records, whatever happened to the tasks since.
+// consolidation. The records follow each other, and s is a state after them. The titles of tasks
+// and the times that they took are those of the records, whatever happened to the tasks since.
 func Headlines(records []*team.Record, s *team.State, yield func(r *team.Record, line string)) {
 	past := pastTasks(records, s)
 	task := func(id string) team.Task {
@@ -50,8 +50,9 @@ func Headlines(records []*team.Record, s *team.State, yield func(r *team.Record,
 	}
 }
 
-// pastTasks returns the tasks that the records change, with the names and subjects that they had before
-// the first record. The start of a task that is claimed in the records is unknown before that.
+// pastTasks returns the tasks that the records change, with the names and subjects that they had
+// before the first record. The start of a task that is claimed in the records is unknown before
+// that.
 func pastTasks(records []*team.Record, s *team.State) map[string]*team.Task {
 	past := map[string]*team.Task{}
 	take := func(id string) *team.Task {
@@ -83,14 +84,21 @@ func headlineOf(e team.Event, r *team.Record, s *team.State, task func(id string
 	switch e := e.(type) {
 	case *team.TaskClaimed:
 		return fmt.Sprintf("▸ %s  %s", e.Member, title(task(e.Task)))
+	case *team.TaskExpanded:
+		return "· " + expanded(e, s.Called)
 	case *team.TaskCompleted:
-		t := task(e.Task)
-		if t.StartedAt == 0 || t.StartedAt > r.At { // it was never claimed, or is being done again since
-			return fmt.Sprintf("✓ %s  %s", e.By, title(t))
-		}
-		return fmt.Sprintf("✓ %s  %s (%s)", e.By, title(t), team.Span(r.At.Sub(t.StartedAt)))
+		return completedLine(e, r, task(e.Task))
+	case *team.TaskSubmitted:
+		return fmt.Sprintf("… %s  %s: is being verified", e.By, title(task(e.Task)))
+	case *team.TaskRejected:
+		return fmt.Sprintf("↺ %s  %s: %s: %s", e.Member, title(task(e.Task)), e.Words(), e.Feedback)
 	case *team.TaskFailed:
+		if e.By == "" {
+			return fmt.Sprintf("✗ %s: %s", title(task(e.Task)), e.Reason)
+		}
 		return fmt.Sprintf("✗ %s  %s: %s", e.By, title(task(e.Task)), e.Reason)
+	case *team.TaskSkipped:
+		return fmt.Sprintf("· %s: skipped", title(task(e.Task)))
 	case *team.TaskRolledBack:
 		return fmt.Sprintf("↺ %s: rolled back", title(task(e.Task)))
 	case *team.TaskReleased:
@@ -98,7 +106,10 @@ func headlineOf(e team.Event, r *team.Record, s *team.State, task func(id string
 	case *team.MemberSpawned:
 		return fmt.Sprintf("+ %s (%s)", e.Member.Name, e.Member.Agent)
 	case *team.TaskCreated:
-		return "· task " + titled(e.Task, "  ")
+		if e.Task.Of != "" { // the line of its group names it
+			return ""
+		}
+		return "· task " + titled(s.Called(e.Task.ID), e.Task, "  ")
 	case *team.MessageSent:
 		if e.Message.From == "" || e.Message.Type != team.TypeMessage && e.Message.Type != team.TypeBroadcast &&
 			(e.Message.Type != team.TypeIdle || e.Message.Quiet) {
@@ -109,7 +120,12 @@ func headlineOf(e team.Event, r *team.Record, s *team.State, task func(id string
 		if e.Trouble != "" { // its agent retries by itself, maybe for minutes
 			return fmt.Sprintf("! %s has trouble: %s", e.Member, e.Summary)
 		}
-	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested, *team.InterruptRequested:
+	case *team.RateLimited:
+		if e.Ended { // else its agent tries again by itself, which is said already
+			return "! " + Lines(&team.Record{At: r.At, Events: []team.Event{e}}, s.Called)[0]
+		}
+	case *team.ReportAsked, *team.MemberTroubled, *team.RateLimitLifted, *team.HandoverRequested,
+		*team.InterruptRequested:
 		return "  " + Lines(&team.Record{At: r.At, Events: []team.Event{e}}, s.Called)[0]
 	case *team.PermissionRequested:
 		return permissionLine(e, r, s)
@@ -123,12 +139,23 @@ func headlineOf(e team.Event, r *team.Record, s *team.State, task func(id string
 	return ""
 }
 
-// titled names a task, with its subject where that says more.
-func titled(t team.Task, between string) string {
+// completedLine is the headline of a completion.
+func completedLine(e *team.TaskCompleted, r *team.Record, t team.Task) string {
+	if e.By == "" {
+		return "✓ " + title(t)
+	}
+	if t.StartedAt == 0 || t.StartedAt > r.At { // it was never claimed, or is being done again since
+		return fmt.Sprintf("✓ %s  %s", e.By, title(t))
+	}
+	return fmt.Sprintf("✓ %s  %s (%s)", e.By, title(t), team.Span(r.At.Sub(t.StartedAt)))
+}
+
+// titled names a task by what it is called, with its subject where that says more.
+func titled(called string, t team.Task, between string) string {
 	if t.Subject == t.Name {
 		return t.Name
 	}
-	return t.Called() + between + t.Subject
+	return called + between + t.Subject
 }
 
 // title is a task's subject, with its name where that differs.
@@ -136,11 +163,11 @@ func title(t team.Task) string {
 	if t.Name == "" {
 		return t.Subject
 	}
-	return titled(t, "  ")
+	return titled(t.Name, t, "  ")
 }
 
-// answerLine describes the answer to a request that had to wait for it. permissionLine describes the
-// other requests.
+// answerLine describes the answer to a request that had to wait for it. permissionLine describes
+// the other requests.
 func answerLine(e *team.PermissionAnswered, r *team.Record, s *team.State) string {
 	if e.Outcome == "timed_out" {
 		return "! " + Lines(&team.Record{Events: []team.Event{e}}, s.Called)[0]

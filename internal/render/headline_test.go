@@ -26,8 +26,8 @@ func TestHeadline(t *testing.T) {
 		return []team.Event{asked, &team.PermissionAnswered{Request: "p1", Outcome: outcome, Reason: "a rule says so"}}
 	}
 	asks := func(tool, input string) []team.Event {
-		return []team.Event{&team.PermissionRequested{Permission: team.Permission{Request: "p2", Member: "ann", Tool: tool,
-			Input: input}}}
+		return []team.Event{&team.PermissionRequested{Permission: team.Permission{Request: "p2", Member: "ann",
+			Tool: tool, Input: input}}}
 	}
 	message := func(m team.Message) []team.Event { return []team.Event{&team.MessageSent{Message: m}} }
 	for want, events := range map[string][]team.Event{

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestHeadlinesOfThePast checks that each line has the subject that its task had then, whether a person
-// or the team file changed it, and the time that the attempt took.
+// TestHeadlinesOfThePast checks that each line has the subject that its task had then, whether a
+// person or the team file changed it, and the time that the attempt took.
 func TestHeadlinesOfThePast(t *testing.T) {
 	text := func(s string) *string { return &s }
 	records := []*team.Record{

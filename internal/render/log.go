@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -48,12 +47,26 @@ func Step(e team.Event) string {
 // event says what happened; "" if it matters to no person.
 func event(e team.Event, r *team.Record, called func(id string) string) string {
 	switch e := e.(type) {
-	case *team.TasksSkipped, *team.MemberDescribed:
+	case *team.TasksSkipped, *team.MemberDescribed, *team.TurnGranted:
 		return ""
+	case *team.RateLimited:
+		return fmt.Sprintf("%s waits for a rate limit (%s), %s", e.By, e.Pool, team.Span(max(0, e.Until.Sub(r.At)))) +
+			tail(e.Text)
+	case *team.RateLimitLifted:
+		return fmt.Sprintf("the rate limit is over (%s)", e.Pool)
 	case *team.MemberTroubled:
 		return troubled(e, r.At)
 	}
+	if line, is := ofGroup(e, called); is {
+		return line
+	}
 	if line, is := ofTask(e, called); is {
+		return line
+	}
+	if line, is := ofOutcome(e, called); is {
+		return line
+	}
+	if line, is := ofNote(e, r.Actor); is {
 		return line
 	}
 	for _, describe := range [...]func(team.Event) (string, bool){ofTeam, ofConsolidation, ofMember, ofRequest,
@@ -92,14 +105,13 @@ func ofTeam(e team.Event) (line string, is bool) {
 	case *team.BudgetChanged:
 		return "the team has a new budget", true
 	case *team.BudgetExhausted:
-		return "the budget is spent: " + e.What, true
+		return "the " + team.BudgetOf(e.What, "") + " is spent", true
 	case *team.BudgetAlerted:
-		return fmt.Sprintf("%d %% of the %s of %s is spent", e.Percent, team.BudgetWord(e.What),
-			cmp.Or(e.Member, "the team")), true
+		return fmt.Sprintf("%d %% of the %s is spent", e.Percent, team.BudgetOf(e.What, e.Member)), true
 	case *team.MemberBudgetChanged:
 		return e.Member + " has a new budget", true
 	case *team.MemberBudgetExhausted:
-		return fmt.Sprintf("the budget of %s is spent: %s", e.Member, e.What), true
+		return "the " + team.BudgetOf(e.What, e.Member) + " is spent", true
 	case *team.TeamRevised:
 		return "the team file changed" + tail(strings.Join(e.Fields, ", ")), true
 	case *team.HookSwitched:
@@ -129,19 +141,27 @@ func ofTeam(e team.Event) (line string, is bool) {
 
 // leads says who leads from now on, and how the lead got there.
 func leads(e *team.LeadAttached) string {
+	who, before := leader(e.Session), leader(cmp.Or(e.TakenOver, e.From))
 	switch byHand := e.Session == team.User; {
-	case byHand && e.TakenOver != "":
-		return "the user took the lead from session " + e.TakenOver
-	case byHand && e.From != "":
-		return "session " + e.From + " handed the lead back to the user"
-	case byHand:
-		return "the user leads"
 	case e.TakenOver != "":
-		return fmt.Sprintf("session %s took the lead from session %s", e.Session, e.TakenOver)
-	case e.From == e.Session:
-		return "session " + e.Session + " is back, and leads again"
+		return who + " took the lead from " + before
+	case byHand && e.From != "":
+		return before + " handed the lead back to the user"
+	case e.From == e.Session && !byHand:
+		return who + " is back, and leads again"
 	}
-	return "session " + e.Session + " leads"
+	return who + " leads"
+}
+
+// leader names a session that leads. A run has an id of its own, which says nothing to a person.
+func leader(session string) string {
+	switch {
+	case session == team.User:
+		return "the user"
+	case strings.HasPrefix(session, team.RunSession):
+		return "the run"
+	}
+	return "session " + session
 }
 
 // sourced says where a hook comes from.
@@ -299,17 +319,28 @@ func ofTask(e team.Event, called func(id string) string) (line string, is bool) 
 		if e.Task.Subject == e.Task.Name {
 			return fmt.Sprintf("task %s%s", e.Task.Name, waits(all(e.Task.BlockedBy))), true
 		}
-		return fmt.Sprintf("task %s: %s%s", e.Task.Called(), e.Task.Subject, waits(all(e.Task.BlockedBy))), true
+		return fmt.Sprintf("task %s: %s%s", called(e.Task.ID), e.Task.Subject, waits(all(e.Task.BlockedBy))), true
 	case *team.TaskUpdated:
 		return "task " + called(e.Task) + " changed" + tail(strings.Join(changes(e.Changes(), all), ", ")), true
+	case *team.PathsChanged:
+		if len(e.Added) > 0 {
+			return fmt.Sprintf("%s added %s to the paths of task %s", e.By, strings.Join(e.Added, ", "),
+				called(e.Task)), true
+		}
+		return fmt.Sprintf("%s gave back %s of task %s", e.By, strings.Join(e.Removed, ", "), called(e.Task)), true
+	case *team.WritesFound:
+		if e.Unsure {
+			return fmt.Sprintf("files of task %s of %s changed while %s and others ran commands: %s", called(e.Task),
+				e.Holder, e.Member, strings.Join(e.Files, ", ")), true
+		}
+		return fmt.Sprintf("%s changed files of task %s of %s: %s", e.Member, called(e.Task), e.Holder,
+			strings.Join(e.Files, ", ")), true
 	case *team.TaskClaimed:
 		return fmt.Sprintf("%s took task %s", word(e.Member == "", "a member", e.Member), called(e.Task)), true
 	case *team.TaskReleased:
 		return "task " + called(e.Task) + " is back in the queue" + tail(e.Reason), true
 	case *team.TaskFailed:
 		return fmt.Sprintf("%s FAILED task %s%s", e.By, called(e.Task), frees(all(e.Unblocked))) + tail(e.Reason), true
-	case *team.TaskCompleted:
-		return fmt.Sprintf("%s completed task %s%s", e.By, called(e.Task), frees(all(e.Unblocked))), true
 	case *team.TaskDeleted:
 		return "task " + called(e.Task) + " deleted" + frees(all(e.Unblocked)), true
 	case *team.WorkSaved:
@@ -321,6 +352,22 @@ func ofTask(e team.Event, called func(id string) string) (line string, is bool) 
 			tail(e.Reason), true
 	case *team.WorkRecorded:
 		return fmt.Sprintf("task %s: %s", called(e.Task), Work(e.Work)), true
+	case *team.TaskSkipped:
+		return fmt.Sprintf("task %s is skipped%s", called(e.Task), frees(all(e.Unblocked))) + tail(e.Reason), true
+	}
+	return ofRejection(e, called)
+}
+
+// ofNote describes the change of a note. is reports whether e is one.
+func ofNote(e team.Event, actor string) (line string, is bool) {
+	by := strings.TrimPrefix(actor, "@")
+	switch e := e.(type) {
+	case *team.NoteSet:
+		return fmt.Sprintf("%s set the note %s (%s)", by, e.Key, team.Count(len(e.Text), "byte")), true
+	case *team.NoteAppended:
+		return fmt.Sprintf("%s added to the note %s", by, e.Key) + tail(e.Text), true
+	case *team.NoteDeleted:
+		return fmt.Sprintf("%s deleted the note %s", by, e.Key), true
 	}
 	return "", false
 }
@@ -502,47 +549,3 @@ func messages(seqs []int64) string {
 // mostInput bounds what is shown of a tool's input, in bytes: more than most commands have, and
 // less than a file.
 const mostInput = 300
-
-// Input formats a tool's input for people, in one line: the command, or the path and the lines that
-// are removed and added, or the URL. It formats the JSON of other tools. A long input is cut and
-// marked.
-func Input(tool, input string) string {
-	words := team.InputWords(tool, input)
-	if !strings.HasPrefix(words, "{") { // else it has all of it
-		words += edit(input)
-	}
-	input = words
-	if len(input) > mostInput {
-		input = excerpt.Bytes(input, mostInput, fmt.Sprintf(" … (%d more bytes)", len(input)-mostInput))
-	}
-	return Clean(input)
-}
-
-// edit describes the change that the input of a tool for files asks for; "" for none.
-func edit(input string) string {
-	var in struct {
-		Old     string `json:"old_string"`
-		New     string `json:"new_string"`
-		Source  string `json:"new_source"`
-		Content string `json:"content"`
-	}
-	if json.Unmarshal([]byte(input), &in) != nil {
-		return ""
-	}
-	var lines []string
-	add := func(mark, text string) {
-		if text != "" {
-			for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-				lines = append(lines, mark+line)
-			}
-		}
-	}
-	add("-", in.Old)
-	add("+", in.New)
-	add("+", in.Source)
-	add("+", in.Content)
-	if len(lines) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(lines, "↵")
-}

@@ -9,8 +9,8 @@ import (
 )
 
 // Reflow makes a help text fit that many columns. Lines of prose that follow each other become one
-// paragraph. An indented line keeps its beginning; what does not fit continues below its last column.
-// The lines of commands stay whole, because people paste them.
+// paragraph. An indented line keeps its beginning; what does not fit continues below its last
+// column. The lines of commands stay whole, because people paste them.
 func Reflow(text string, width int) string {
 	var out, prose strings.Builder
 	column := 0 // where the last column of a list begins

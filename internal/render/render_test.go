@@ -87,13 +87,13 @@ func TestLines(t *testing.T) {
 		"the TaskCompleted hook rejected ann (2 in a row): no",
 		"bob stopped",
 		"bob rejected the shutdown: busy",
-		"session run-1 leads",
+		"the run leads",
 		"the user leads",
-		"the user took the lead from session run-1",
-		"session mcp-2 took the lead from session run-1",
-		"session run-1 handed the lead back to the user",
-		"session run-1 is back, and leads again",
-		"session run-2 leads",
+		"the user took the lead from the run",
+		"session mcp-2 took the lead from the run",
+		"the run handed the lead back to the user",
+		"the run is back, and leads again",
+		"the run leads",
 		"the facts are recorded: go.mod, schema",
 		"the work of ann is on the branch cadre/demo@ann, not merged",
 		"no work of ann is left to merge",
@@ -139,8 +139,8 @@ func TestTable(t *testing.T) {
 	if err := table.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	want := "ID  NAME  SUBJECT\n1   Änne  first↵of all\n2   漢字  two columns each\n3   a\u0308b    one for a letter and its accent\n" +
-		"4   👩‍💻    two for the cluster\n10  bob   " + strings.Repeat("long ", 20) + "\n"
+	want := "ID  NAME  SUBJECT\n1   Änne  first↵of all\n2   漢字  two columns each\n3   a\u0308b    one for a letter " +
+		"and its accent\n4   👩‍💻    two for the cluster\n10  bob   " + strings.Repeat("long ", 20) + "\n"
 	if out.String() != want {
 		t.Errorf("it is\n%swant\n%s", out.String(), want)
 	}

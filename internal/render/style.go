@@ -35,11 +35,11 @@ var looks = [...]sanitize.Sequence{Strong: sanitize.Bold, Live: sanitize.Cyan, G
 // checks. The other states, such as pending and idle, are plain.
 var stateTones = map[string]Tone{
 	"active": Live, "in_progress": Live, "spawning": Live, "working": Live, "consolidating": Live, "observed": Live,
-	"submitted": Wait, "blocked": Wait, "paused": Wait, "interrupted": Wait, "dormant": Wait, "released": Wait,
-	"shutting_down": Wait, "zombie": Wait, "missing": Wait, "no plan yet": Wait, "log": Wait,
+	"submitted": Wait, "verifying": Wait, "blocked": Wait, "paused": Wait, "interrupted": Wait, "dormant": Wait,
+	"released": Wait, "shutting_down": Wait, "zombie": Wait, "missing": Wait, "no plan yet": Wait, "log": Wait,
 	"completed": Good, "complete": Good, "approved": Good, "ok": Good, "online": Good,
 	"failed": Alarm, "offline": Alarm, "rejected": Alarm, "changed": Alarm, "damaged": Alarm, "gone": Alarm,
-	"stopped": Faint, "aborted": Faint, "deleted": Faint,
+	"stopped": Faint, "skipped": Faint, "aborted": Faint, "deleted": Faint,
 }
 
 // StateTone returns the tone of a state, by its first word.

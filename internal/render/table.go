@@ -158,7 +158,7 @@ func (t *Table) styled() []any {
 	return append(parts, text.String())
 }
 
-// heading returns what is above a row: the heading of its group, if it is the first one. The first
+// heading returns the heading of a row's group, if the row is the first of the group. The first
 // heading is above the head of the table.
 func (t *Table) heading(row int) string {
 	heading, is := t.groups[row]

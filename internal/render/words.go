@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,8 +11,17 @@ import (
 // TaskState returns a task's status with what is derived from it.
 func TaskState(t team.Task) string {
 	state := t.State()
-	if state == "blocked" {
-		return "blocked by " + strings.Join(t.WaitsFor(""), ",")
+	switch state {
+	case "verifying":
+		if t.Submission.Round > 1 {
+			return fmt.Sprintf("verifying (round %d)", t.Submission.Round)
+		}
+	case "blocked":
+		why := ""
+		if path := t.WaitsForPath(); path != "" {
+			why = " (" + path + ")"
+		}
+		return "blocked by " + strings.Join(t.WaitsFor(""), ",") + why
 	}
 	return state
 }

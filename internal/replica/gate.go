@@ -10,11 +10,21 @@ import (
 	"cadre/internal/team"
 )
 
-// Rejected is the refusal of a hook. Its code is [team.Rejected].
+// Rejected is the refusal of a hook, of a task's check, or of the schema of its result. Its code is
+// [team.Rejected].
 type Rejected struct {
 	refusal *team.Error
 	count   int64 // rejections of the same thing in a row
+	ended   bool  // the attempt at the task has failed with it
+	// the task's check or the schema of its result rejected it, not a hook
+	demanded bool
 }
+
+// Ended reports whether the attempt at the task has failed with this rejection.
+func (r *Rejected) Ended() bool { return r.ended }
+
+// Demanded reports whether the task's check, or the schema of its result, rejected the completion.
+func (r *Rejected) Demanded() bool { return r.demanded }
 
 // The first and the longest pause of a caller that tries again by itself.
 const (
@@ -25,9 +35,9 @@ const (
 func (r *Rejected) Error() string { return r.refusal.Text }
 func (r *Rejected) Unwrap() error { return r.refusal }
 
-// Final reports whether the same thing was rejected so often in a row that the lead was notified.
-// Trying again would be a loop.
-func (r *Rejected) Final() bool { return r.count >= team.MaxStrikes }
+// Final reports whether the same thing was rejected so often in a row that the lead was notified,
+// or that the attempt at the task has failed. Trying again would be a loop.
+func (r *Rejected) Final() bool { return r.ended || r.count >= team.MaxStrikes }
 
 // Pause returns how long to wait before the same thing is tried again without a person or a model
 // in between. It doubles with each rejection, so a hook that always rejects costs little.
@@ -39,34 +49,50 @@ func (r *Rejected) Pause() time.Duration {
 	return min(pause, longestPause)
 }
 
-// gate runs the hooks of a command, if it has any. An error means that the command must not be
-// sent.
-func (rep *Replica) gate(ctx context.Context, c team.Command) error {
+// gate examines a completion, and runs the hooks of a command, if it has any. It returns the
+// command to send. An error means that none must be sent.
+func (rep *Replica) gate(ctx context.Context, c team.Command) (team.Command, error) {
 	if !gated(c.Body) {
-		return nil
+		return c, nil
 	}
-	// Hooks are not asked about what the team refuses anyway, or has done already.
+	if err := checkSchemas(c.Body); err != nil {
+		return c, err
+	}
+	c, x := examining(c)
+	if x == nil && rep.opts.Hooks == nil {
+		return c, nil
+	}
+	// Nothing is asked about what the team refuses anyway, or has done already.
 	if err := rep.Refresh(ctx); err != nil {
-		return err
+		return c, err
 	}
 	var (
 		asked []question
 		t     team.Team
 		err   error
+		news  bool
 	)
 	rep.View(func(s *team.State) {
+		if x != nil {
+			x.look(s)
+			// without a function that runs checks, nothing is examined, and the team refuses
+			x.body.Examined = x.task.Check == nil || rep.opts.Check != nil
+		}
 		var decision team.Decision
 		if decision, err = rep.opts.Decide(s, c); err == nil && decision.Record != nil {
-			t = s.Team()
+			t, news = s.Team(), true
 			asked = questions(s, decision.Record)
 		}
 	})
+	if err == nil && news && x.demanded() {
+		err = rep.examine(ctx, c, t, x)
+	}
 	for _, q := range asked {
-		if err == nil {
+		if err == nil && rep.opts.Hooks != nil {
 			err = rep.ask(ctx, c, t, q)
 		}
 	}
-	return err
+	return c, err
 }
 
 // question is what the hooks are asked, and what is recorded if they reject it.
@@ -76,9 +102,25 @@ type question struct {
 }
 
 // questions returns what the hooks are asked about a record. Each task of a batch is a question.
+//
+// The hooks are asked about a group, and not about the tasks that it makes, or about its end. They
+// are asked about a task when it is submitted to its verifiers, and not about the verifications.
 func questions(s *team.State, r *team.Record) (all []question) {
 	one := *r
 	for _, e := range r.Events {
+		switch e := e.(type) {
+		case *team.TaskCreated:
+			if e.Task.Of != "" || e.Task.Verifies != "" {
+				continue
+			}
+		case *team.TaskCompleted:
+			if t, _ := s.Task(e.Task); e.By == "" && (t.Group() || t.ID == "") {
+				continue
+			}
+			if e.Verdict != "" {
+				return all
+			}
+		}
 		one.Events = []team.Event{e}
 		if event, about, ask := describe(s, &one); ask {
 			all = append(all, question{event, about})
@@ -126,10 +168,10 @@ func (rep *Replica) ask(ctx context.Context, c team.Command, t team.Team, q ques
 	return rejected
 }
 
-// gated reports whether the command can have a hook.
+// gated reports whether the command can have a hook, or must be examined.
 func gated(body team.Body) bool {
 	switch b := body.(type) {
-	case *team.CreateTask, *team.CompleteTask:
+	case *team.CreateTask, *team.CompleteTask, *team.ReviseTask:
 		return true
 	case *team.Batch:
 		return slices.ContainsFunc(b.Bodies, gated)
@@ -159,16 +201,11 @@ func describe(s *team.State, r *team.Record) (hook.Event, team.RejectByHook, boo
 				e.Task.Description
 			return event, team.RejectByHook{Hook: event.Name, Member: r.Actor, Task: e.Task.Subject}, true
 		case *team.TaskCompleted:
-			task, _ := s.Task(e.Task)
-			event.Name = hook.TaskCompleted
 			by(e.By)
-			event.TaskID, event.TaskName, event.TaskSubject, event.TaskDescription, event.DependentTasks = task.ID,
-				task.Name, task.Subject, task.Description, task.Blocks
-			event.Result = e.Result
-			if task.StartedAt != 0 {
-				event.Duration = r.At.Sub(task.StartedAt)
-			}
-			return event, team.RejectByHook{Hook: event.Name, Member: e.By, Task: task.ID}, true
+			return done(s, r, event, e.Task, e.By, e.Result)
+		case *team.TaskSubmitted:
+			by(e.By)
+			return done(s, r, event, e.Task, e.By, e.Result)
 		case *team.MemberStatusChanged:
 			event.Name = hook.TeammateIdle
 			by(e.Member)
@@ -185,6 +222,20 @@ func describe(s *team.State, r *team.Record) (hook.Event, team.RejectByHook, boo
 		}
 	}
 	return event, team.RejectByHook{}, false
+}
+
+// done describes to the hooks that a member is done with a task.
+func done(s *team.State, r *team.Record, event hook.Event, id, by, result string) (hook.Event, team.RejectByHook,
+	bool) {
+	task, _ := s.Task(id)
+	event.Name = hook.TaskCompleted
+	event.TaskID, event.TaskName, event.TaskSubject, event.TaskDescription, event.DependentTasks = task.ID, task.Name,
+		task.Subject, task.Description, task.Blocks
+	event.Result = result
+	if task.StartedAt != 0 {
+		event.Duration = r.At.Sub(task.StartedAt)
+	}
+	return event, team.RejectByHook{Hook: event.Name, Member: by, Task: task.ID}, true
 }
 
 // HooksOf returns the hooks of a team: those in settings files and the team's own, with those
@@ -208,8 +259,8 @@ func SettingsHooks(claude string, trust hook.Trust, children hook.Runner) Hooks 
 		config, err := HooksOf(claude, t)
 		if err != nil {
 			// Settings that cannot be read must not count as settings without hooks.
-			return hook.Verdict{}, &team.Error{Code: team.NotReady, Text: "the hooks cannot be read, so nothing " +
-				"passes them: " + err.Error()}
+			return hook.Verdict{}, &team.Error{Code: team.NotReady, Text: "the hooks cannot be read, so they cannot " +
+				"allow this: " + err.Error()}
 		}
 		runner := children
 		runner.Config, runner.Trust = config, trust

@@ -38,20 +38,20 @@ func (p place) gated(hooks map[string]string) *replica.Replica {
 	return p.open(replica.Options{Hooks: replica.SettingsHooks(claude, trust, hook.Runner{Children: children})})
 }
 
-// TestUntrustedHooksAreAdvised checks that a hook that was skipped because it is not trusted is a note
-// with the hint that helps, and a line of the log where no caller takes notes.
+// TestUntrustedHooksAreAdvised checks that a hook that was skipped because it is not trusted is a
+// note with the hint that helps, and a line of the log where no caller takes notes.
 func TestUntrustedHooksAreAdvised(t *testing.T) {
 	p := newPlace(t)
 	skips := func(context.Context, team.Team, hook.Event) (hook.Verdict, error) {
 		return hook.Verdict{Untrusted: []string{"the hook was skipped"}}, nil
 	}
-	var notes []team.Note
+	var notes []team.Advice
 	var logged []string
-	do(t, p.open(replica.Options{Hooks: skips, Advise: func(n team.Note) { notes = append(notes, n) }}), "ann",
+	do(t, p.open(replica.Options{Hooks: skips, Advise: func(n team.Advice) { notes = append(notes, n) }}), "ann",
 		&team.CreateTask{Subject: "one"})
 	do(t, p.open(replica.Options{Hooks: skips, Log: func(text string) { logged = append(logged, text) }}), "ann",
 		&team.CreateTask{Subject: "two"})
-	want := []team.Note{{Text: "the hook was skipped", Hints: []team.Hint{{Action: team.ActTrust, Dir: p.dir}}}}
+	want := []team.Advice{{Text: "the hook was skipped", Hints: []team.Hint{{Action: team.ActTrust, Dir: p.dir}}}}
 	if !reflect.DeepEqual(notes, want) || !slices.Equal(logged, []string{"the hook was skipped"}) {
 		t.Errorf("got the notes %+v and the log %q, want %+v and the text alone", notes, logged, want)
 	}

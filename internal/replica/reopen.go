@@ -24,7 +24,7 @@ func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (
 	const most = 3 // bounds the journals to open on a disk that fails repeatedly
 	for range most {
 		j := rep.current()
-		seq, err = j.Append(ctx, rep.Seq(), rep.see, decide)
+		seq, err = j.Append(ctx, rep.Seq(), rep.apply, decide)
 		switch {
 		case Broken(err) && rep.opts.Reopen != nil:
 			again := rep.reopen(ctx, j)
@@ -32,7 +32,7 @@ func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (
 				return 0, err
 			}
 			if again != nil {
-				return 0, fmt.Errorf("%w; and it cannot be opened again: %w", err, again)
+				return 0, fmt.Errorf("%w; and the journal cannot be opened again: %w", err, again)
 			}
 		case rep.replaced(j, err):
 		default:
@@ -52,8 +52,9 @@ func (rep *Replica) wait(ctx context.Context, after int64) error {
 	}
 }
 
-// records yields the journal's records after seq after.
-func (rep *Replica) records(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+// Raw yields the records after seq after that exist now as the journal has them, for a caller that
+// decodes few of them.
+func (rep *Replica) Raw(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
 	return func(yield func(journal.Record, error) bool) {
 		for again := true; again; {
 			again = false
@@ -71,22 +72,28 @@ func (rep *Replica) records(ctx context.Context, after int64) iter.Seq2[journal.
 	}
 }
 
-// reread is the replica's journal as the source of its past, which stays when the journal is replaced.
-type reread struct{ rep *Replica }
-
-func (r reread) Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
-	return r.rep.records(ctx, after)
+// History is Raw from the first record.
+func (rep *Replica) History(ctx context.Context) iter.Seq2[journal.Record, error] {
+	return rep.Raw(ctx, 0)
 }
 
-func (r reread) Keyframes(ctx context.Context) ([]int64, error) {
+// pastSource reads a past from the replica's present journal, so that the past remains usable when
+// the journal is replaced.
+type pastSource struct{ rep *Replica }
+
+func (r pastSource) Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+	return r.rep.Raw(ctx, after)
+}
+
+func (r pastSource) Keyframes(ctx context.Context) ([]int64, error) {
 	return r.rep.current().Keyframes(ctx)
 }
 
-func (r reread) Keyframe(ctx context.Context, seq int64) (journal.Snapshot, error) {
+func (r pastSource) Keyframe(ctx context.Context, seq int64) (journal.Snapshot, error) {
 	return r.rep.current().Keyframe(ctx, seq)
 }
 
-func (r reread) SaveKeyframe(ctx context.Context, s journal.Snapshot) error {
+func (r pastSource) SaveKeyframe(ctx context.Context, s journal.Snapshot) error {
 	return r.rep.current().SaveKeyframe(ctx, s)
 }
 
@@ -110,9 +117,10 @@ func (rep *Replica) reopen(ctx context.Context, broken journal.Journal) error {
 	rep.mu.Lock()
 	switch {
 	case is.ID != was.ID || is.Restored != was.Restored:
-		err = fmt.Errorf("%w: another one has its name", journal.ErrGone)
+		err = fmt.Errorf("%w: another team has its name", journal.ErrGone)
 	case state.Seq() < rep.state.Seq():
-		err = fmt.Errorf("records up to %d were there, and it ends with %d", rep.state.Seq(), state.Seq())
+		err = fmt.Errorf("records are missing: the journal had %d records, and now has %d", rep.state.Seq(),
+			state.Seq())
 	default:
 		rep.state = state
 		rep.journal.Store(&j)

@@ -4,8 +4,9 @@
 // # Authority
 //
 // A replica keeps a copy of the state up to date from the journal, and puts commands through Decide
-// under the journal's conflict rule. It runs the hooks of the commands that have some. A command
-// that a hook rejects is not sent; the rejection is recorded instead.
+// under the journal's conflict rule. It examines completions: the result must fit the task's
+// schema, and its check must pass. It runs the hooks of the commands that have some. A command that
+// is rejected is not sent; the rejection is recorded instead.
 //
 // # Guarantees
 //
@@ -41,13 +42,19 @@ type Options struct {
 	Reopen func(ctx context.Context) (journal.Journal, error)
 	// Hooks finds and runs the hooks of the team; nil for none.
 	Hooks Hooks
+	// Check runs the checks of tasks; nil for a replica that completes no task with one.
+	Check Checker
 	// Project updates the projections from the state, which it must not keep. Close and Project
 	// call it.
 	Project func(ctx context.Context, j journal.Journal, s *team.State) error
 	// Log gets messages that are worth knowing but are not errors.
 	Log func(string)
 	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
-	Advise func(team.Note)
+	Advise func(team.Advice)
+
+	// Stamp completes each command that Do is given, for example with the id of the request that
+	// asked for it; nil for nothing.
+	Stamp func(*team.Command)
 
 	// Now and NewID supply the time and the id of commands that have none; nil for [Now] and
 	// [NewID].
@@ -67,7 +74,13 @@ type Hooks func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, e
 // Replica is one actor's handle on a team.
 type Replica struct {
 	opts Options
+	*copied
+	leave func() error // for a replica that is shared: takes a user away; see [Shared]
+}
 
+// copied is the copy of the state, and the journal that it comes from. Handles of a [Shared] have
+// one together.
+type copied struct {
 	mu    sync.RWMutex // guards state
 	state *team.State
 	// journal is changed under mu and read without it, so that the history can be read within View.
@@ -78,8 +91,6 @@ type Replica struct {
 
 	saving       sync.Mutex // held while a snapshot is made
 	snapshotSize int
-
-	leave func() error // for a replica that is shared: takes a reader away; see [Shared]
 }
 
 // Receipt says what became of a command.
@@ -91,22 +102,26 @@ type Receipt struct {
 // Open loads the team from its journal. The replica closes the journal when it is closed, and when
 // Open fails.
 func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error) {
-	if opts.Now == nil {
-		opts.Now = Now
-	}
-	if opts.NewID == nil {
-		opts.NewID = NewID
-	}
-	if opts.Decide == nil {
-		opts.Decide = team.Decide
-	}
-	rep := &Replica{opts: opts}
+	rep := &Replica{opts: opts.orDefaults(), copied: &copied{}}
 	rep.journal.Store(&j)
 	var err error
 	if rep.state, rep.snapshotSize, err = rep.load(ctx, j); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	return rep, nil
+}
+
+func (o Options) orDefaults() Options {
+	if o.Now == nil {
+		o.Now = Now
+	}
+	if o.NewID == nil {
+		o.NewID = NewID
+	}
+	if o.Decide == nil {
+		o.Decide = team.Decide
+	}
+	return o
 }
 
 // load returns the state at the end of the journal, and the size of the snapshot that it started
@@ -128,7 +143,7 @@ func (rep *Replica) log(what string) {
 // advise reports something that the user can change, with what to do about it.
 func (rep *Replica) advise(what string, hint team.Hint) {
 	if rep.opts.Advise != nil {
-		rep.opts.Advise(team.Note{Text: what, Hints: []team.Hint{hint}})
+		rep.opts.Advise(team.Advice{Text: what, Hints: []team.Hint{hint}})
 	} else {
 		rep.log(what)
 	}
@@ -165,19 +180,19 @@ func (rep *Replica) Team() (t team.Team) {
 
 // Refresh brings the state up to the end of the journal.
 func (rep *Replica) Refresh(ctx context.Context) error {
-	for r, err := range rep.records(ctx, rep.Seq()) {
+	for r, err := range rep.Raw(ctx, rep.Seq()) {
 		if err != nil {
 			return err
 		}
-		if err := rep.see(r); err != nil {
+		if err := rep.apply(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// see applies a record of the journal, unless the state has it already.
-func (rep *Replica) see(r journal.Record) error {
+// apply applies a record of the journal, unless the state has it already.
+func (rep *Replica) apply(r journal.Record) error {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
 	if r.Seq <= rep.state.Seq() {
@@ -211,15 +226,15 @@ func (rep *Replica) Wait(ctx context.Context, after int64) error {
 	return nil
 }
 
-// NewPast returns the states of the team after earlier records. The caller owns the memory that they
-// take.
-func (rep *Replica) NewPast() *recorded.Past { return recorded.NewPast(reread{rep}) }
+// NewPast returns the states of the team after earlier records. The caller owns the memory that
+// they take.
+func (rep *Replica) NewPast() *recorded.Past { return recorded.NewPast(pastSource{rep}) }
 
-// Await is Wait, and meanwhile records what becomes overdue by the clock: a team of external members
+// Await is like Wait, but also records what becomes overdue meanwhile. A team of external members
 // has no host that would do it.
 func (rep *Replica) Await(ctx context.Context, after int64) error {
 	for rep.Seq() <= after {
-		if err := rep.Settle(ctx); err != nil {
+		if err := rep.RecordOverdue(ctx); err != nil {
 			return err
 		}
 		var next team.Time
@@ -239,10 +254,10 @@ func (rep *Replica) Await(ctx context.Context, after int64) error {
 	return nil
 }
 
-// Settle records what is overdue. It logs a refusal, because another process records what this
-// replica may not. It returns only the end of ctx.
-func (rep *Replica) Settle(ctx context.Context) error {
-	if err := rep.settle(ctx); err != nil && ctx.Err() == nil {
+// RecordOverdue records what is overdue. It logs a refusal, because another process records what
+// this replica may not. It returns only the end of ctx.
+func (rep *Replica) RecordOverdue(ctx context.Context) error {
+	if err := rep.recordOverdue(ctx); err != nil && ctx.Err() == nil {
 		rep.log(err.Error())
 	}
 	return ctx.Err()
@@ -250,7 +265,7 @@ func (rep *Replica) Settle(ctx context.Context) error {
 
 // Read yields the records after seq after that exist now.
 func (rep *Replica) Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
-	return decoded(rep.records(ctx, after))
+	return decoded(rep.Raw(ctx, after))
 }
 
 // Watch yields the records after seq after as they come, until ctx ends.
@@ -258,7 +273,7 @@ func (rep *Replica) Watch(ctx context.Context, after int64) iter.Seq2[*team.Reco
 	return rep.follow(ctx, after, rep.wait)
 }
 
-// Follow is Watch, and meanwhile records what becomes overdue, as Await does.
+// Follow is like Watch, but also records what becomes overdue meanwhile, as Await does.
 func (rep *Replica) Follow(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
 	return rep.follow(ctx, after, rep.Await)
 }
@@ -267,7 +282,7 @@ func (rep *Replica) follow(ctx context.Context, after int64,
 	wait func(ctx context.Context, after int64) error) iter.Seq2[*team.Record, error] {
 	return decoded(func(yield func(journal.Record, error) bool) {
 		for {
-			for r, err := range rep.records(ctx, after) {
+			for r, err := range rep.Raw(ctx, after) {
 				if !yield(r, err) || err != nil {
 					return
 				}
@@ -298,40 +313,46 @@ func decoded(records iter.Seq2[journal.Record, error]) iter.Seq2[*team.Record, e
 // Do sends a command. It sets a new id and the present time where the command has none. The error
 // is a [*team.Error] if the team or a hook refuses.
 func (rep *Replica) Do(ctx context.Context, c team.Command) (Receipt, error) {
+	if rep.opts.Stamp != nil {
+		rep.opts.Stamp(&c)
+	}
 	if c.ID == "" {
 		c.ID = rep.opts.NewID()
 	}
 	if c.At == 0 {
 		c.At = rep.opts.Now()
 	}
-	if err := rep.settle(ctx); err != nil {
+	if err := rep.recordOverdue(ctx); err != nil {
 		return Receipt{}, err
 	}
-	if rep.opts.Hooks != nil {
-		if err := rep.gate(ctx, c); err != nil {
-			return Receipt{}, err
-		}
+	c, err := rep.gate(ctx, c)
+	if err != nil {
+		return Receipt{}, err
 	}
 	return rep.send(ctx, c)
 }
 
-// settle ends what is overdue before anything else happens: the team may have no host that would do
-// it.
-func (rep *Replica) settle(ctx context.Context) error {
+// recordOverdue records what is overdue before anything else happens. The team may have no host
+// that would do it. A failure to record it is noted, and ends nothing else: where nothing at all
+// can be recorded, the command that comes next says so.
+func (rep *Replica) recordOverdue(ctx context.Context) error {
 	var due []team.Body
 	now := rep.opts.Now()
 	rep.View(func(s *team.State) { due, _ = s.Overdue(now) })
 	for _, body := range due {
 		if _, err := rep.send(ctx, team.Command{ID: rep.opts.NewID(), Actor: team.User, At: now,
 			Body: body}); err != nil && team.CodeOf(err) == "" {
-			return err
+			if ctx.Err() != nil {
+				return err
+			}
+			rep.log(fmt.Sprintf("what is overdue cannot be recorded: %v", err))
 		}
 	}
 	return nil
 }
 
 func (rep *Replica) send(ctx context.Context, c team.Command) (Receipt, error) {
-	// Read before taking the lock what can be read without it: all other writers wait for the lock.
+	// Read as much as possible before taking the lock, because all other writers wait for it.
 	if err := rep.Refresh(ctx); err != nil {
 		return Receipt{}, err
 	}
@@ -395,6 +416,9 @@ func (rep *Replica) snapshot(ctx context.Context) {
 	}
 }
 
+// SaveSnapshot saves a snapshot if one is due. Do does this by itself.
+func (rep *Replica) SaveSnapshot(ctx context.Context) { rep.snapshot(ctx) }
+
 // Project updates the projections from the state. It does not report that ctx was cancelled: Close
 // updates them again.
 func (rep *Replica) Project(ctx context.Context) {
@@ -408,19 +432,15 @@ func (rep *Replica) Project(ctx context.Context) {
 	}
 }
 
-// Close updates the projections and closes the journal. A shared replica does so for its last
-// reader.
+// Close updates the projections and closes the journal. The journal of a shared replica stays open
+// for its other users.
 func (rep *Replica) Close() error {
-	if rep.leave != nil {
-		return rep.leave()
-	}
-	return rep.close()
-}
-
-func (rep *Replica) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	rep.Project(ctx)
+	if rep.leave != nil {
+		return rep.leave()
+	}
 	return rep.current().Close()
 }
 

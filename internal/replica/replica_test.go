@@ -17,7 +17,7 @@ import (
 	"cadre/internal/team"
 )
 
-func TestACommandIsSeenByEveryDesk(t *testing.T) {
+func TestACommandIsSeenByEveryReplica(t *testing.T) {
 	p := newPlace(t)
 	a, b := p.open(replica.Options{}), p.open(replica.Options{})
 	before := b.Seq()
@@ -156,7 +156,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestWatchGoesOn(t *testing.T) {
+func TestWatchContinues(t *testing.T) {
 	p := newPlace(t)
 	watcher, writer := p.open(replica.Options{}), p.open(replica.Options{})
 	seq := int64(0)
@@ -239,9 +239,9 @@ func TestATeamThatIsGone(t *testing.T) {
 	}
 }
 
-// TestProjectionGivenUp checks that a projection that its caller cancelled is not reported, and one
-// that failed is.
-func TestProjectionGivenUp(t *testing.T) {
+// TestCancelledProjection checks that a projection that its caller cancelled is not reported, and
+// one that failed is.
+func TestCancelledProjection(t *testing.T) {
 	var said []string
 	failure := errors.New("the disk is full")
 	rep := newPlace(t).open(replica.Options{Log: func(text string) { said = append(said, text) },

@@ -8,8 +8,10 @@ import (
 	"sync/atomic"
 )
 
-// Shared keeps one replica of each team for all readers in a process, so that memory has the state
-// of the team once. The zero Shared is empty and ready for use. Any goroutine may use it.
+// Shared keeps one replica of each team for all its users in a process, so that memory has the
+// state of the team once. Readers have that replica. An actor has a handle of its own on the same
+// state, with its own options. The zero Shared is empty and ready for use. Any goroutine may use
+// it.
 type Shared struct {
 	to atomic.Pointer[func(string)] // see LogTo
 
@@ -23,7 +25,7 @@ type shared struct {
 	users int
 
 	opening chan struct{} // has room for the one that opens or refreshes rep
-	rep     *Replica      // nil until it is open
+	rep     *Replica      // of the readers; nil until it is open
 }
 
 // Open returns the replica of the team in that folder, up to date. It calls open for the team's
@@ -39,14 +41,48 @@ func (p *Shared) Open(ctx context.Context, dir string, log func(string),
 		}
 		return Open(ctx, j, Options{Log: log})
 	}
+	one, err := p.use(ctx, dir, open, nil)
+	if err != nil {
+		return nil, err
+	}
+	return one.rep, nil
+}
+
+// Act returns a handle for an actor on the replica of the team in that folder, up to date. It calls
+// open as Open does, and also if the open journal takes no more records.
+func (p *Shared) Act(ctx context.Context, dir string, opts Options, open func(report func(string)) (Journal, error)) (
+	*Replica, error) {
+	var handle *Replica
+	one, err := p.use(ctx, dir, open, func(one *shared) error {
+		handle = &Replica{opts: opts.orDefaults(), copied: one.rep.copied}
+		if err := handle.Sync(ctx); Broken(err) {
+			return err
+		}
+		return nil // anything else that is wrong fails a command
+	})
+	if err != nil {
+		return nil, err
+	}
+	handle.leave = func() error { return p.leave(dir, one) }
+	return handle, nil
+}
+
+// use returns the entry of the folder with its replica open, for one more user. It opens another
+// replica if the open one cannot be refreshed, or check refuses it; nil checks nothing.
+func (p *Shared) use(ctx context.Context, dir string, open func(func(string)) (Journal, error),
+	check func(*shared) error) (
+	*shared, error) {
 	for {
 		one, err := p.join(dir)
 		if err != nil {
 			return nil, err
 		}
 		first, err := one.load(ctx, p.log, open, func() error { return p.leave(dir, one) })
+		if err == nil && check != nil {
+			err = check(one)
+		}
 		if err == nil {
-			return one.rep, nil
+			return one, nil
 		}
 		if ctx.Err() == nil { // otherwise nothing is wrong with the replica
 			p.forget(dir, one)
@@ -116,7 +152,7 @@ func (p *Shared) leave(dir string, one *shared) error {
 	if !last || one.rep == nil {
 		return nil
 	}
-	return one.rep.close()
+	return one.rep.current().Close()
 }
 
 // forget makes the next reader open the team again. Present readers keep the replica.
@@ -128,8 +164,8 @@ func (p *Shared) forget(dir string, one *shared) {
 	}
 }
 
-// LogTo sends messages of the replicas that are worth knowing but are not errors to log from now on,
-// also those of replicas that are open. nil drops them, as does a Shared without a log.
+// LogTo sets the log for messages of the replicas that are worth knowing but are not errors. It
+// also applies to replicas that are open. nil drops the messages, which is the default.
 func (p *Shared) LogTo(log func(string)) { p.to.Store(&log) }
 
 func (p *Shared) log(text string) {

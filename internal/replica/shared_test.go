@@ -3,6 +3,7 @@ package replica_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -29,8 +30,8 @@ func (p place) reader(shared *replica.Shared, opened *int) *replica.Replica {
 	return rep
 }
 
-// TestShared: readers of a team have one replica, which is up to date for each of them when it opens.
-// The last reader closes it.
+// TestShared: readers of a team have one replica, which is up to date for each of them when it
+// opens. The last reader closes it.
 func TestShared(t *testing.T) {
 	p := newPlace(t)
 	var shared replica.Shared
@@ -63,6 +64,85 @@ func TestShared(t *testing.T) {
 	third.Close()
 }
 
+// refusing is a journal that takes no records after broken is set.
+type refusing struct {
+	journal.Journal
+	broken *atomic.Bool
+}
+
+func (r refusing) Append(ctx context.Context, after int64, catchUp func(journal.Record) error,
+	decide func() ([]byte, error)) (int64, error) {
+	if r.broken.Load() {
+		return 0, journal.ErrReopen
+	}
+	return r.Journal.Append(ctx, after, catchUp, decide)
+}
+
+// TestSharedActors: an actor and the readers of a team have one state. Each actor has options of
+// its own, and any of them can leave before the others. Where the journal takes no more records,
+// the next actor gets another one.
+func TestSharedActors(t *testing.T) {
+	p := newPlace(t)
+	dir := filepath.Join(p.home.Root, "teams", "demo")
+	var shared replica.Shared
+	var broken atomic.Bool
+	opened, projected := 0, 0
+	act := func(o replica.Options) *replica.Replica {
+		t.Helper()
+		rep, err := shared.Act(within(t), dir, o, func(report func(string)) (journal.Journal, error) {
+			opened++
+			j, err := p.home.OpenFolder(dir, report)
+			return refusing{j, &broken}, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rep
+	}
+	first := act(replica.Options{Project: func(context.Context, journal.Journal, *team.State) error {
+		projected++
+		return nil
+	}})
+	reader := p.reader(&shared, &opened)
+	ids := 0
+	second := act(replica.Options{NewID: func() string { ids++; return fmt.Sprint("its-own-", ids) }})
+	do(t, first, team.User, &team.CreateTask{Subject: "one"})
+	if opened != 1 || task(reader, "1").Subject != "one" || task(second, "1").Subject != "one" {
+		t.Errorf("the users have %d journals, and the states %q, %q", opened, task(reader, "1").Subject,
+			task(second, "1").Subject)
+	}
+	if receipt, err := second.Do(within(t), team.Command{Actor: team.User,
+		Body: &team.CreateTask{Subject: "two"}}); err != nil || receipt.Record.ID != "its-own-1" {
+		t.Errorf("%+v, %v", receipt.Record, err)
+	}
+	if err := first.Close(); err != nil || projected != 1 {
+		t.Errorf("an actor that left updated its projections %d times: %v", projected, err)
+	}
+	do(t, second, team.User, &team.CreateTask{Subject: "three"})
+
+	broken.Store(true)
+	if _, err := second.Do(within(t), team.Command{Actor: team.User,
+		Body: &team.CreateTask{Subject: "four"}}); !replica.Broken(err) {
+		t.Errorf("the journal takes records: %v", err)
+	}
+	third, err := shared.Act(within(t), dir, replica.Options{}, func(report func(string)) (journal.Journal, error) {
+		return p.home.OpenFolder(dir, report)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, third, team.User, &team.CreateTask{Subject: "four"})
+	if err := reader.Refresh(within(t)); err != nil || task(reader, "4").Subject != "four" {
+		t.Errorf("a reader of the former journal is at record %d of %d: %v", reader.Seq(), third.Seq(), err)
+	}
+	if err := errors.Join(reader.Close(), second.Close(), third.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := third.Refresh(within(t)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("without users the journal is not closed: %v", err)
+	}
+}
+
 // TestSharedAtOnce: readers that come and go at the same time do not disturb each other.
 func TestSharedAtOnce(t *testing.T) {
 	p := newPlace(t)
@@ -72,9 +152,10 @@ func TestSharedAtOnce(t *testing.T) {
 	for range 4 {
 		readers.Go(func() {
 			for range 30 {
-				rep, err := shared.Open(t.Context(), dir, func(string) {}, func(report func(string)) (journal.Journal, error) {
-					return p.home.OpenFolder(dir, report)
-				})
+				rep, err := shared.Open(t.Context(), dir, func(string) {},
+					func(report func(string)) (journal.Journal, error) {
+						return p.home.OpenFolder(dir, report)
+					})
 				if err != nil {
 					t.Error(err)
 					return
@@ -155,8 +236,8 @@ func TestSharedAfterTrouble(t *testing.T) {
 	}
 }
 
-// TestSharedWaitEnds: a reader that waits for another one ends with its context, and the replica stays
-// for later readers.
+// TestSharedWaitEnds: a reader that waits for another one ends with its context, and the replica
+// stays for later readers.
 func TestSharedWaitEnds(t *testing.T) {
 	p := newPlace(t)
 	dir := filepath.Join(p.home.Root, "teams", "demo")
@@ -205,8 +286,8 @@ func TestSharedWaitEnds(t *testing.T) {
 	}
 }
 
-// TestSharedLogChanges: the log of the replicas can change while readers open them, and what an open
-// replica reports goes to the new one.
+// TestSharedLogChanges: the log of the replicas can change while readers open them, and what an
+// open replica reports goes to the new one.
 func TestSharedLogChanges(t *testing.T) {
 	p := newPlace(t)
 	dir := filepath.Join(p.home.Root, "teams", "demo")

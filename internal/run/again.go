@@ -22,34 +22,10 @@ func (a *attempt) agree(ctx context.Context) error {
 			names = append(names, m.Name)
 		}
 	})
-	var fixed []string
-	differs := func(said bool, flag, now string) {
-		if said {
-			fixed = append(fixed, flag+" ("+now+")")
-		}
-	}
-	or := func(value, none string) string {
-		if value == "" {
-			return none
-		}
-		return value
-	}
-	differs(f.Leader.Agent != lead.Agent, "--agent", lead.Agent)
-	differs(f.Leader.Model != "" && f.Leader.Model != lead.Model, "--model", or(lead.Model, "the agent's own choice"))
-	differs(len(f.Permissions.Allow) > 0 && !slices.Equal(f.Permissions.Allow, t.Permissions.Allow), "--allow",
-		or(strings.Join(t.Permissions.Allow, ", "), "nothing"))
-	differs(f.Permissions.Policy != "" && f.Permissions.Policy != t.Permissions.Policy, "--policy",
-		or(t.Permissions.Policy, "the default"))
-	differs(len(f.Checks) > 0 && !slices.Equal(checks(f.Checks), t.Checks), "--check", team.Count(len(t.Checks), "check"))
-	differs(f.Handover != 0 && int64(f.Handover) != t.HandoverAt, "--handover",
-		or(fmt.Sprint(t.HandoverAt), "the default"))
-	differs(f.MaxTeammates != 0 && int64(f.MaxTeammates) != t.MaxTeammates, "--max-teammates",
-		or(fmt.Sprint(t.MaxTeammates), "the default"))
-	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }),
-		"--members", "the lead spawns what it needs")
+	fixed := keeps(f, t, lead, names)
 	if len(fixed) > 0 {
-		return team.Refuse(team.Taken, "the unfinished team %s was created with other options, and keeps them: %s. Leave these "+
-			"flags out, or start over", t.Name, strings.Join(fixed, ", ")).
+		return team.Refuse(team.Taken, "the unfinished team %s was created with other options, and keeps them: %s. "+
+			"Leave these flags out, or start over", t.Name, strings.Join(fixed, ", ")).
 			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 	}
 	var changes []team.Body
@@ -68,6 +44,47 @@ func (a *attempt) agree(ctx context.Context) error {
 		changes = append(changes, &team.SetBudget{Budget: budget})
 	}
 	return a.change(ctx, changes)
+}
+
+// keeps returns the options of a goal that the unfinished team was created with otherwise, and
+// keeps, as flags with what the team has.
+func keeps(f *teamfile.File, t team.Team, lead team.Member, names []string) (fixed []string) {
+	differs := func(said bool, flag, now string) {
+		if said {
+			fixed = append(fixed, flag+" ("+now+")")
+		}
+	}
+	or := func(value, none string) string {
+		if value == "" {
+			return none
+		}
+		return value
+	}
+	number := func(n int64, none string) string {
+		if n == 0 {
+			return none
+		}
+		return fmt.Sprint(n)
+	}
+	differs(f.Leader.Agent != lead.Agent, "--agent", lead.Agent)
+	differs(f.Leader.Model != "" && f.Leader.Model != lead.Model, "--model", or(lead.Model, "the agent's own choice"))
+	differs(len(f.Permissions.Allow) > 0 && !slices.Equal(f.Permissions.Allow, t.Permissions.Allow), "--allow",
+		or(strings.Join(t.Permissions.Allow, ", "), "nothing"))
+	differs(f.Permissions.Policy != "" && f.Permissions.Policy != t.Permissions.Policy, "--policy",
+		or(t.Permissions.Policy, "the default"))
+	differs(len(f.Checks) > 0 && !slices.Equal(checks(f.Checks), t.Checks), "--check",
+		team.Count(len(t.Checks), "check"))
+	differs(f.Handover != 0 && int64(f.Handover) != t.HandoverAt, "--handover",
+		number(t.HandoverAt, "the default"))
+	differs(f.MaxTeammates != 0 && int64(f.MaxTeammates) != t.MaxTeammates, "--max-teammates",
+		number(t.MaxTeammates, "the default"))
+	differs(f.MaxParallel != 0 && int64(f.MaxParallel) != t.MaxParallel, "--max-parallel",
+		number(t.MaxParallel, "no limit"))
+	differs(f.MaxDepth != 0 && int64(f.MaxDepth) != t.MaxDepth, "--max-depth",
+		number(t.MaxDepth, "no teams in the team"))
+	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }),
+		"--members", "the lead spawns what it needs")
+	return fixed
 }
 
 // modes puts the lead and the teammates that have the lead's mode into that permission mode; ""

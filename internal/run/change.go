@@ -101,7 +101,7 @@ func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) 
 		if err != nil {
 			return Changes{}, err
 		}
-		if t.Status == team.Completed { // otherwise it is still to be done
+		if t.Status == team.Completed || t.Expanded { // otherwise it is still to be done
 			c.redo[t.ID] = true
 		}
 	}
@@ -186,7 +186,8 @@ func (c *comparison) ofTeam() {
 	now, state := saidOfTeam(f), teamOfState(t, c.lead)
 	keys := changed(recorded(t.FileDigests, state), now)
 	if slices.Contains(keys, "lead") {
-		c.refuse("team", t.Name, fmt.Sprintf("%s leads team %s for its life, and the file names %s", t.Lead, t.Name, f.Lead),
+		c.refuse("team", t.Name, fmt.Sprintf("%s leads team %s for its life, and the file names %s", t.Lead,
+			t.Name, f.Lead),
 			team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
 		return
 	}
@@ -194,7 +195,9 @@ func (c *comparison) ofTeam() {
 		c.found(Change{What: "team", Name: t.Name, Does: ChangeUpdate, Keys: differences(keys, state, now)})
 	}
 	to := team.Team{Goal: f.Goal, Hooks: Hooks(f.Hooks), Permissions: t.Permissions, HandoverAt: int64(f.Handover),
-		MaxTeammates: int64(f.MaxTeammates), Timing: t.Timing, Checks: checks(f.Checks), Clean: f.Clean,
+		MaxTeammates: int64(f.MaxTeammates), MaxParallel: int64(f.MaxParallel), MaxDepth: int64(f.MaxDepth),
+		Timing: t.Timing,
+		Checks: checks(f.Checks), Commands: namedCommands(f.Commands), Clean: f.Clean,
 		Changes: f.CheckChanges, OriginDigest: f.Digest(), FileDigests: now.digests()}
 	var limits []string
 	for _, key := range keys {
@@ -224,9 +227,10 @@ func (c *comparison) ofTeam() {
 		c.settings = append(c.settings, &team.RecordFacts{Facts: now})
 	}
 	c.settings = append(c.settings, &team.ReviseTeam{To: to, Fields: fields(keys, map[string]string{"goal": "goal",
-		"hooks": "hooks", "checks": "checks", "clean": "clean", "withCheckChanges": "changes",
+		"hooks": "hooks", "checks": "checks", "commands": "commands", "clean": "clean", "withCheckChanges": "changes",
 		"permissions.allow": "permissions", "permissions.policy": "permissions", "permissions.timeout": "permissions",
-		"handover": "handoverAt", "maxTeammates": "maxTeammates", "liveness": "timing"})})
+		"handover": "handoverAt", "maxTeammates": "maxTeammates", "maxParallel": "maxParallel", "maxDepth": "maxDepth",
+		"liveness": "timing"})})
 }
 
 // budgetKeys maps the keys of a budget to the limits of the core.
@@ -265,7 +269,8 @@ func (c *comparison) factsAfter(keys []string) []team.Fact {
 }
 
 var memberFields = map[string]string{"agent": "agent", "model": "model", "role": "role", "prompt": "prompt",
-	"command": "program", "args": "args", "env": "env", "planApproval": "plan"}
+	"command": "program", "args": "args", "env": "env", "planApproval": "plan",
+	"file": "nested", "template": "nested", "goal": "nested", "leader": "nested", "set": "nested"}
 
 func (c *comparison) ofMembers() {
 	inFile := map[string]bool{}
@@ -327,7 +332,8 @@ func (c *comparison) drop(m team.Member) {
 	if m.Shutdown.Request != "" {
 		return
 	}
-	request := &team.RequestShutdown{Member: m.Name, Reason: "The team file no longer has you. Please finish and shut down."}
+	request := &team.RequestShutdown{Member: m.Name,
+		Reason: "The team file no longer has you. Please finish and shut down."}
 	if m.Host == "" && m.Agent != team.External { // no session has to end first
 		c.members = append(c.members, request, &team.ExpireShutdown{Member: m.Name})
 		return
@@ -339,15 +345,15 @@ func (c *comparison) drop(m team.Member) {
 // revise compares a member with the file.
 func (c *comparison) revise(m team.Member, f teamfile.Member) {
 	now, state := saidOfMember(f), saidOfMember(memberOfState(m, c.lead))
-	keys := changed(recorded(m.FileDigests, state), now)
+	keys := changedMember(m, f, now, state)
 	if len(keys) == 0 && !m.Dropped {
 		return
 	}
 	external := func(agent string) bool { return agent == "" || agent == team.External }
 	switch {
 	case slices.Contains(keys, "isolation"):
-		c.refuse("member", m.Name, fmt.Sprintf("the isolation of %s cannot change, because its work is where it works; "+
-			"give the new member another name", m.Name))
+		c.refuse("member", m.Name, fmt.Sprintf("the isolation of %s cannot change, because its work is where it "+
+			"works; give the new member another name", m.Name))
 		return
 	case slices.Contains(keys, "agent") && external(m.Agent) != external(f.Agent):
 		c.refuse("member", m.Name, fmt.Sprintf("the agent of %s cannot change from %s to %s; give the new member "+
@@ -367,7 +373,8 @@ func (c *comparison) revise(m team.Member, f teamfile.Member) {
 	}
 	for i, one := range c.line(m) {
 		to := team.Member{Name: one.Name, Agent: f.Agent, Model: f.Model, Role: f.Role, Prompt: f.Prompt,
-			Program: f.Command, Args: f.Args, Env: f.Env, Plan: team.Plan{Required: f.PlanApproval}}
+			Program: f.Command, Args: f.Args, Env: f.Env, Nested: NestedOf(f),
+			Plan: team.Plan{Required: f.PlanApproval}}
 		if one.Name == c.team.Lead {
 			to.Agent, to.Role = cmp.Or(f.Agent, team.External), cmp.Or(f.Role, "lead")
 		}
@@ -390,7 +397,8 @@ func (c *comparison) revise(m team.Member, f teamfile.Member) {
 				Mode: cmp.Or(f.Mode, c.file.Permissions.Mode, c.lead.PermissionMode)})
 		}
 		if len(limits) > 0 && one.Name != c.team.Lead {
-			c.members = append(c.members, &team.SetBudget{Member: one.Name, Budget: team.Budget(f.Budget), Only: limits})
+			c.members = append(c.members, &team.SetBudget{Member: one.Name, Budget: team.Budget(f.Budget),
+				Only: limits})
 		}
 	}
 }

@@ -12,8 +12,11 @@ import (
 )
 
 var taskFields = map[string]string{"subject": "subject", "description": "description", "run": "run", "in": "in",
-	"dir": "dir", "env": "env", "when": "when", "owner": "owner", "role": "role", "priority": "priority",
-	"timeout": "timeoutMs", "retries": "retries", "metadata": "metadata"}
+	"dir": "dir", "env": "env", "when": "when", "result": "schema", "check": "check", "until.run": "check",
+	"until.rounds": "check",
+	"owner":        "owner", "role": "role", "priority": "priority", "paths": "paths", "forEach": "forEach",
+	"matrix": "forEach",
+	"verify": "verify", "timeout": "timeoutMs", "retries": "retries", "metadata": "metadata"}
 
 func (c *comparison) ofTasks() {
 	inFile := map[string]bool{}
@@ -35,7 +38,7 @@ func (c *comparison) ofTasks() {
 			c.additions = append(c.additions, add)
 		case !c.taskOfFile(t):
 			c.refuse("task", f.ID, "task "+f.ID+" was added to team "+c.team.Name+" without the file; give the one in "+
-				"the file another id", team.Hint{Action: team.ActShowTask, Team: c.team.Name, Task: t.ID, TaskName: t.Name})
+				"the file another id", t.Hint(&c.team, team.ActShowTask))
 		default:
 			c.reviseTask(f, t)
 		}
@@ -75,22 +78,53 @@ func (c *comparison) refs(names []string) (refs []string) {
 // busy refuses a change of a task that a member works on.
 func (c *comparison) busy(t team.Task, how string) {
 	c.refuse("task", t.Called(), fmt.Sprintf("task %s %s, and %s works on it; wait for its end, or release it first",
-		t.Called(), how, t.Owner), team.Hint{Action: team.ActRetryTask, Team: c.team.Name, Task: t.ID, TaskName: t.Name})
+		t.Called(), how, t.Owner), t.Hint(&c.team, team.ActRetryTask))
+}
+
+// verified refuses a change of a task that others verify.
+func (c *comparison) verified(t team.Task, how string) {
+	c.refuse("task", t.Called(), fmt.Sprintf("task %s %s, and others verify what %s did; wait for their verdict, or "+
+		"release it first", t.Called(), how, t.Submission.Author()), t.Hint(&c.team, team.ActRetryTask))
 }
 
 func (c *comparison) remove(name string, t team.Task) {
+	if made := c.inHand(t); made != nil {
+		c.busy(*made, "is made by task "+name+", which is no longer in the file")
+		return
+	}
+	switch {
+	case t.Submission != nil:
+		c.verified(t, "is no longer in the file")
+		return
+	case t.Verifies != "":
+		return
+	}
 	switch t.Status {
 	case team.InProgress:
 		c.busy(t, "is no longer in the file")
 	case team.Completed:
 		if !c.redo[t.ID] {
-			c.found(Change{What: "task", Name: name, Does: ChangeKeep, Why: "it is completed, and no longer in the file"})
+			c.found(Change{What: "task", Name: name, Does: ChangeKeep,
+				Why: "it is completed, and no longer in the file"})
 		}
 	default:
 		c.found(Change{What: "task", Name: name, Does: ChangeRemove})
 		c.removed[t.ID] = t
 		c.deletions = append(c.deletions, &team.ReviseTask{Task: t.ID, Delete: true})
 	}
+}
+
+// inHand returns a task in progress that the group made; nil for none.
+func (c *comparison) inHand(group team.Task) *team.Task {
+	if !group.Expanded || group.Status == team.Completed {
+		return nil
+	}
+	for _, t := range c.state.Made(group.ID) {
+		if t.Status == team.InProgress || t.Submission != nil {
+			return &t
+		}
+	}
+	return nil
 }
 
 // orphans refuses the removal of a task that others, which the file does not change, wait for.
@@ -108,7 +142,7 @@ func (c *comparison) orphans(gone team.Task) {
 		}
 		c.refuse("task", gone.Called(), fmt.Sprintf("task %s is no longer in the file, and task %s, which was added "+
 			"or changed by hand, waits for it; remove that dependency first", gone.Called(), t.Called()),
-			team.Hint{Action: team.ActShowTask, Team: c.team.Name, Task: t.ID, TaskName: t.Name})
+			t.Hint(&c.team, team.ActShowTask))
 	}
 }
 
@@ -116,7 +150,7 @@ func (c *comparison) orphans(gone team.Task) {
 func (c *comparison) builds(t team.Task) string {
 	var kept []string
 	for _, id := range t.Blocks {
-		if w, ok := c.state.Task(id); ok && w.Status == team.Completed && !c.redo[id] {
+		if w, ok := c.state.Task(id); ok && w.Status == team.Completed && w.Skipped == "" && !c.redo[id] {
 			kept = append(kept, w.Called())
 		}
 	}
@@ -132,12 +166,17 @@ func (c *comparison) builds(t team.Task) string {
 // again returns a completed task to the queue.
 func (c *comparison) again(t team.Task, keys []KeyChange) {
 	for _, id := range t.Blocks {
-		if w, ok := c.state.Task(id); ok && w.Status == team.InProgress {
-			c.refuse("task", t.Called(), fmt.Sprintf("task %s cannot be done again while %s works on task %s, which builds "+
-				"on it; wait for its end, or release it first", t.Called(), w.Owner, w.Called()),
-				team.Hint{Action: team.ActRetryTask, Team: c.team.Name, Task: w.ID, TaskName: w.Name})
+		if w, ok := c.state.Task(id); ok && (w.Status == team.InProgress || w.Submission != nil) {
+			c.refuse("task", t.Called(), fmt.Sprintf("task %s cannot be done again while %s works on task %s, which "+
+				"builds on it; wait for its end, or release it first", t.Called(), w.Owner, w.Called()),
+				w.Hint(&c.team, team.ActRetryTask))
 			return
 		}
+	}
+	if made := c.inHand(t); made != nil {
+		c.refuse("task", t.Called(), fmt.Sprintf("task %s cannot be done again while %s works on its task %s; wait for its "+
+			"end, or release it first", t.Called(), made.Owner, made.Called()), made.Hint(&c.team, team.ActRetryTask))
+		return
 	}
 	c.found(Change{What: "task", Name: t.Called(), Does: ChangeRedo, Keys: keys, Why: c.builds(t)})
 	c.redone = append(c.redone, &team.RedoTask{Task: t.ID, Reason: "the user asked for it again"})
@@ -153,10 +192,18 @@ func (c *comparison) reviseTask(f teamfile.Task, t team.Task) {
 	case t.Status == team.InProgress:
 		c.busy(t, "changed in the file ("+strings.Join(keys, ", ")+")")
 		return
+	case t.Submission != nil:
+		c.verified(t, "changed in the file ("+strings.Join(keys, ", ")+")")
+		return
+	case t.Skipped != "" && !slices.Contains(keys, "blockedBy"): // it never ran
+		c.found(Change{What: "task", Name: f.ID, Does: ChangeUpdate, Keys: differ})
 	case t.Status == team.Completed && !c.redo[t.ID]:
 		c.found(Change{What: "task", Name: f.ID, Does: ChangeKeep, Keys: differ, Why: "it is completed"})
 		return
-	case t.Status == team.Completed:
+	case t.Expanded && !c.redo[t.ID]:
+		c.found(Change{What: "task", Name: f.ID, Does: ChangeKeep, Keys: differ, Why: "it has made its tasks"})
+		return
+	case t.Status == team.Completed || t.Expanded:
 		if c.again(t, differ); len(keys) == 0 {
 			return
 		}

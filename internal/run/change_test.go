@@ -132,6 +132,7 @@ func file(members, tasks string, more ...string) string {
 const ann = "{name: ann, agent: shell}"
 
 func TestOnlyTheFormOfAFileChanged(t *testing.T) {
+	t.Parallel()
 	m := makeTeam(t, file(ann, "{id: a, run: echo a}"))
 	text := "# a comment\n" + file(ann, `{id: a, run: "echo a", priority: medium, subject: a}`)
 	m.apply(text, nil)
@@ -141,6 +142,7 @@ func TestOnlyTheFormOfAFileChanged(t *testing.T) {
 }
 
 func TestChangedTasks(t *testing.T) {
+	t.Parallel()
 	const before = "{id: a, run: echo a, timeout: 1m}, {id: b, run: echo b, blockedBy: [a]}, {id: c, run: echo c}"
 	for name, one := range map[string]struct {
 		before  func(m *made)
@@ -169,8 +171,8 @@ func TestChangedTasks(t *testing.T) {
 					m.Errorf("it is %+v", a)
 				}
 			}},
-		"a renamed task is another one": {tasks: "{id: a, run: echo a, timeout: 1m}, {id: b, run: echo b, blockedBy: [a]}, " +
-			"{id: cc, run: echo c}", changes: []string{"remove task c", "add task cc"}},
+		"a renamed task is another one": {tasks: "{id: a, run: echo a, timeout: 1m}, {id: b, run: echo b, blockedBy: " +
+			"[a]}, {id: cc, run: echo c}", changes: []string{"remove task c", "add task cc"}},
 		"what people changed stays": {
 			before: func(m *made) {
 				high, say := "high", "echo by hand"
@@ -187,12 +189,12 @@ func TestChangedTasks(t *testing.T) {
 			}},
 		"in progress": {before: func(m *made) { m.must(team.User, &team.ClaimTask{Task: "1", Member: "ann"}) },
 			tasks: "{id: a, run: echo A, timeout: 1m}, {id: b, run: echo b, blockedBy: [a]}, {id: c, run: echo c}",
-			changes: []string{"refuse task a: task a changed in the file (run), and ann works on it; wait for its end, or " +
-				"release it first"}},
+			changes: []string{"refuse task a: task a changed in the file (run), and ann works on it; wait for its " +
+				"end, or release it first"}},
 		"in progress and removed": {before: func(m *made) { m.must(team.User, &team.ClaimTask{Task: "3", Member: "ann"}) },
 			tasks: "{id: a, run: echo a, timeout: 1m}, {id: b, run: echo b, blockedBy: [a]}",
-			changes: []string{"refuse task c: task c is no longer in the file, and ann works on it; wait for its end, or " +
-				"release it first"}},
+			changes: []string{"refuse task c: task c is no longer in the file, and ann works on it; wait for its " +
+				"end, or release it first"}},
 		"the order of two is turned round": {
 			tasks:   "{id: a, run: echo a, timeout: 1m, blockedBy: [b]}, {id: b, run: echo b}, {id: c, run: echo c}",
 			changes: []string{"change task b blockedBy(a→)", "change task a blockedBy(→b)"},
@@ -206,13 +208,13 @@ func TestChangedTasks(t *testing.T) {
 				m.must(team.User, &team.CreateTask{Name: "mine", Subject: "mine", BlockedBy: []string{"3"}})
 			},
 			tasks: "{id: a, run: echo a, timeout: 1m}, {id: b, run: echo b, blockedBy: [a]}",
-			changes: []string{"remove task c", "refuse task c: task c is no longer in the file, and task mine, which was " +
-				"added or changed by hand, waits for it; remove that dependency first"}},
+			changes: []string{"remove task c", "refuse task c: task c is no longer in the file, and task mine, which " +
+				"was added or changed by hand, waits for it; remove that dependency first"}},
 		"one by hand has the name": {
 			before: func(m *made) { m.must(team.User, &team.CreateTask{Name: "mine", Subject: "mine"}) },
 			tasks:  before + ", {id: mine, run: echo x}",
-			changes: []string{"refuse task mine: task mine was added to team demo without the file; give the one in the " +
-				"file another id"}},
+			changes: []string{"refuse task mine: task mine was added to team demo without the file; give the one in " +
+				"the file another id"}},
 		"one by hand stays": {
 			before: func(m *made) { m.must(team.User, &team.CreateTask{Name: "mine", Subject: "mine"}) },
 			tasks:  before + ", {id: d, run: echo d}", changes: []string{"add task d"},
@@ -244,6 +246,7 @@ func TestChangedTasks(t *testing.T) {
 
 // TestCompletedTasksStay: a completed task that changed is kept, and done again where it is named.
 func TestCompletedTasksStay(t *testing.T) {
+	t.Parallel()
 	m := makeTeam(t, file(ann, "{id: a, run: echo a}, {id: b, run: echo b, blockedBy: [a]}, {id: c, run: echo c}"))
 	m.must(team.User, &team.ClaimTask{Task: "1", Member: "ann"})
 	m.must("ann", &team.CompleteTask{Task: "1", Result: "a"})
@@ -258,8 +261,8 @@ func TestCompletedTasksStay(t *testing.T) {
 		t.Errorf("it is %+v", a)
 	}
 	m.must(team.User, &team.ClaimTask{Task: "2", Member: "ann"})
-	if err := m.compare(text, "a").Refused(); err == nil || !strings.Contains(err.Error(), "task a cannot be done again "+
-		"while ann works on task b, which builds on it") {
+	if err := m.compare(text, "a").Refused(); err == nil || !strings.Contains(err.Error(),
+		"task a cannot be done again while ann works on task b, which builds on it") {
 		t.Errorf("while another builds on it: %v", err)
 	}
 	m.must(team.User, &team.ReleaseTask{Task: "2"})
@@ -290,6 +293,7 @@ func TestCompletedTasksStay(t *testing.T) {
 }
 
 func TestChangedMembers(t *testing.T) {
+	t.Parallel()
 	const bob = "{name: bob, agent: claude, model: opus}"
 	const task = "{id: a, description: x, owner: bob}"
 	m := makeTeam(t, file(ann+", "+bob, task))
@@ -297,12 +301,12 @@ func TestChangedMembers(t *testing.T) {
 	m.must(team.User, &team.SpawnMember{Name: "ann-again-2", Agent: team.Shell})
 
 	for text, want := range map[string]string{
-		file(ann+", {name: bob, agent: external}", task): "refuse member bob: the agent of bob cannot change from claude " +
-			"to external; give the new member another name",
+		file(ann+", {name: bob, agent: external}", task): "refuse member bob: the agent of bob cannot change from " +
+			"claude to external; give the new member another name",
 		file(ann+", {name: bob, agent: claude, model: opus, isolation: worktree}", task): "refuse member bob: the " +
 			"isolation of bob cannot change, because its work is where it works; give the new member another name",
-		file(ann+", "+bob+", {name: hand, agent: external}", task): "refuse member hand: member hand joined team demo " +
-			"without the file; give the one in the file another name",
+		file(ann+", "+bob+", {name: hand, agent: external}", task): "refuse member hand: member hand joined team " +
+			"demo without the file; give the one in the file another name",
 	} {
 		m.apply(text, nil, want)
 	}
@@ -316,10 +320,12 @@ func TestChangedMembers(t *testing.T) {
 	if b, _ := m.state.Member("bob"); b.Agent != "codex" || b.Model != "" || b.Budget.Tokens != 9 {
 		t.Errorf("bob is %+v", b)
 	}
-	m.apply(file("{name: ann, agent: shell, count: 2}, {name: cy, agent: claude}", "{id: a, description: x, owner: cy}"),
-		nil, "add member ann-1", "add member ann-2", "add member cy", "remove member ann", "remove member bob",
+	m.apply(file("{name: ann, agent: shell, count: 2}, {name: cy, agent: claude}",
+		"{id: a, description: x, owner: cy}"), nil, "add member ann-1", "add member ann-2", "add member cy",
+		"remove member ann", "remove member bob",
 		"change task a owner(bob→cy)")
-	for name, running := range map[string]bool{"ann": false, "ann-again-2": false, "bob": false, "hand": true, "cy": true} {
+	for name, running := range map[string]bool{"ann": false, "ann-again-2": false, "bob": false, "hand": true,
+		"cy": true} {
 		if one, _ := m.state.Member(name); one.Status.Running() != running || one.Dropped == running {
 			t.Errorf("%s is %+v", name, one)
 		}
@@ -336,13 +342,15 @@ func TestChangedMembers(t *testing.T) {
 }
 
 func TestChangedTeam(t *testing.T) {
+	t.Parallel()
 	both := ann + ", {name: pat, agent: external}"
-	m := makeTeam(t, file(both, "{id: a, run: echo a}", "goal: old", "checks: [make]", "budget: {tokens: 100, time: 1h}",
-		"facts: [go.mod]"))
+	m := makeTeam(t, file(both, "{id: a, run: echo a}", "goal: old", "checks: [make]",
+		"budget: {tokens: 100, time: 1h}", "facts: [go.mod]"))
 	m.must(team.User, &team.SetBudget{Budget: team.Budget{Tokens: 500}, Only: []string{"tokens"}})
 	m.must(team.User, &team.RecordFacts{Facts: append(slices.Clone(m.state.Team().Facts),
 		team.Fact{Name: "own", Path: "own", SHA256: strings.Repeat("1", 64)})})
-	m.apply(file(both, "{id: a, run: echo a}", "goal: new", "checks: [make, make test]", "budget: {tokens: 100, time: 2h}",
+	m.apply(file(both, "{id: a, run: echo a}", "goal: new", "checks: [make, make test]",
+		"budget: {tokens: 100, time: 2h}",
 		"permissions: {policy: deny, mode: plan}", "facts: [go.sum]", "report: {title: T}", "clean: true", "liveness: {beat: 1s}"), nil,
 		`change team demo goal(old→new) checks(make→make, make test) clean(→true) permissions.mode(→plan) permissions.policy(→deny) `+
 			`budget.time(1 h→2 h) liveness.beat(→1 s) facts.go.sum(→go.sum) facts.go.mod(→)`)
@@ -363,12 +371,13 @@ func TestChangedTeam(t *testing.T) {
 			t.Errorf("%s is in mode %s", one.Name, one.PermissionMode)
 		}
 	}
-	m.apply(file(both, "{id: a, run: echo a}", "lead: boss"), nil, "refuse team demo: lead leads team demo for its life, "+
-		"and the file names boss")
+	m.apply(file(both, "{id: a, run: echo a}", "lead: boss"), nil, "refuse team demo: lead leads team demo for its "+
+		"life, and the file names boss")
 }
 
 // TestATeamFromBeforeDigests: the file is compared with the team itself.
 func TestATeamFromBeforeDigests(t *testing.T) {
+	t.Parallel()
 	m := &made{T: t, state: &team.State{}}
 	text := file(ann, "{id: a, run: echo a, blockedBy: [b]}, {id: b, run: echo b}")
 	f := m.parse(text)
@@ -389,19 +398,69 @@ func TestATeamFromBeforeDigests(t *testing.T) {
 	if c := m.compare("# other\n" + text); len(c.All) > 0 {
 		t.Errorf("nothing changed, and it says %v", lines(c))
 	}
-	m.apply(file(ann+", {name: bob, agent: shell}", "{id: a, run: echo A}, {id: c, run: echo c}"), nil, "add member bob",
-		"remove task b", "change task a run(echo a→echo A) blockedBy(b→)", "add task c")
+	m.apply(file(ann+", {name: bob, agent: shell}", "{id: a, run: echo A}, {id: c, run: echo c}"), nil,
+		"add member bob", "remove task b", "change task a run(echo a→echo A) blockedBy(b→)", "add task c")
 }
 
 type jsonRaw = json.RawMessage
 
-// TestRedoANameOfDigits: a name of digits means the task of the file, not the task with that number.
+// TestRedoANameOfDigits: a name of digits means the task of the file, not the task with that
+// number.
 func TestRedoANameOfDigits(t *testing.T) {
+	t.Parallel()
 	m := makeTeam(t, file(ann, "{id: '2', run: echo a}, {id: '1', run: echo b}"))
 	m.must(team.User, &team.ClaimTask{Task: "2", Member: "ann"})
 	m.must("ann", &team.CompleteTask{Task: "2"})
 	if got := lines(m.compare(file(ann, "{id: '2', run: echo a}, {id: '1', run: echo b}"), "1")); !slices.Equal(got,
 		[]string{"redo task 1"}) {
 		t.Error(got)
+	}
+}
+
+// TestTemplateOfAMemberChanges: another text of a template, or other values for it, changes the
+// member whose teams are made from it. A team from before templates had digests has none to
+// compare.
+func TestTemplateOfAMemberChanges(t *testing.T) {
+	t.Parallel()
+	f, err := ParseFile("up.yaml", []byte("name: up\nmaxDepth: 1\nmembers: [{name: sub, agent: team, template: inner, "+
+		"set: {a: b}}]\ntasks: [{id: a}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		digest string
+		set    []teamfile.Setting
+		want   string
+	}{{"one", f.Members[0].Nested.Set, "[{template inner one inner two}]"}, {"", f.Members[0].Nested.Set, "[]"},
+		{"two", nil, "[{set  a=b}]"}} {
+		m := &made{T: t, dir: t.TempDir(), state: &team.State{}}
+		before := f.Members[0]
+		before.Nested.Digest, before.Nested.Set = c.digest, c.set
+		m.must(team.User, &team.CreateTeam{TeamID: "t", Name: "up", Dir: m.dir, MaxDepth: 1, OriginDigest: "x",
+			FileDigests: TeamDigests(f)})
+		m.must(team.User, spawn(before))
+		for _, one := range Tasks(f) {
+			m.must(team.User, one)
+		}
+		f.Members[0].Nested.Digest = "two"
+		changes, err := Compare(m.state, f, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys []KeyChange
+		for _, one := range changes.All {
+			keys = append(keys, one.Keys...)
+		}
+		if got := fmt.Sprint(keys); got != c.want {
+			t.Errorf("with the digest %q: got %s, want %s", c.digest, got, c.want)
+		}
+		m.must(team.User, &team.Batch{Bodies: changes.commands})
+		sub, _ := m.state.Member("sub")
+		if c.digest != "" && (sub.Nested.Digest != "two" || fmt.Sprint(sub.Nested.Set) != "[a=b]") {
+			t.Errorf("after the change it is made from %+v", sub.Nested)
+		}
+		if again, err := Compare(m.state, f, nil, nil); err != nil || len(again.All) > 0 {
+			t.Errorf("the change is not over: %+v, %v", again.All, err)
+		}
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"slices"
+	"strings"
 
 	"cadre/internal/engine"
 	"cadre/internal/run/teamfile"
@@ -15,39 +16,94 @@ import (
 // maxTeamFile bounds what is read of a team file, in bytes. More than ten thousand tasks fit.
 const maxTeamFile = 16 << 20
 
-// LoadFile reads a team file. It also returns the file's path, which is the same however the file
-// is named.
-func LoadFile(name string) (*teamfile.File, string, error) {
+// LoadFile reads a team file as [Loader.File] does, without the templates of its members.
+func LoadFile(name string, set ...teamfile.Setting) (*teamfile.File, string, error) {
+	return Loader{}.File(name, set...)
+}
+
+// nestable refuses a team file that asks for what only a team by itself has: its work is checked
+// and committed with that of its parent, in the directory of the parent. It also refuses names that
+// members of a nested team cannot have.
+func nestable(f *teamfile.File) error {
+	what := ""
+	switch {
+	case len(f.Checks) > 0:
+		what = "checks"
+	case f.Consolidate:
+		what = "consolidate"
+	}
+	for i := range f.Members {
+		if f.Members[i].Isolation != "" {
+			what = "isolation"
+		}
+		if err := team.CheckNotParent(f.Members[i].Name); err != nil {
+			return err
+		}
+	}
+	if err := team.CheckNotParent(f.Lead); err != nil {
+		return err
+	}
+	if what == "" {
+		return nil
+	}
+	return team.Refuse(team.NotReady, "it has %s, and a team in a team cannot have that yet; leave it out, and let the "+
+		"parent check and commit the work", what)
+}
+
+// nests reports whether a member of the file is a team.
+func nests(f *teamfile.File) bool {
+	return slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return m.Agent == team.NestedTeam })
+}
+
+// NestedOf returns what the teams of the member are made from; nil for a member that is not a team.
+func NestedOf(m teamfile.Member) *team.Nested {
+	if m.Agent != team.NestedTeam {
+		return nil
+	}
+	n := m.Nested
+	return &team.Nested{File: n.Path, Digest: n.Digest, Template: n.Template, Goal: n.Goal, Leader: n.Lead,
+		Set: wordsOf(n.Set)}
+}
+
+// wordsOf returns settings as a person writes them: NAME=VALUE.
+func wordsOf(set []teamfile.Setting) (words []string) {
+	for _, one := range set {
+		words = append(words, one.Name+"="+one.Text)
+	}
+	return words
+}
+
+func read(name string) ([]byte, error) {
 	data, err := regularfile.Read(name, maxTeamFile)
 	if err != nil {
-		return nil, "", fmt.Errorf("the team file cannot be read: %w", err)
+		return nil, fmt.Errorf("the team file cannot be read: %w", err)
 	}
-	f, err := ParseFile(name, data)
-	if err != nil {
-		return nil, "", err
-	}
-	path, err := filepath.Abs(name)
-	if err != nil {
-		return nil, "", err
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	return f, path, nil
+	return data, nil
 }
 
 // TemplateOrigin begins the origin of a team that was made from an example in the program. The name
 // of the example follows.
 const TemplateOrigin = "template:"
 
-// ParseFile parses the text of a team file. Errors give that name.
-func ParseFile(name string, data []byte) (*teamfile.File, error) {
+// ParseFile parses the text of a team file, with values for its parameters. Errors give that name.
+func ParseFile(name string, data []byte, set ...teamfile.Setting) (*teamfile.File, error) {
+	return teamfile.ParseWith(data, name, knownAgents(), set)
+}
+
+// ParseUnset parses the text of a team file whose parameters may have no values yet.
+func ParseUnset(name string, data []byte) (*teamfile.File, error) {
+	return teamfile.ParseUnset(data, name, knownAgents())
+}
+
+// knownAgents returns the agents that a team file can name.
+func knownAgents() []teamfile.Agent {
 	known := []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}}
 	for _, model := range engine.Models() {
 		known = append(known, teamfile.Agent{Name: model})
 	}
-	return teamfile.Parse(data, name, append(known, teamfile.Agent{Name: team.ClaudeTmux, Boundless: true, FollowsOnly: true},
-		teamfile.Agent{Name: team.ACP, Boundless: true}))
+	return append(known, teamfile.Agent{Name: team.ClaudeTmux, Boundless: true, FollowsOnly: true},
+		teamfile.Agent{Name: team.NestedTeam, Nests: true, FollowsOnly: true},
+		teamfile.Agent{Name: team.ACP, Boundless: true})
 }
 
 // LoadTasks reads tasks for an existing team from a file, or from in for "-".
@@ -68,8 +124,8 @@ func LoadTasks(name string, in io.Reader) ([]teamfile.Task, error) {
 
 // Mistake is one error in a file.
 type Mistake struct {
-	Line    int    `json:"line"`    // line from 1; 0 for the file as a whole
-	Column  int    `json:"column"`  // column from 1; 0 for the line as a whole
+	Line    int    `json:"line"`    // line from 1; 0 for an error that is not in the file
+	Column  int    `json:"column"`  // column from 1; 0 for an error that is not in the file
 	Message string `json:"message"` // what is wrong and what to write
 }
 
@@ -81,7 +137,11 @@ func Mistakes(err error) []Mistake {
 		return append(all, Mistake{Message: err.Error()})
 	}
 	for _, e := range found {
-		all = append(all, Mistake{e.Line, e.Column, e.Message})
+		text := e.Message
+		if e.Line == 0 {
+			text = e.Error()
+		}
+		all = append(all, Mistake{e.Line, e.Column, text})
 	}
 	return all
 }
@@ -121,15 +181,12 @@ func blocker(s *team.State, own map[string]bool, ref string) (string, error) {
 	return team.ByName(ref), nil
 }
 
-// Tasks returns the tasks of a team file, each after its blockers, with the ids that they get in a
-// new team.
+// Tasks returns the tasks of a team file, each after its blockers.
 func Tasks(f *teamfile.File) (all []*team.CreateTask) {
-	ids := map[string]string{}
-	for i, t := range f.Order() {
-		ids[t.ID] = fmt.Sprint(i + 1)
+	for _, t := range f.Order() {
 		var before []string
 		for _, id := range t.BlockedBy {
-			before = append(before, ids[id])
+			before = append(before, byName(id))
 		}
 		one := create(t, before)
 		one.FileDigests = saidOfTask(t).digests()
@@ -138,9 +195,24 @@ func Tasks(f *teamfile.File) (all []*team.CreateTask) {
 	return all
 }
 
+// byName returns a reference to the task of that name in a new team. A name of digits could be the
+// number of another task.
+func byName(name string) string {
+	if strings.Trim(name, "0123456789") == "" {
+		return team.ByName(name)
+	}
+	return name
+}
+
 // create returns the command that adds the task, blocked by those before it.
 func create(t teamfile.Task, before []string) *team.CreateTask {
-	return &team.CreateTask{Name: t.ID, Subject: t.Subject, Description: t.Description, Owner: t.Owner, Role: t.Role,
+	c := &team.CreateTask{Name: t.ID, Subject: t.Subject, Description: t.Description, Owner: t.Owner, Role: t.Role,
 		BlockedBy: before, Priority: t.Priority, Run: t.Run, In: t.In, Dir: t.Dir, Env: t.Env, When: t.When,
-		Metadata: t.Metadata, Timeout: t.Timeout, Retries: int64(t.Retries)}
+		Schema: t.Result, Check: checkOf(t), Paths: t.Paths, ForEach: t.ForEach, Metadata: t.Metadata,
+		Timeout: t.Timeout,
+		Retries: int64(t.Retries)}
+	if v := t.Verify; v.By != "" {
+		c.Verify = &team.Verify{By: v.By, Count: int64(v.Count), Rule: v.Rule, Rounds: int64(v.Rounds)}
+	}
+	return c
 }

@@ -20,14 +20,17 @@ func TestTeamFilesTakeEveryAgent(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := run.ParseFile("team.yaml", fmt.Appendf(nil,
-			"name: demo\nmembers: [{name: ann, agent: '%s'}]\ntasks: [{id: one, run: 'true'}]\n", agent)); err != nil && agent != team.External {
+			"name: demo\nmembers: [{name: ann, agent: '%s'%s}]\nmaxDepth: 1\ntasks: [{id: one, run: 'true'}]\n", agent,
+			map[bool]string{true: ", goal: g"}[agent == team.NestedTeam])); err != nil &&
+			agent != team.External {
 			t.Errorf("a member with the agent %s: %v", agent, err)
 		}
 		_, err := run.ParseFile("team.yaml", fmt.Appendf(nil, "name: demo\ngoal: g\nlead: {agent: '%s'}\n", agent))
 		if leads := slices.Contains(drivers.Leading(), agent); leads != (err == nil) {
 			t.Errorf("%s can lead: %t; a team file says %v", agent, leads, err)
 		}
-		if _, err := new(engine.Engine).Leading(t.Context(), agent); !slices.Contains(drivers.Leading(), agent) && team.CodeOf(err) != team.Invalid {
+		if _, err := new(engine.Engine).Leading(t.Context(), agent); !slices.Contains(drivers.Leading(), agent) &&
+			team.CodeOf(err) != team.Invalid {
 			t.Errorf("%s leads a goal: %v", agent, err)
 		}
 	}

@@ -33,7 +33,8 @@ func (a *attempt) follow(ctx context.Context) error {
 
 // Follow applies a changed team file to the unfinished team that was made from it, in one record.
 // It calls ask with the changes if a person must agree. If ask returns an error, Follow returns it
-// and changes nothing. Changes that cannot be applied now are refused. It returns the applied changes.
+// and changes nothing. Changes that cannot be applied now are refused. It returns the applied
+// changes.
 func Follow(ctx context.Context, t *engine.Team, f *teamfile.File, redo []string,
 	ask func(Changes) error) (c Changes, err error) {
 	of := t.Team()

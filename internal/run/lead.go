@@ -33,9 +33,13 @@ type Lead struct {
 	LeftOut   []string // names of the tasks whose results the report omits
 	Report    string   // path of the report, absolute; "" for none
 	TakesMail bool     // it takes the mail of a lead that is not an agent
-	Seen      int64    // seq of the last record that Saw got
-	Saw       func(r *team.Record, t *engine.Team)
-	Log       func(string)
+	// reports whether an answer from outside the team is still to come; nil for never. Look has the
+	// lead ask again
+	Awaits func() bool
+	Look   <-chan struct{}
+	Seen   int64 // seq of the last record that Saw got
+	Saw    func(r *team.Record, t *engine.Team)
+	Log    func(string)
 }
 
 // Result is how a run ended.
@@ -102,27 +106,8 @@ func (l *Lead) Retry(ctx context.Context) error {
 			l.Log(fmt.Sprintf("%s is not replaced: %s cannot work here: %v", m.Name, m.Agent, err))
 			continue
 		}
-		for n := 2; ; n++ {
-			name := successor(m.Name, n)
-			err := l.do(ctx, team.User, &team.SpawnMember{Name: name, Agent: m.Agent, Model: m.Model,
-				Role: m.Role, Prompt: m.Prompt,
-				Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env,
-				Isolation: m.Isolation, Budget: m.Budget, Resume: m.Session, Succeeds: m.Name})
-			if err == nil {
-				if m.Status == team.Stopped {
-					l.Log(fmt.Sprintf("%s has ended (%s), and work is left: %s continues for it", m.Name, m.Summary, name))
-				}
-				break
-			}
-			t := l.Team.Team()
-			full := team.CodeOf(err) == team.MaxTeammatesReached // others have joined since
-			if full || team.CodeOf(err) == team.Exhausted && t.BudgetSpent(l.Team.Now()) == "" {
-				l.Log(fmt.Sprintf("%s is not replaced: %v", m.Name, err))
-				break
-			}
-			if team.CodeOf(err) != team.Taken {
-				return err
-			}
+		if err := l.replace(ctx, m); err != nil {
+			return err
 		}
 	}
 	for _, id := range again {
@@ -131,6 +116,33 @@ func (l *Lead) Retry(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// replace spawns a teammate that continues for one that has ended, if there is room and budget for
+// it.
+func (l *Lead) replace(ctx context.Context, m team.Member) error {
+	for n := 2; ; n++ {
+		name := successor(m.Name, n)
+		err := l.do(ctx, team.User, &team.SpawnMember{Name: name, Agent: m.Agent, Model: m.Model,
+			Role: m.Role, Prompt: m.Prompt,
+			Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env,
+			Isolation: m.Isolation, Budget: m.Budget, Nested: m.Nested, Resume: m.Session, Succeeds: m.Name})
+		if err == nil {
+			if m.Status == team.Stopped {
+				l.Log(fmt.Sprintf("%s has stopped (%s), and work is left: %s takes its place", m.Name, m.Summary, name))
+			}
+			return nil
+		}
+		t := l.Team.Team()
+		full := team.CodeOf(err) == team.MaxTeammatesReached // others have joined since
+		if full || team.CodeOf(err) == team.Exhausted && t.BudgetSpent(l.Team.Now()) == "" {
+			l.Log(fmt.Sprintf("%s is not replaced: %v", m.Name, err))
+			return nil
+		}
+		if team.CodeOf(err) != team.Taken {
+			return err
+		}
+	}
 }
 
 func (l *Lead) missing(m team.Member) error {
@@ -216,23 +228,40 @@ func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err er
 		if end {
 			return short, nil
 		}
-		waiting, cancel := context.WithCancel(ctx)
-		go func() {
-			select {
-			case <-hosting: // the host ends only with the team, or with an error
-				cancel()
-			case <-waiting.Done():
-			}
-		}()
-		err = l.Team.Wait(waiting, l.Seen)
-		alone := ctx.Err() == nil && waiting.Err() != nil
-		cancel()
-		switch {
+		switch alone, err := l.wait(ctx, hosting); {
 		case alone && !l.look().over:
 			return nil, ErrHostEnded
 		case !alone && err != nil:
 			return stopped(ctx, err)
 		}
+	}
+}
+
+// wait waits for the next record, or for a reason to look again. alone reports that the host has
+// ended.
+func (l *Lead) wait(ctx context.Context, hosting <-chan struct{}) (alone bool, err error) {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reasons := make(chan bool, 1) // true if the host has ended
+	go func() {
+		defer cancel()
+		select {
+		case <-hosting: // the host ends only with the team, or with an error
+			reasons <- true
+		case <-l.Look:
+			reasons <- false
+		case <-waiting.Done():
+		}
+	}()
+	err = l.Team.Wait(waiting, l.Seen)
+	if ctx.Err() != nil {
+		return false, err
+	}
+	select {
+	case alone = <-reasons:
+		return alone, nil
+	default:
+		return false, err
 	}
 }
 
@@ -348,8 +377,9 @@ func (l *Lead) dismiss(ctx context.Context, members []string) error {
 	return nil
 }
 
-// readMail takes the lead's mail. Its content is in the record, and through the tasks in the report.
-// A question waits for the person who leads, and the mail after it is not marked as read before it.
+// readMail takes the lead's mail. Its content is in the record, and through the tasks in the
+// report. A question waits for the person who leads, and the mail after it is not marked as read
+// before it.
 func (l *Lead) readMail(ctx context.Context) error {
 	var taken []int64
 	through, asked := int64(0), false

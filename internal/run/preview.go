@@ -23,10 +23,36 @@ type Preview struct {
 	Completed int             `json:"completed"`         // number of completed tasks that the run would not do again
 	Cannot    []string        `json:"cannot,omitempty"`  // why agents cannot run here
 	Refused   string          `json:"refused,omitempty"` // why the run would be refused
-	Checks    []string        `json:"checks,omitempty"`  // checks that would run before the commit
-	Changes   []Change        `json:"changes,omitempty"` // changes of the team file, for a team that would be continued
-	File      *teamfile.File  `json:"-"`
-	Refusal   error           `json:"-"` // the error behind Refused
+	// how many teammates would have a turn at a time; 0 for no limit
+	MaxParallel int                `json:"maxParallel,omitempty"`
+	Parameters  []PreviewParameter `json:"parameters,omitempty"` // of the team file, with their values
+	Checks      []string           `json:"checks,omitempty"`     // checks that would run before the commit
+	Changes     []Change           `json:"changes,omitempty"`    // changes of the file of a team that it continues
+	File        *teamfile.File     `json:"-"`
+	Refusal     error              `json:"-"` // the error behind Refused
+}
+
+// PreviewParameter is a parameter with the value that the run would use.
+type PreviewParameter struct {
+	Name    string `json:"name"`              // name of the parameter
+	Value   string `json:"value"`             // its value; of a list its only entry, or a JSON list
+	Default bool   `json:"default,omitempty"` // the value is the default
+}
+
+// parametersOf returns the parameters of the file with their values.
+func parametersOf(f *teamfile.File) (all []PreviewParameter) {
+	set := map[string]string{} // those that differ from the defaults
+	for _, s := range f.Settings() {
+		set[s.Name] = s.Text
+	}
+	for _, p := range f.Parameters {
+		one := PreviewParameter{p.Name, p.Default, true}
+		if text, is := set[p.Name]; is {
+			one.Value, one.Default = text, false
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // PreviewMember is a member that the team would have.
@@ -44,13 +70,14 @@ type PreviewTask struct {
 	Owner     string   `json:"owner,omitempty"`     // member that it is assigned to; "" for any
 	Role      string   `json:"role,omitempty"`      // only members of this role take it; "" for any
 	BlockedBy []string `json:"blockedBy,omitempty"` // names of the tasks that it waits for
+	Paths     []string `json:"paths,omitempty"`     // patterns of the files that it changes
 	When      string   `json:"when,omitempty"`      // always, or "" for after the completion of its blockers
 	Run       string   `json:"run,omitempty"`       // command for a shell member
 	Status    string   `json:"status,omitempty"`    // status with which the run would continue; "" for a new task
 }
 
-// Look returns what [Run] would do, without doing it. An existing team that Run would not continue is
-// an error.
+// Look returns what [Run] would do, without doing it. An existing team that Run would not continue
+// is an error.
 func Look(ctx context.Context, o Options) (Preview, error) {
 	if o.Agent == nil {
 		o.Agent = o.Engine.Agents.Agent
@@ -58,6 +85,7 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 	a := &attempt{Options: o}
 	f := o.File
 	p := Preview{Team: f.Name, Dir: o.Dir, Does: "create", Report: a.reportPath(), File: f,
+		MaxParallel: f.MaxParallel, Parameters: parametersOf(f),
 		Lead:    PreviewMember{Name: f.Lead, Agent: cmp.Or(f.Leader.Agent, team.External), Role: f.Leader.Role},
 		Members: []PreviewMember{}, Tasks: []PreviewTask{}}
 	for _, m := range f.Members {
@@ -65,7 +93,7 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 	}
 	for _, t := range f.Order() {
 		p.Tasks = append(p.Tasks, PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
-			BlockedBy: t.BlockedBy, When: t.When, Run: t.Run})
+			BlockedBy: t.BlockedBy, Paths: t.Paths, When: t.When, Run: t.Run})
 	}
 	for _, c := range f.Checks {
 		p.Checks = append(p.Checks, c.Name)

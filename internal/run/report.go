@@ -19,6 +19,21 @@ import (
 
 // compose makes the report of the team's present state.
 func (l *Lead) compose(ctx context.Context, short error) (string, error) {
+	r := l.content(ctx, short)
+	var text strings.Builder
+	err := report.Markdown(&text, r)
+	return text.String(), err
+}
+
+// results returns the results that the report shows, and nothing else of it.
+func (l *Lead) results(ctx context.Context) (string, error) {
+	var text strings.Builder
+	err := report.Results(&text, l.content(ctx, nil))
+	return text.String(), err
+}
+
+// content returns what the report has.
+func (l *Lead) content(ctx context.Context, short error) report.Report {
 	why := ""
 	if short != nil {
 		why = short.Error()
@@ -37,7 +52,7 @@ func (l *Lead) compose(ctx context.Context, short error) (string, error) {
 		}
 		keys := map[string]string{}
 		for task := range s.Tasks() {
-			r.Tasks = append(r.Tasks, summary(task, why))
+			r.Tasks = append(r.Tasks, summary(s, task, why))
 			keys[fileID(task)] = task.Called()
 		}
 		for _, id := range l.Sections {
@@ -46,23 +61,33 @@ func (l *Lead) compose(ctx context.Context, short error) (string, error) {
 			}
 		}
 		for task := range s.Tasks() { // also tasks that were added while it ran
+			if task.Verifies != "" { // the task that it verifies has the verdict
+				continue
+			}
 			if name := fileID(task); !slices.Contains(l.Sections, name) && !slices.Contains(l.LeftOut, name) {
 				r.Sections = append(r.Sections, task.Called())
 			}
 		}
 	})
 	r.Commit = commit(ctx, r.Dir)
-	var text strings.Builder
-	err := report.Markdown(&text, r)
-	return text.String(), err
+	return r
 }
 
-func summary(t team.Task, why string) report.Task {
+func summary(st *team.State, t team.Task, why string) report.Task {
 	s := report.Task{ID: t.Called(), Subject: t.Subject, Attempts: int(t.Attempts), Member: t.Owner,
 		BlockedBy: t.WaitsFor("")}
 	switch {
+	case t.Skipped != "":
+		s.Outcome, s.Reason = report.Skipped, t.Skipped
 	case t.Status == team.Completed:
-		s.Outcome, s.Member, s.Result = report.Done, t.CompletedBy, t.Result
+		sum := t.Summary()
+		s.Outcome, s.Member, s.Result, s.Words = report.Done, t.CompletedBy, sum.Did, sum.Words
+		s.Files, s.Checked = sum.Changed(func(name string) string { return name }), strings.Join(sum.Checked, "; ")
+		if t.Verify != nil {
+			for _, v := range st.Votes(t.ID) {
+				s.Verdicts = append(s.Verdicts, report.Verdict{Words: v.Words, Reason: v.Reason})
+			}
+		}
 		if t.StartedAt != 0 {
 			s.Duration = t.CompletedAt.Sub(t.StartedAt)
 		}
@@ -71,6 +96,10 @@ func summary(t team.Task, why string) report.Task {
 		if n, _ := fmt.Sscanf(t.Failure, "exit status %d", &s.ExitCode); n == 1 {
 			s.Reason = "" // the report has its own sentence for that
 		}
+	case t.Submission != nil:
+		s.Outcome, s.Reason = report.Unfinished, fmt.Sprintf("its result is being verified, in round %d of %d",
+			t.Submission.Round, t.VerifyRounds())
+		s.BlockedBy = nil
 	case t.Attempts > 0:
 		s.Outcome, s.Reason = report.Unfinished, why
 	default:
@@ -136,6 +165,9 @@ func checks(list []teamfile.Check) []team.Check {
 // placeForReport refuses a path at which no file can be written, before the work begins.
 func (a *attempt) placeForReport() error {
 	path := a.reportPath()
+	if path == "" {
+		return nil
+	}
 	if is, err := os.Stat(path); err == nil && is.IsDir() {
 		return team.Refuse(team.Invalid, "the report cannot be written: %s is a directory", path)
 	}
@@ -150,7 +182,11 @@ func (a *attempt) placeForReport() error {
 	}
 }
 
+// reportPath returns the path of the report; "" for a team whose report is the result of a task.
 func (a *attempt) reportPath() string {
+	if a.nested != nil {
+		return ""
+	}
 	path := a.Report
 	if path == "" {
 		path = a.File.Report.File

@@ -29,6 +29,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -76,6 +77,8 @@ type Options struct {
 	// has a second, and work that only informs is skipped. Once Kill is closed a session has no
 	// time. nil for never.
 	Hurry, Kill <-chan struct{}
+	nested      *child // the task that the team is for; nil for a team by itself
+
 	// Pause is called when another process asks to pause the team: see [engine.Team.Pause]. It ends
 	// ctx. nil pauses the team's host, and the run ends early.
 	Pause func()
@@ -120,10 +123,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 }
 
 // Again returns the options for running a resumed team.
-func Again(e *engine.Engine, t *engine.Team) Options {
+// templates are those of the members that are teams.
+func Again(e *engine.Engine, t *engine.Team, templates Template) Options {
 	of := t.Team()
 	o := Options{Engine: e, Dir: of.Dir, Resume: true, Folder: t.Dir, File: &teamfile.File{Name: t.Name}}
-	f, path, err := LoadFile(of.Origin)
+	f, path, err := Loader{Template: templates, Dir: of.Dir}.File(of.Origin, SettingsOf(of)...)
 	switch {
 	case err != nil || path != of.Origin:
 	case f.Digest() == of.OriginDigest:
@@ -133,6 +137,12 @@ func Again(e *engine.Engine, t *engine.Team) Options {
 		o.File.Report = f.Report
 	}
 	return o
+}
+
+// SettingsOf returns the values of the parameters of its team file that the team was made with.
+func SettingsOf(t team.Team) (set []teamfile.Setting) {
+	json.Unmarshal(t.Metadata[team.ParametersKey], &set) // a program may keep something else there
+	return set
 }
 
 // Consolidates reports whether a run that was killed had begun to consolidate the team of the file.
@@ -190,7 +200,8 @@ type attempt struct {
 	again   bool
 }
 
-// open takes the lead of the unfinished team. It creates the team if there is none.
+// open takes the lead of the unfinished team. It creates a missing team, and starts over
+// if it has ended.
 func open(ctx context.Context, o Options) (*attempt, error) {
 	if o.Agent == nil {
 		o.Agent = o.Engine.Agents.Agent
@@ -202,104 +213,131 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	if err := a.placeForReport(); err != nil {
 		return nil, err
 	}
-	name, home := o.File.Name, o.Engine.Home
-	if _, err := a.folder(); team.CodeOf(err) == team.NotFound && !o.Resume {
-		if len(o.Redo) > 0 {
-			return nil, nothingToRedo(name)
-		}
-		o.Engine.TellElsewhere(err, a.Path)
-		commands, err := a.beginning(ctx)
-		if err != nil {
-			return nil, err
-		}
-		// another process was faster: continue its team
-		if err := home.Create(name, commands); err != nil && team.CodeOf(err) != team.Taken {
-			return nil, err
-		}
-	} else if err != nil {
+	if err := a.ensure(ctx); err != nil {
 		return nil, err
-	} else {
-		a.again = true
 	}
 	if err := a.take(ctx); err != nil {
 		return nil, err
 	}
+	ended, err := a.examine(ctx)
+	if err == nil && !ended {
+		return a, nil
+	}
+	t := a.team.Team()
+	var members []team.Member
+	a.team.View(func(s *team.State) { members = s.Members() })
+	if err == nil {
+		err = a.uncommitted(ctx, a.team)
+	}
+	a.close()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.archive(ctx, t, members); err != nil {
+		return nil, err
+	}
+	return open(ctx, o)
+}
+
+// ensure creates the team if it does not exist.
+func (a *attempt) ensure(ctx context.Context) error {
+	_, err := a.folder()
+	if err == nil && a.nested != nil && !a.Resume { // it is another team's: this one was not made yet
+		return team.Refuse(team.Taken, "a team named %s exists already", a.File.Name)
+	}
+	if err == nil {
+		a.again = true
+		return nil
+	}
+	if team.CodeOf(err) != team.NotFound || a.Resume {
+		return err
+	}
+	name := a.File.Name
+	if len(a.Redo) > 0 {
+		return nothingToRedo(name)
+	}
+	a.Engine.TellElsewhere(err, a.Path)
+	commands, err := a.beginning(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.Engine.Home.Create(name, commands)
+	if team.CodeOf(err) == team.Taken && a.nested == nil { // another process was faster: continue its team
+		return nil
+	}
+	return err
+}
+
+// examine decides whether the run can continue the team whose lead it has, and adapts the team to
+// the run. It reports whether the run must start over, because the team has ended.
+func (a *attempt) examine(ctx context.Context) (ended bool, err error) {
 	t := a.team.Team()
 	over := t.Ended()
 	var gone error
-	if !over && !o.Resume {
+	if !over && !a.Resume {
 		gone = a.missing(ctx, t)
 	}
 	if gone == nil {
 		if err := a.team.Runnable(ctx); err != nil {
-			a.close()
-			return nil, err
+			return false, err
 		}
 	}
 	switch {
-	case o.Resume && over:
-		a.close()
-		return nil, &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s has ended meanwhile", name)}
+	case a.Resume && over:
+		return false, &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s has ended meanwhile", a.File.Name)}
 	case t.Consolidation.Open():
-		a.close()
-		return nil, consolidating(t)
-	case o.Resume:
-		return a, nil
+		return false, consolidating(t)
+	case a.Resume:
+		return false, nil
 	case over && !a.again: // another process has ended the new team already
-		return a, nil
-	case over && len(o.Redo) > 0:
-		a.close()
-		return nil, nothingToRedo(name)
+		return false, nil
+	case over && len(a.Redo) > 0:
+		return false, nothingToRedo(a.File.Name)
 	case over:
-		// The team has ended: archive its record under its id, and start over under the name.
-		var members []team.Member
-		a.team.View(func(s *team.State) { members = s.Members() })
-		err := a.uncommitted(ctx, a.team)
-		a.close()
-		if err != nil {
-			return nil, err
-		}
-		if t.CleanedUp {
-			if err := a.team.Remove(ctx); err != nil {
-				return nil, err
-			}
-		} else {
-			if err := host.KeepWork(ctx, a.team.Dir, t.Dir, o.Engine.Note); err != nil {
-				return nil, err
-			}
-			if err := merged(ctx, t, members); err != nil {
-				return nil, err
-			}
-			if err := home.PutInArchive(a.team.Dir, t.ID); err != nil {
-				return nil, err
-			}
-			o.Engine.Note(fmt.Sprintf("the earlier run is %s; its record is archived as %s", t.Status, t.ID))
-		}
-		return open(ctx, o)
+		return true, nil
 	case gone != nil:
-		a.close()
-		return nil, gone
+		return false, gone
 	}
 	if err := a.unlike(t); err != nil {
-		a.close()
-		return nil, err
+		return false, err
 	}
-	if a.again || t.OriginDigest != a.File.Digest() {
-		agree := func(ctx context.Context) error {
-			if err := a.follow(ctx); err != nil {
-				return err
-			}
-			return a.change(ctx, a.modes(o.Mode))
-		}
-		if strings.HasPrefix(o.Path, team.GoalOrigin) {
-			agree = a.agree
-		}
-		if err := agree(ctx); err != nil {
-			a.close()
-			return nil, err
-		}
+	return false, a.adapt(ctx, t)
+}
+
+// adapt applies what the run changes in an unfinished team: its file, or the options of its goal.
+func (a *attempt) adapt(ctx context.Context, t team.Team) error {
+	switch {
+	case !a.again && t.OriginDigest == a.File.Digest():
+		return nil
+	case strings.HasPrefix(a.Path, team.GoalOrigin):
+		return a.agree(ctx)
 	}
-	return a, nil
+	if err := a.follow(ctx); err != nil {
+		return err
+	}
+	return a.change(ctx, a.modes(a.Mode))
+}
+
+// archive archives the record of a team that has ended under its id, so that its name is free. The
+// team is closed.
+func (a *attempt) archive(ctx context.Context, t team.Team, members []team.Member) error {
+	if t.CleanedUp {
+		return a.team.Remove(ctx)
+	}
+	if err := host.KeepWork(ctx, a.team.Dir, t.Dir, a.Engine.Note); err != nil {
+		return err
+	}
+	if err := merged(ctx, t, members); err != nil {
+		return err
+	}
+	if err := a.team.ArchiveChildren(ctx); err != nil {
+		return err
+	}
+	if err := a.Engine.Home.PutInArchive(a.team.Dir, t.ID); err != nil {
+		return err
+	}
+	a.Engine.Note(fmt.Sprintf("the earlier run is %s; its record is archived as %s", t.Status, t.ID))
+	return nil
 }
 
 // consolidating refuses a team with an unfinished consolidation.
@@ -406,20 +444,28 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args,
 		LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
 		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover),
-		MaxTeammates: int64(f.MaxTeammates), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
+		MaxTeammates: int64(f.MaxTeammates), MaxParallel: int64(f.MaxParallel), MaxDepth: int64(f.MaxDepth),
+		PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy,
 			Timeout: f.Permissions.Timeout},
 		Budget: team.Budget(f.Budget),
-		Timing: team.Timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean,
+		Timing: team.Timing(f.Liveness), Facts: facts, Checks: checks(f.Checks),
+		Commands: namedCommands(f.Commands), Clean: f.Clean,
 		Changes: f.CheckChanges,
 		Origin:  a.Path, OriginDigest: f.Digest(), FileDigests: TeamDigests(f),
 		LeadDigests: MemberDigests(f.Leader), Metadata: f.Metadata}
 	if err := a.Engine.Founding(ctx, create, a.reportPath()); err != nil { // the run overwrites the report
 		return nil, err
 	}
+	if a.nested != nil {
+		a.nested.found(create)
+	}
 	add(create)
 	for _, m := range f.Members {
 		add(spawn(m))
+	}
+	if a.nested != nil {
+		add(a.nested.bounds(commands[0].At))
 	}
 	for _, t := range Tasks(f) {
 		add(t)
@@ -431,7 +477,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 func spawn(m teamfile.Member) *team.SpawnMember {
 	return &team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
 		Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command, Args: m.Args, Env: m.Env,
-		Isolation: m.Isolation, Budget: team.Budget(m.Budget), FileDigests: MemberDigests(m)}
+		Isolation: m.Isolation, Budget: team.Budget(m.Budget), Nested: NestedOf(m), FileDigests: MemberDigests(m)}
 }
 
 // notInstalled refuses a team with a member that could never work, because its program is missing.
@@ -459,8 +505,8 @@ func (a *attempt) notInstalled() error {
 	return &team.Error{Code: team.Invalid, Text: "the team was not created: " + strings.Join(reasons, "; ")}
 }
 
-// work runs the sessions and leads, until nothing more can happen. If another process ends the team in
-// between, work returns that as the reason of a short run, not as an error.
+// work runs the sessions and leads, until nothing more can happen. If another process ends the team
+// in between, work returns that as the reason of a short run, not as an error.
 func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	short, err = a.lead(ctx, lead)
 	if of := a.team.Team(); team.CodeOf(err) == team.Finished && ctx.Err() == nil && of.Ended() {
@@ -470,13 +516,20 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 }
 
 func (a *attempt) lead(ctx context.Context, lead *Lead) (short, err error) {
-	lead.Session = "run-" + strings.ToLower(replica.NewID())
+	lead.Session = team.RunSession + strings.ToLower(replica.NewID())
 	asked := ctx
 	ctx, release, err := lead.Hold(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
+	if a.nested != nil {
+		end, err := a.nested.follow(ctx, a.team, lead)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+	}
 	if a.Began != nil {
 		a.Began(a.team.Team(), a.again)
 	}

@@ -86,6 +86,7 @@ tasks:
 `
 
 func TestARun(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	options := o.options(three)
 	var seqs []int64
@@ -126,6 +127,7 @@ func TestARun(t *testing.T) {
 
 // TestFailedTasksAreTriedAnew: the next run tries failed tasks again, and nothing else.
 func TestFailedTasksAreTriedAnew(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	const file = `
 name: demo
@@ -153,6 +155,7 @@ tasks:
 // TestARunIsCutShort: the end of its context ends a run, with that as the reason, and with a
 // report.
 func TestARunIsCutShort(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	ctx, cancel := context.WithCancelCause(within(t))
 	options := o.options("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, subject: Hang, run: " +
@@ -174,6 +177,7 @@ func TestARunIsCutShort(t *testing.T) {
 
 // TestWhoseTeam checks which team a file continues, and which teams are in its way.
 func TestWhoseTeam(t *testing.T) {
+	t.Parallel()
 	const failing = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'false'}]\n"
 	for _, c := range []struct {
 		name   string
@@ -213,6 +217,7 @@ func TestWhoseTeam(t *testing.T) {
 // TestANameBeginsAnew: a team that has ended is archived under its id. A team that was cleaned up
 // but not removed is removed.
 func TestANameBeginsAnew(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	first := o.run(three)
 	second := o.run(three)
@@ -246,6 +251,7 @@ func TestANameBeginsAnew(t *testing.T) {
 // TestTheNameInAnotherProject: a run never takes over, archives or continues the team of another
 // project that has the name, finished or not.
 func TestTheNameInAnotherProject(t *testing.T) {
+	t.Parallel()
 	const failing = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'false'}]\n"
 	for name, text := range map[string]string{"finished": three, "unfinished": failing} {
 		t.Run(name, func(t *testing.T) {
@@ -273,8 +279,10 @@ func TestTheNameInAnotherProject(t *testing.T) {
 
 // TestOneLeads: of two runs at once one leads and the other gets an error.
 func TestOneLeads(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
-	const file = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'until test -e go; do sleep 0.01; done'}]\n"
+	const file = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'until test -e go; do sleep " +
+		"0.01; done'}]\n"
 	options := o.options(file)
 	var second error
 	options.Saw = func(r *team.Record, _ *engine.Team) {
@@ -295,6 +303,7 @@ func TestOneLeads(t *testing.T) {
 
 // TestHooks: the hooks of a team file block what they reject, until they accept it.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	options := o.options(`
 name: demo
@@ -311,6 +320,7 @@ hooks:
 // TestNoPlaceForTheReport: a path at which no report can be written is refused before the work. A
 // report that cannot be written later is an error, and the team does not count as complete.
 func TestNoPlaceForTheReport(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	if err := os.WriteFile(filepath.Join(o.dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -319,10 +329,12 @@ func TestNoPlaceForTheReport(t *testing.T) {
 		"file/new/report.md": "/file is not a directory", ".": "is a directory"} {
 		options := o.options(three)
 		options.Report = path
-		if _, err := run.Run(within(t), options); team.CodeOf(err) != team.Invalid || !strings.Contains(err.Error(), why) {
+		if _, err := run.Run(within(t), options); team.CodeOf(err) != team.Invalid ||
+			!strings.Contains(err.Error(), why) {
 			t.Errorf("with %s it ended with %v, want: %s", path, err, why)
 		}
-		if p, err := run.Look(within(t), options); err != nil || p.Does != "create" || !strings.Contains(p.Refused, why) {
+		if p, err := run.Look(within(t), options); err != nil || p.Does != "create" ||
+			!strings.Contains(p.Refused, why) {
 			t.Errorf("with %s it would %s, refused: %s, %v", path, p.Does, p.Refused, err)
 		}
 	}
@@ -342,6 +354,7 @@ func TestNoPlaceForTheReport(t *testing.T) {
 
 // TestAlwaysRunsAgain: a report of a failure does not stand once the failed task is tried again.
 func TestAlwaysRunsAgain(t *testing.T) {
+	t.Parallel()
 	const file = `
 name: demo
 members: [{name: ann, agent: shell}]
@@ -363,8 +376,10 @@ tasks:
 	}
 }
 
-// TestAQuestionWaitsForAPerson: a run whose user leads takes its other mail and leaves a question unread.
+// TestAQuestionWaitsForAPerson: a run whose user leads takes its other mail and leaves a question
+// unread.
 func TestAQuestionWaitsForAPerson(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	options := o.options(`
 name: demo
@@ -373,8 +388,8 @@ tasks: [{id: a, run: 'until test -e go; do sleep 0.05; done'}]
 `)
 	var asked []team.Item
 	send := func(t *engine.Team, intent, body string) {
-		if _, err := t.Do(within(o.t), team.Command{Actor: "ann", Body: &team.SendMessage{To: t.Team().Lead, Intent: intent,
-			Body: body}}); err != nil {
+		if _, err := t.Do(within(o.t), team.Command{Actor: "ann", Body: &team.SendMessage{To: t.Team().Lead,
+			Intent: intent, Body: body}}); err != nil {
 			o.t.Error(err)
 		}
 	}
@@ -406,6 +421,7 @@ tasks: [{id: a, run: 'until test -e go; do sleep 0.05; done'}]
 // TestAnotherProcessEndsTheTeam ends a new team at several moments: before the run takes its lead,
 // and after. The run always says that another process ended it, and does not begin a second team.
 func TestAnotherProcessEndsTheTeam(t *testing.T) {
+	t.Parallel()
 	abort := func(o office) error {
 		e := &engine.Engine{Home: o.home, Log: func(text string) { t.Log(text) }}
 		return e.Act(within(t), "demo", team.User, &team.SetStatus{Status: team.TeamAborted},
@@ -447,4 +463,25 @@ func TestAnotherProcessEndsTheTeam(t *testing.T) {
 	}
 	r, err := run.Run(within(t), options)
 	check(o, r, err)
+}
+
+// TestReportSaysHowItWasChecked: the report has how a task was checked, and why another one was
+// skipped.
+func TestReportSaysHowItWasChecked(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	r, err := run.Run(within(t), o.options(`
+name: demo
+members: [{name: ann, agent: shell}]
+tasks:
+  - {id: one, run: echo one, check: test -d .}
+  - {id: mourn, run: echo sad, blockedBy: [one], when: failed}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := o.read("demo-report.md"); !r.Done() || !strings.Contains(report, "its check \"test -d .\" passed") ||
+		!strings.Contains(report, "1 skipped") || !strings.Contains(report, "is skipped: ") {
+		t.Errorf("the report is\n%s", report)
+	}
 }

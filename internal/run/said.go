@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -94,6 +96,16 @@ func changed(recorded []string, now said) (keys []string) {
 	return append(keys, slices.Sorted(maps.Keys(before))...)
 }
 
+// changedMember returns the keys of a member that differ between the team and the file. A team from
+// before templates had digests has none to compare with.
+func changedMember(m team.Member, f teamfile.Member, now, state said) []string {
+	keys := changed(recorded(m.FileDigests, state), now)
+	if n := m.Nested; n != nil && n.Digest == "" && n.Template == f.Nested.Template {
+		keys = slices.DeleteFunc(keys, func(key string) bool { return key == "template" })
+	}
+	return keys
+}
+
 // recorded returns the digests that the team has of the file, or those of the state where the team
 // was made before digests were recorded.
 func recorded(digests []string, state said) []string {
@@ -118,7 +130,19 @@ func saidOfTask(t teamfile.Task) (s said) {
 	s.add("dir", t.Dir)
 	s.add("env", t.Env)
 	s.add("when", t.When)
+	s.demands(t)
+	if f := t.ForEach; f != nil {
+		key := "forEach"
+		if len(f.Matrix) > 0 {
+			key = "matrix"
+		}
+		s.add(key, saidOfItems(f))
+	}
 	s.add("blockedBy", t.BlockedBy)
+	s.add("paths", t.Paths)
+	if v := t.Verify; v.By != "" {
+		s.add("verify", fmt.Sprintf("%s, %d, %s, %d", v.By, v.Count, v.Rule, v.Rounds))
+	}
 	s.add("owner", t.Owner)
 	s.add("role", t.Role)
 	s.add("priority", t.Priority, team.DefaultPriority)
@@ -128,6 +152,32 @@ func saidOfTask(t teamfile.Task) (s said) {
 		s.add("metadata."+key, string(t.Metadata[key]))
 	}
 	return s
+}
+
+// saidOfItems says for which items a task makes tasks.
+func saidOfItems(f *team.ForEach) string {
+	var words []string
+	add := func(name string, values []json.RawMessage) {
+		var texts []string
+		for _, v := range values {
+			texts = append(texts, string(v))
+		}
+		words = append(words, name+"["+strings.Join(texts, ", ")+"]")
+	}
+	for _, a := range f.Matrix {
+		add(a.Name+": ", a.Values)
+	}
+	switch {
+	case len(f.Exclude) > 0:
+		add("exclude: ", f.Exclude)
+	case f.Glob != "":
+		return "glob: " + f.Glob
+	case f.Run != "":
+		return "run: " + f.Run
+	case len(f.Matrix) == 0:
+		add("", f.Items)
+	}
+	return strings.Join(words, ", ")
 }
 
 func saidOfMember(m teamfile.Member) (s said) {
@@ -141,6 +191,15 @@ func saidOfMember(m teamfile.Member) (s said) {
 	s.add("planApproval", m.PlanApproval)
 	s.add("permissionMode", m.Mode)
 	s.add("isolation", m.Isolation)
+	switch n, text := m.Nested, m.Nested.Digest[:min(len(m.Nested.Digest), 12)]; { // another text is another team
+	case n.File != "" || n.Path != "":
+		s.add("file", cmp.Or(n.Path, n.File)+" "+text)
+	case n.Template != "":
+		s.add("template", strings.TrimSpace(n.Template+" "+text))
+	}
+	s.add("set", wordsOf(m.Nested.Set))
+	s.add("goal", m.Nested.Goal)
+	s.add("leader", m.Nested.Lead)
 	s.budget(m.Budget)
 	return s
 }
@@ -170,6 +229,7 @@ func saidOfTeam(f *teamfile.File) (s said) {
 	}
 	s.add("hooks", hooks)
 	s.add("checks", checks)
+	s.namedCommands(f.Commands)
 	s.add("clean", f.Clean)
 	s.add("withCheckChanges", f.CheckChanges)
 	s.add("permissions.mode", f.Permissions.Mode, "default")
@@ -178,6 +238,8 @@ func saidOfTeam(f *teamfile.File) (s said) {
 	s.add("permissions.timeout", f.Permissions.Timeout)
 	s.add("handover", f.Handover)
 	s.add("maxTeammates", f.MaxTeammates)
+	s.add("maxParallel", f.MaxParallel)
+	s.add("maxDepth", f.MaxDepth)
 	s.budget(f.Budget)
 	s.add("liveness.beat", f.Liveness.Beat)
 	s.add("liveness.offline", f.Liveness.Offline)
@@ -203,14 +265,18 @@ func timed(text string, timeout time.Duration) string {
 // taskOfState returns the task as a team file would have it.
 func taskOfState(s *team.State, t team.Task) teamfile.Task {
 	f := teamfile.Task{ID: fileID(t), Subject: t.Subject, Description: t.Description, Run: t.Run, In: t.In, Dir: t.Dir,
-		Env: t.Env, When: t.When, Metadata: maps.Clone(t.Metadata), Role: t.Role, Priority: t.Priority,
-		Timeout: t.Timeout, Retries: int(t.Retries)}
+		Env: t.Env, When: t.When, Paths: t.Paths, Metadata: maps.Clone(t.Metadata), Role: t.Role, Priority: t.Priority,
+		Timeout: t.Timeout, Retries: int(t.Retries), ForEach: t.ForEach}
 	delete(f.Metadata, team.FileIDKey)
+	demandsOfState(&f, t)
+	if v := t.Verify; v != nil {
+		f.Verify = teamfile.Verify{By: v.By, Count: int(v.Count), Rule: v.Rule, Rounds: int(v.Rounds)}
+	}
 	if t.Assigned {
 		f.Owner = t.Owner
 	}
 	for _, id := range t.BlockedBy {
-		if b, ok := s.Task(id); ok {
+		if b, ok := s.Task(id); ok && b.Of != t.ID {
 			f.BlockedBy = append(f.BlockedBy, fileID(b))
 		}
 	}
@@ -222,6 +288,10 @@ func memberOfState(m, lead team.Member) teamfile.Member {
 	f := teamfile.Member{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
 		Command: m.Program, Args: m.Args, Env: m.Env, PlanApproval: m.Plan.Required, Isolation: m.Isolation,
 		Budget: teamfile.Budget(m.Budget)}
+	if n := m.Nested; n != nil {
+		f.Nested = teamfile.Nested{Path: n.File, Digest: n.Digest, Template: n.Template, Goal: n.Goal, Lead: n.Leader}
+		f.Nested.Set, _ = teamfile.ParseSettings(n.Set) // it was made from settings
+	}
 	if m.PermissionMode != lead.PermissionMode {
 		f.Mode = m.PermissionMode
 	}
@@ -241,8 +311,8 @@ func teamOfState(t team.Team, lead team.Member) (s said) {
 	f := &teamfile.File{Goal: t.Goal, Lead: t.Lead, Delegate: t.Delegate, Clean: t.Clean, CheckChanges: t.Changes,
 		Permissions: teamfile.Permissions{Mode: lead.PermissionMode, Allow: t.Permissions.Allow,
 			Policy: t.Permissions.Policy, Timeout: t.Permissions.Timeout},
-		Handover: int(t.HandoverAt), MaxTeammates: int(t.MaxTeammates), Budget: teamfile.Budget(t.Budget),
-		Liveness: teamfile.Liveness(t.Timing)}
+		Handover: int(t.HandoverAt), MaxTeammates: int(t.MaxTeammates), MaxParallel: int(t.MaxParallel),
+		MaxDepth: int(t.MaxDepth), Budget: teamfile.Budget(t.Budget), Liveness: teamfile.Liveness(t.Timing)}
 	for _, fact := range t.Facts {
 		f.Facts = append(f.Facts, teamfile.Fact{Name: fact.Name, Path: fact.Path})
 	}
@@ -253,6 +323,9 @@ func teamOfState(t team.Team, lead team.Member) (s said) {
 	}
 	for _, c := range t.Checks {
 		f.Checks = append(f.Checks, teamfile.Check{Name: c.Name, Run: c.Command, Timeout: c.Timeout})
+	}
+	for _, c := range t.Commands {
+		f.Commands = append(f.Commands, teamfile.Command(c))
 	}
 	return saidOfTeam(f)
 }

@@ -26,12 +26,14 @@ type situation struct {
 
 func (l *Lead) look() (at situation) {
 	held := false // a member was interrupted and waits for a message
+	awaits := l.Awaits != nil && l.Awaits()
 	l.Team.View(func(s *team.State) {
 		t := s.Team()
 		at.over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
-		at.exhausted = exhausted(t)
+		at.exhausted = spentOf(s.Spending(l.Team.Now()), t.Exhausted, "")
 		at.undone = s.Count(team.Pending) + s.Count(team.InProgress)
 		at.said = t.LastWords != ""
+		at.busy = s.Expanding() || awaits
 		for _, m := range s.Members() {
 			at.troubled(s, m, l.Team.Now())
 			if !m.Status.Running() {
@@ -83,26 +85,21 @@ func (at *situation) troubled(s *team.State, m team.Member, now team.Time) {
 		at.failed = append(at.failed, m.Name+" failed: "+m.Summary)
 	}
 	if spent := m.BudgetSpent(now); spent != "" {
-		at.failed = append(at.failed, fmt.Sprintf("the budget of %s is spent (%s)", m.Name, spent))
+		at.failed = append(at.failed, spentOf(m.Spending(now), spent, m.Name))
 		at.help = append(at.help, team.Hint{Action: team.ActRaiseBudget, Team: s.Team().Name, Member: m.Name,
 			Budget: spent})
 	}
 }
 
-// exhausted says which budget the team has spent, and its limit; "" if something is left.
-func exhausted(t team.Team) string {
-	used := ""
-	switch t.Exhausted {
-	case "":
-		return ""
-	case "tokens":
-		used = fmt.Sprintf("%d of %d", t.Usage.Tokens(), t.Budget.Tokens)
-	case "cost":
-		used = team.Dollars(t.Usage.CostMicroUSD) + " of " + team.Dollars(t.Budget.CostMicroUSD)
-	case "time":
-		used = fmt.Sprintf("%s since the team was created", team.Span(t.Budget.Time))
+// spentOf says that one of the budgets is spent, as [team.State.Attention] does; "" for what "".
+// The member is "" for the team's budgets.
+func spentOf(all []team.Spent, what, member string) string {
+	for _, u := range all {
+		if u.What == what {
+			return "the " + u.SpentOf(member)
+		}
 	}
-	return fmt.Sprintf("the budget is spent: %s, %s", t.Exhausted, used)
+	return ""
 }
 
 // waiting returns the tasks that only the lead can do.
@@ -112,7 +109,7 @@ func waiting(s *team.State) (words []string, help []team.Hint) {
 		if task.Owner == t.Lead && task.Status != team.Completed && task.Status != team.Deleted &&
 			len(task.Blocked()) == 0 {
 			words = append(words, fmt.Sprintf("task %s waits for you: %s", task.Called(), task.Subject))
-			h := team.Hint{Action: team.ActCompleteTask, Team: t.Name, Task: task.ID, TaskName: task.Name}
+			h := task.Hint(&t, team.ActCompleteTask)
 			if s.AsksToMerge(task.ID) { // the task itself says how
 				h.Action = team.ActShowTask
 			}

@@ -46,8 +46,8 @@ func TestTheLeadHasWork(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedMemberIsWaitedFor: where the user leads, a run does not end while a member waits for
-// a message after an interrupt and work is left.
+// TestAnInterruptedMemberIsWaitedFor: where the user leads, a run does not end while a member waits
+// for a message after an interrupt and work is left.
 func TestAnInterruptedMemberIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	rep, err := replica.Open(t.Context(), memjournal.New("t").Open(), replica.Options{})
@@ -125,7 +125,7 @@ func TestASuccessorContinuesTheBudget(t *testing.T) {
 		}
 	})
 	const why = "bob is not replaced: the token budget of bob is spent, and bob-again-2 would inherit it"
-	const continues = "cy has ended (shut down), and work is left: cy-again-2 continues for it"
+	const continues = "cy has stopped (shut down), and work is left: cy-again-2 takes its place"
 	if !slices.Contains(said, why) || !slices.Contains(said, continues) {
 		t.Errorf("it said %q", said)
 	}

@@ -31,14 +31,12 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 			continue
 		}
 		refusal := team.Refuse(team.NotReady, "the earlier team %s is %s, and work of %s is on the branch %s, which "+
-			"is not merged. ", t.Name, t.Status, m.Name, branch)
-		if t.Status != team.TeamComplete || t.Consolidation.Step == team.Done {
-			refusal.Text += "Merge it: git merge " + branch + ". "
-		} else {
-			refusal.With(team.Hint{Action: team.ActConsolidate, Team: t.Name})
+			"is not merged", t.Name, t.Status, m.Name, branch)
+		merge := team.Hint{Action: team.ActMergeBranch, Team: t.Name, Name: branch, Dir: t.Dir}
+		if t.Status == team.TeamComplete && t.Consolidation.Step != team.Done {
+			merge = team.Hint{Action: team.ActConsolidate, Team: t.Name}
 		}
-		refusal.Text += "To discard it: git branch -D " + branch
-		return refusal
+		return refusal.With(merge, team.Hint{Action: team.ActDeleteBranch, Team: t.Name, Name: branch, Dir: t.Dir})
 	}
 	return nil
 }
@@ -54,7 +52,7 @@ func (a *attempt) uncommitted(ctx context.Context, of *engine.Team) error {
 	if a.StartOver {
 		return nil
 	}
-	files, err := consolidate.Uncommitted(ctx, of.Consolidation())
+	files, err := consolidate.Uncommitted(ctx, of.Consolidation(), nil)
 	if err != nil || len(files) == 0 { // the directory does not exist any more, or git fails: nothing can be committed
 		return ctx.Err()
 	}

@@ -18,9 +18,9 @@ type Waiting struct {
 	shown  map[string]bool // tasks that were returned by Outside, by id and status
 }
 
-// Fresh returns what has started to wait for the user since the last call, after the record. While
-// the team has later records it returns nothing. It leaves out what only follows from the end of a
-// run.
+// Fresh returns the items that began to wait for the user since the last call, after the record.
+// While the team has later records it returns nothing. It leaves out what only follows from the end
+// of a run.
 func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fresh []team.Item) {
 	if r.Seq < t.Seq() {
 		return nil

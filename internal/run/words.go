@@ -64,7 +64,7 @@ func ParseTiming(typed map[string]string) (t team.Timing, err error) {
 		if *to, err = time.ParseDuration(typed[name]); err != nil || *to < teamfile.MinPeriod {
 			return t,
 				team.Refuse(team.Invalid, "%s=%s is not a period; pass one such as 90s or 10m, of at least %s", name,
-					typed[name], teamfile.MinPeriod)
+					typed[name], team.Span(teamfile.MinPeriod))
 		}
 	}
 	return t, nil

@@ -12,12 +12,14 @@ const Always = "always"
 
 // checkPlace refuses an invalid environment, directory or When.
 func (b *CreateTask) checkPlace() error {
-	command := strings.TrimSpace(b.Run) != ""
+	command := strings.TrimSpace(b.Run) != "" || b.Check != nil || b.ForEach != nil && b.ForEach.Run != ""
 	switch {
-	case b.When != "" && b.When != Always:
-		return refuse(Invalid, "%q is not a value of a task's when; use %s, or leave it out", brief(b.When), Always)
+	case b.When != "" && !slices.Contains(Whens, b.When):
+		return refuse(Invalid, "%q is not a value of a task's when; use one of: %s, or leave it out", brief(b.When),
+			strings.Join(Whens, ", "))
 	case !command && len(b.Env) > 0:
-		return refuse(Invalid, "a task without a command has no environment; add a command, or leave the environment out")
+		return refuse(Invalid, "a task without a command has no environment; add a command, or leave the environment "+
+			"out")
 	case !command && b.Dir != "":
 		return refuse(Invalid, "a task without a command has no directory; add a command, or leave the directory out")
 	case path.IsAbs(b.Dir) || b.place() == ".." || strings.HasPrefix(b.place(), "../"):
@@ -42,14 +44,18 @@ func (b *CreateTask) place() string {
 }
 
 // runAgain is called when these tasks are no longer stuck. It returns to the queue the tasks with
-// When always that ran because they were, and all tasks that build on those. Their results describe
-// a failure that may be obsolete.
+// When always or failed that ran because they were, and all tasks that build on those. Their
+// results describe a failure that may be obsolete.
 func (d *decision) runAgain(unstuck []*Task, why string) {
 	var again []*Task
 	seen := map[*Task]bool{}
-	add := func(id string, behind bool) {
+	add := func(b *Task, id string, behind bool) {
 		w := d.task(id)
-		if w == nil || seen[w] || w.Status != InProgress && w.Status != Completed || w.When != Always && !behind {
+		if b.Verifies == id { // it waits for that only to be verified
+			return
+		}
+		if w == nil || seen[w] || !w.begun() && w.Status != Completed || !w.afterFailure() && !behind ||
+			w.Verifies != "" && w.Status == Completed { // its verdict stands
 			return
 		}
 		seen[w] = true
@@ -57,18 +63,18 @@ func (d *decision) runAgain(unstuck []*Task, why string) {
 	}
 	for _, t := range unstuck {
 		for _, id := range t.Blocks {
-			add(id, false)
+			add(t, id, false)
 		}
 	}
 	for i := 0; i < len(again); i++ {
 		for _, id := range again[i].Blocks {
-			add(id, true)
+			add(again[i], id, true)
 		}
 	}
 	slices.SortFunc(again, func(a, b *Task) int { return taskIndex(a.ID) - taskIndex(b.ID) })
 	for _, w := range again {
 		d.release(w, why)
-		if w.Status == InProgress && w.Owner != d.Actor {
+		if w.begun() && w.Owner != d.Actor {
 			d.tell(w.Owner, w.ID, "Task %s was returned to the queue: %s. Stop working on it.", w.titled(), why)
 		}
 	}

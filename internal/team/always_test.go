@@ -123,7 +123,7 @@ func never(s *State, t Task) bool {
 	if t.OutOfRetries() {
 		return true
 	}
-	if t.Status != Pending || t.When == Always {
+	if t.Status != Pending || t.When != "" && t.Submission == nil {
 		return false
 	}
 	for _, id := range t.BlockedBy {
@@ -133,8 +133,6 @@ func never(s *State, t Task) bool {
 	}
 	return false
 }
-
-func (b bitset) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
 
 // TestStuckIsCheap checks that in a thousand layers of tasks, each waiting for both tasks of the
 // layer before, a failure of the first ones visits each task once.

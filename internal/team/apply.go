@@ -1,7 +1,6 @@
 package team
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -116,7 +115,8 @@ func (e *MemberSpawned) apply(s *State, r *Record) {
 
 func (e *MemberAttached) apply(s *State, _ *Record) {
 	if m := s.alive(e.Member); m != nil {
-		m.Host, m.Lease = e.Host, e.Lease
+		m.Host, m.Lease, m.Pool = e.Host, e.Lease, e.Pool
+		own(&m.Pool)
 	}
 }
 
@@ -148,6 +148,12 @@ func (e *MemberStatusChanged) apply(s *State, r *Record) {
 		if m.Summary = e.Summary; m.Status != ShuttingDown {
 			m.become(e.Status, r.At)
 		}
+		if e.Status != Blocked {
+			m.Limited = 0
+		}
+		if e.Status != Active {
+			m.Turn = 0
+		}
 		if e.Status == Idle {
 			m.Setbacks, m.RetryAt, m.Note = 0, 0, ""
 			s.setStrikes(hookKey("TeammateIdle", e.Member, ""), 0)
@@ -158,6 +164,7 @@ func (e *MemberStatusChanged) apply(s *State, r *Record) {
 func (e *MemberDetached) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		m.Host, m.Summary, m.Note = "", e.Reason, e.Note
+		m.Pool, m.Limited, m.Turn = "", 0, 0          // the next session may be in another pool
 		m.Handover, m.Interrupt, m.Offline = "", 0, 0 // they belonged to the session that ended
 		m.become(Spawning, r.At)
 		if e.Fresh {
@@ -188,6 +195,7 @@ func (s *State) end(member string, status MemberStatus, reason string, at Time) 
 		m.become(status, at)
 		m.Summary, m.Host = reason, ""
 		m.Shutdown, m.Handover, m.Interrupt, m.RetryAt, m.Offline = Shutdown{}, "", 0, 0, 0
+		m.Pool, m.Limited, m.Turn = "", 0, 0
 		s.dropPermissions(member)
 	}
 }
@@ -198,7 +206,7 @@ func (s *State) dropPermissions(member string) {
 
 func (e *ModeChanged) apply(s *State, _ *Record) {
 	if m := s.member(e.Member); m != nil {
-		m.PermissionMode = e.Mode
+		m.PermissionMode, m.OwnMode = e.Mode, e.Own
 	}
 }
 
@@ -335,99 +343,12 @@ func (s *State) change(id string, r *Record, f func(t *Task)) {
 	before := t.Status
 	f(t)
 	t.UpdatedAt = r.At
+	if t.Status != InProgress {
+		t.Holds = nil
+	}
 	s.counts[statusIndex(before)]--
 	s.counts[statusIndex(t.Status)]++
 	s.reindex(taskIndex(id))
-}
-
-func (e *TaskUpdated) apply(s *State, r *Record) {
-	s.change(e.Task, r, func(t *Task) {
-		set := func(to *string, from *string) {
-			if from != nil {
-				*to = strings.Clone(*from)
-			}
-		}
-		set(&t.Subject, e.Subject)
-		set(&t.Description, e.Description)
-		set(&t.ActiveForm, e.ActiveForm)
-		set(&t.Priority, e.Priority)
-		if e.Run != nil {
-			t.Run, t.Failures, t.Failure = strings.Clone(*e.Run), 0, ""
-		}
-		if e.Owner != nil {
-			if t.Status == InProgress && t.Owner != *e.Owner {
-				t.Status, t.StartedAt = Pending, 0
-				t.Fence++
-			}
-			t.Owner, t.Assigned = s.known(*e.Owner), *e.Owner != ""
-		}
-		t.Metadata = merged(t.Metadata, e.Metadata)
-		for _, id := range e.AddBlockedBy {
-			s.link(id, t.ID, true)
-		}
-		for _, id := range e.RemoveBlockedBy {
-			s.link(id, t.ID, false)
-		}
-		for _, id := range e.AddBlocks {
-			s.link(t.ID, id, true)
-		}
-		for _, id := range e.RemoveBlocks {
-			s.link(t.ID, id, false)
-		}
-	})
-	for _, id := range slices.Concat(e.AddBlocks, e.RemoveBlocks) {
-		if s.task(id) != nil {
-			s.reindex(taskIndex(id))
-		}
-	}
-}
-
-// merged returns a new map of both, because readers may hold the old one. A null value deletes its
-// key.
-func merged(old, changes map[string]json.RawMessage) map[string]json.RawMessage {
-	if len(changes) == 0 {
-		return old
-	}
-	all := maps.Clone(old)
-	if all == nil {
-		all = make(map[string]json.RawMessage, len(changes))
-	}
-	for key, value := range changes { // the key is part of the record's line; the value is a copy already
-		all[strings.Clone(key)] = value
-	}
-	maps.DeleteFunc(all, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
-	if len(all) == 0 {
-		return nil
-	}
-	return all
-}
-
-// link adds or removes the dependency "blocker blocks waiter", on both of its sides.
-func (s *State) link(blocker, waiter string, add bool) {
-	b, w := s.task(blocker), s.task(waiter)
-	if b == nil || w == nil || b == w || slices.Contains(w.BlockedBy, blocker) == add {
-		return
-	}
-	if add { // append at the end: a reader of the old list does not see it
-		w.BlockedBy = append(w.BlockedBy, b.ID)
-		b.Blocks = append(b.Blocks, w.ID)
-		w.blockage.count(b.blockage.counted, +1)
-		return
-	}
-	w.blockage.count(b.blockage.counted, -1)
-	w.BlockedBy = without(w.BlockedBy, blocker)
-	b.Blocks = without(b.Blocks, waiter)
-}
-
-// without returns a new list without that id, because readers may hold the old one.
-func without(ids []string, gone string) []string {
-	var kept []string
-	for _, id := range ids {
-		if id != gone {
-			kept = append(kept, id)
-		}
-	}
-	return kept
 }
 
 func (e *TaskClaimed) apply(s *State, r *Record) {
@@ -436,8 +357,12 @@ func (e *TaskClaimed) apply(s *State, r *Record) {
 	}
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.Owner, t.Fence, t.StartedAt = InProgress, s.known(e.Member), e.Fence, r.At
-		t.Failure = ""
+		t.Failure, t.FailedBy, t.LastWords = "", "", ""
+		t.Holds = t.Paths
 		t.Attempts++
+		if t.Verify != nil && !slices.Contains(t.Workers, e.Member) {
+			t.Workers = append(slices.Clip(t.Workers), s.known(e.Member))
+		}
 	})
 	if m := s.alive(e.Member); m != nil && m.Status == Idle && m.Agent != External { // its session is about to begin
 		m.Status, m.Interrupt = Active, 0
@@ -451,13 +376,16 @@ func (e *TaskReleased) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		if t.Status == Completed { // a result that no longer stands
 			t.CompletedAt, t.CompletedBy, t.Result, t.Failures = 0, "", "", 0
-			t.Saved, t.Work = nil, nil
+			t.Saved, t.Work, t.Skipped = nil, nil, ""
+			t.Verified, t.Verdict, t.LastWords = nil, "", ""
 		}
+		s.released(t, r.Actor)
+		t.Submission = nil
 		t.Status, t.StartedAt = Pending, 0
 		t.Owner, t.Assigned = s.known(e.Owner), e.Owner != ""
 		t.Fence++
 		if t.Failure != "" { // it had failed after its last retry
-			t.Failures, t.Failure = 0, ""
+			t.Failures, t.Failure, t.FailedBy = 0, "", ""
 		}
 	})
 }
@@ -465,8 +393,10 @@ func (e *TaskReleased) apply(s *State, r *Record) {
 func (e *TaskFailed) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.StartedAt = Pending, 0
-		t.Failure, t.Result = e.Reason, e.Result
+		t.Failure, t.FailedBy, t.Result = e.Reason, s.known(e.By), e.Result
 		own(&t.Failure, &t.Result)
+		t.anew()
+		t.Submission = nil
 		t.Failures++
 		t.Fence++
 		if !t.Assigned {
@@ -478,15 +408,25 @@ func (e *TaskFailed) apply(s *State, r *Record) {
 func (e *TaskCompleted) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.Result, t.CompletedBy, t.CompletedAt = Completed, e.Result, s.known(e.By), r.At
-		t.Failure, t.Saved = "", nil
+		t.Failure, t.FailedBy, t.Saved, t.Rejected, t.Skipped = "", "", nil, nil, ""
+		t.Workers = nil
+		t.Verified, t.Verdict = nil, constant(e.Verdict, Verdicts...)
+		for _, name := range e.Verified {
+			t.Verified = append(t.Verified, s.known(name))
+		}
+		if t.Submission != nil { // it was claimed before that
+			t.StartedAt, t.Submission = t.Submission.StartedAt, nil
+		}
 		own(&t.Result)
 		s.setStrikes(hookKey("TaskCompleted", e.By, t.ID), 0)
 	})
+	s.childrenOver(e.Task)
 }
 
 func (e *TaskDeleted) apply(s *State, r *Record) {
-	s.change(e.Task, r, func(t *Task) { t.Status = Deleted })
+	s.change(e.Task, r, func(t *Task) { t.Status, t.Submission = Deleted, nil })
 	s.leftOut(e.Task, r)
+	s.childrenOver(e.Task)
 }
 
 func (e *MessageSent) apply(s *State, r *Record) {
@@ -508,9 +448,17 @@ func (e *MessageSent) apply(s *State, r *Record) {
 			msg.waiting++
 		}
 	}
+	if msg.To == ParentName && s.team.Parent.Team != "" && s.member(ParentName) == nil {
+		s.team.Outbox = append(slices.Clip(s.team.Outbox), msg.Seq) // a new list, because readers may hold the old one
+		msg.waiting++
+		if msg.Asks() {
+			s.team.Parent.Asked = msg.Seq
+		}
+	}
 	for _, n := range msg.News {
 		if m := s.member(n.Member); m != nil {
-			m.Told.Tasks, m.Told.Changes = max(m.Told.Tasks, n.Told.Tasks), max(m.Told.Changes, n.Told.Changes)
+			m.Told = Told{max(m.Told.Tasks, n.Told.Tasks), max(m.Told.Changes, n.Told.Changes),
+				max(m.Told.Notes, n.Told.Notes)}
 		}
 	}
 	if msg.waiting > 0 {
@@ -527,7 +475,7 @@ func (e *MessagesDelivered) apply(s *State, _ *Record) {
 		for _, seq := range e.Seqs {
 			m.DeliveredSeq = max(m.DeliveredSeq, seq)
 		}
-		if m.Status == Idle || m.Agent == Shell { // the message that it waited for
+		if m.Status == Idle || m.runs() { // the message that it waited for
 			m.Interrupt = 0
 		}
 	}

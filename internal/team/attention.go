@@ -18,14 +18,16 @@ const (
 	ItemPermission  ItemKind = "permission"  // a member asks to use a tool
 	ItemPlan        ItemKind = "plan"        // a member's plan waits for approval
 	ItemQuestion    ItemKind = "question"    // a member asks the person who leads
+	ItemNested      ItemKind = "nested"      // a team in the team waits for a person, or has not ended with it
 	ItemDirectory   ItemKind = "directory"   // the directory that the team works in is missing
 	ItemElsewhere   ItemKind = "elsewhere"   // the team may be running on another machine
 	ItemInterrupted ItemKind = "interrupted" // a consolidation was started, and no process runs it
 	ItemDormant     ItemKind = "dormant"     // no process of the team is alive
-	ItemUnhosted    ItemKind = "unhosted"    // no process runs the sessions of its members
+	ItemUnhosted    ItemKind = "unhosted"    // no process runs the sessions of its members, or finds the items of tasks
 	ItemLeadLost    ItemKind = "lead_lost"   // no session leads
 	ItemLeadFailed  ItemKind = "lead_failed" // the lead cannot continue by itself
 	ItemBudget      ItemKind = "budget"      // the budget is spent
+	ItemRateLimit   ItemKind = "rate_limit"  // members wait for a rate limit that lasts
 	ItemFailed      ItemKind = "failed"      // a member failed, and its work is open
 	ItemOffline     ItemKind = "offline"     // a member sent no heartbeat for too long
 	ItemHeld        ItemKind = "held"        // a member was interrupted, and waits for a message
@@ -42,6 +44,13 @@ const (
 	ItemUntrusted   ItemKind = "untrusted"   // hooks of the project do not run, because the user has not trusted them
 )
 
+// ItemKinds are the kinds of items.
+var ItemKinds = []ItemKind{ItemDamaged, ItemPermission, ItemPlan, ItemQuestion, ItemNested, ItemDirectory,
+	ItemElsewhere, ItemInterrupted, ItemDormant, ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemRateLimit, ItemFailed,
+	ItemOffline,
+	ItemHeld, ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
+	ItemBudgetLow, ItemLate, ItemFacts, ItemUntrusted}
+
 // ForUser is the value of [Item].WaitsFor where a person must act.
 const ForUser = "user"
 
@@ -57,6 +66,20 @@ type Item struct {
 	Deadline Time     `json:"deadline,omitempty"` // when it is denied without an answer; 0 for never
 	Text     string   `json:"text"`               // a sentence for people; it may quote what agents wrote
 	Hint     Hint     `json:"hint"`               // what would help
+
+	called string // what the task is called
+}
+
+// TaskCalled returns the [Task.Called] of the task that the item concerns.
+func (i Item) TaskCalled() string { return i.called }
+
+// Known returns the item of the team of that name, with ref for the team in its hint. A hint of a
+// nested team may be about its parent, and stays.
+func (i Item) Known(name, ref string) Item {
+	if i.Hint.Team == name {
+		i.Hint.Team = ref
+	}
+	return i
 }
 
 // Key tells items apart: it stays the same for as long as the same thing waits.
@@ -68,11 +91,11 @@ func (i Item) Key() string {
 const mostAlike = 20
 
 // Attention returns what waits for a person, always in the same order: requests and plans, the team
-// as a whole, work that is not committed, budgets, members, tasks, the rest. Front ends put what has
-// a deadline first. One cause makes one item: members that are offline because the only host died
-// are named by the item about the host. An item waits for the lead, not for the user, if the lead is
-// an agent that is notified of it and can handle it. A team that is only observed has no items,
-// because its agents are answered in their own program. Neither has a team that this machine
+// as a whole, work that is not committed, budgets, members, tasks, the rest. Front ends put what
+// has a deadline first. One cause makes one item: members that are offline because the only host
+// died are named by the item about the host. An item waits for the lead, not for the user, if the
+// lead is an agent that is notified of it and can handle it. A team that is only observed has no
+// items, because its agents are answered in their own program. Neither has a team that this machine
 // released. The cost does not grow with the tasks that are done or in progress.
 func (s *State) Attention(now Time, o *Outside) []Item {
 	a := &attention{s: s, t: &s.team, o: o, now: now, lead: ForUser}
@@ -86,10 +109,12 @@ func (s *State) Attention(now Time, o *Outside) []Item {
 	if !s.over() {
 		a.requests()
 	}
+	a.childTeams()
 	a.whole()
 	a.uncommitted()
 	if !s.over() {
 		a.money()
+		a.limits()
 		a.people()
 		a.interrupted()
 		a.work()
@@ -121,9 +146,18 @@ type attention struct {
 	items []Item
 }
 
+// withParent are the kinds of what is done with a nested team by doing it with its parent.
+var withParent = []ItemKind{ItemDormant, ItemUnhosted, ItemLeadLost, ItemConsolidate}
+
 func (a *attention) add(i Item, format string, args ...any) {
+	if a.t.Parent.Team != "" && slices.Contains(withParent, i.Kind) {
+		return
+	}
 	i.Text = fmt.Sprintf(format, args...)
-	i.Hint.Team = a.t.Name
+	i.Hint.Team, i.called = a.t.Name, a.s.Called(i.Task)
+	if i.Hint.Action == ActResume && a.t.Parent.Team != "" { // it is resumed with its parent
+		i.Hint.Team = a.t.Parent.Team
+	}
 	if i.WaitsFor == "" {
 		i.WaitsFor = ForUser
 	}
@@ -155,6 +189,25 @@ func (a *attention) requests() {
 	a.questions()
 }
 
+// childTeams adds what waits for the user in the teams in this one. The teams in an aborted team
+// must have ended; a killed abort leaves them.
+func (a *attention) childTeams() {
+	if a.o == nil {
+		return
+	}
+	for _, c := range a.o.Children {
+		switch {
+		case a.s.over() && a.t.Status == TeamAborted && !c.Ended:
+			a.add(Item{Kind: ItemNested, Member: c.Member, About: c.Name, Hint: Hint{Action: ActAbort}},
+				"Team %s, which was in this one, has not ended.", c.Name)
+		case !a.s.over() && c.Waits > 0:
+			a.add(Item{Kind: ItemNested, Member: c.Member, Task: c.Task, About: c.Name,
+				Hint: Hint{Action: ActShowWaiting, Name: c.Team}}, "In team %s, which does task %s, %s for you: %s", c.Name,
+				a.s.Called(c.Task), word(c.Waits, "1 thing waits", strconv.Itoa(c.Waits)+" things wait"), c.First)
+		}
+	}
+}
+
 // whole adds what blocks the team as a whole.
 func (a *attention) whole() {
 	t, o, c := a.t, a.o, &a.t.Consolidation
@@ -178,6 +231,7 @@ func (a *attention) whole() {
 	without := a.s.Unhosted(o)
 	switch {
 	case c.Open() || waits && !c.Open():
+	case o != nil && o.Directory != "": // the command of its item continues the team, too
 	case a.s.Dormant(o):
 		if _, spent := a.spent(); spent { // the item about the budget is about the cause
 			break
@@ -187,6 +241,10 @@ func (a *attention) whole() {
 	case len(without) > 0 && (o.Elsewhere == "" || o.Led):
 		a.add(Item{Kind: ItemUnhosted, Since: a.lastSeen(), Hint: a.resume()},
 			"No process runs the %s of %s.", word(len(without), "session", "sessions"), andMore(without))
+	case len(a.s.Unfound(o)) > 0 && (o.Elsewhere == "" || o.Led):
+		groups := a.s.Unfound(o)
+		a.add(Item{Kind: ItemUnhosted, Hint: a.resume()},
+			"No process finds the items of %s %s.", word(len(groups), "task", "tasks"), andMore(groups))
 	}
 	lead := a.s.lead()
 	switch gone := a.s.leadGone(o); {
@@ -292,7 +350,7 @@ func (a *attention) people() {
 		holds := ""
 		if held := s.holds(m.Name); len(held) > 0 {
 			item.Task = held[0].ID
-			item.Hint = held[0].hint(a.t, ActReassign)
+			item.Hint = held[0].Hint(a.t, ActReassign)
 			item.Hint.Member = m.Name
 			holds = "; it holds task " + held[0].Called()
 		}
@@ -314,7 +372,7 @@ func (a *attention) interrupted() {
 			item.Task = held[0].ID
 			holds = " It holds task " + held[0].Called() + "."
 		}
-		a.add(item, "%s was interrupted, and waits for a message.%s", m.Name, holds)
+		a.add(item, "%s was interrupted, and %s.%s", m.Name, m.AfterInterrupt(), holds)
 	}
 }
 
@@ -324,14 +382,6 @@ func (a *attention) replaced(m *Member) bool {
 		return other.JoinedAt > m.Since &&
 			other.Status != Failed
 	})
-}
-
-func (a *attention) free(name string) string {
-	for n := 2; ; n++ {
-		if free := Numbered(name, n); a.s.member(free) == nil {
-			return free
-		}
-	}
 }
 
 // work adds what blocks tasks.
@@ -345,7 +395,7 @@ func (a *attention) work() {
 		m := &a.s.members[i]
 		if t := a.s.task(m.Left.Task); t != nil && m.Left.Commit != "" && !m.Left.Out && t.Status.open() {
 			a.add(Item{Kind: ItemConflict, WaitsFor: a.lead, Member: m.Name, Task: t.ID, About: m.Left.Branch,
-				Since: t.CreatedAt, Hint: t.hint(a.t, ActShowTask)},
+				Since: t.CreatedAt, Hint: t.Hint(a.t, ActShowTask)},
 				"The work of %s on the branch %s is to be merged by hand; task %s says how.", m.Name,
 				m.Left.Branch, t.Called())
 		}
@@ -371,7 +421,7 @@ func (a *attention) work() {
 		if a.lead != ForUser { // an agent does this work
 			break
 		}
-		item := Item{Kind: ItemTaskYours, Task: t.ID, Since: t.UpdatedAt, Hint: t.hint(a.t, ActCompleteTask)}
+		item := Item{Kind: ItemTaskYours, Task: t.ID, Since: t.UpdatedAt, Hint: t.Hint(a.t, ActCompleteTask)}
 		item.Hint.Member = a.t.Lead
 		if n+1 == mostAlike && len(yours) > mostAlike {
 			a.add(item, "Task %s and %d more wait for you.", t.Called(), len(yours)-mostAlike)
@@ -391,8 +441,8 @@ func (a *attention) work() {
 	}
 }
 
-// outside adds the tasks for external members of a run whose sessions cannot be seen: a person may not
-// know that the run waits for them.
+// outside adds the tasks for external members of a run whose sessions cannot be seen: a person may
+// not know that the run waits for them.
 func (a *attention) outside(theirs []*Task) {
 	if a.t.Origin == "" || a.s.lead().Agent != External || a.t.Status != TeamActive {
 		return
@@ -402,7 +452,7 @@ func (a *attention) outside(theirs []*Task) {
 	})
 	for n, t := range theirs {
 		item := Item{Kind: ItemTaskYours, Member: t.Owner, Task: t.ID, Since: t.UpdatedAt,
-			Hint: t.hint(a.t, ActClaimTask)}
+			Hint: t.Hint(a.t, ActClaimTask)}
 		item.Hint.Member = t.Owner
 		if n+1 == mostAlike && len(theirs) > mostAlike {
 			a.add(item, "Task %s waits for member %s, and %d more tasks wait for members.", t.Called(), t.Owner,
@@ -427,7 +477,7 @@ func (a *attention) rest() {
 				if !t.Status.open() {
 					continue
 				}
-				item.Task, item.Hint = t.ID, t.hint(a.t, ActShowTask)
+				item.Task, item.Hint = t.ID, t.Hint(a.t, ActShowTask)
 			}
 			about = " (task " + brief(s.Called(r.Task)) + ")"
 		}
@@ -510,66 +560,6 @@ func prefixed(prefix, s string) string {
 		return ""
 	}
 	return prefix + s
-}
-
-// untaken returns the tasks that could be claimed and that no running teammate takes: yours are for
-// the lead itself. theirs are for an external teammate, which may take them. The most urgent come first.
-func (s *State) untaken() (yours, theirs, others []*Task) {
-	lead := s.lead()
-	type class struct {
-		owner, role string
-		runs        bool
-	}
-	taken := map[class]bool{}
-	anyTakes := func(t *Task) bool {
-		for i := range s.members {
-			if m := &s.members[i]; m.Status.Running() && (i > 0 || m.Agent != External) && s.takes(m, t) {
-				return true
-			}
-		}
-		return false
-	}
-	takes := func(t *Task) bool {
-		if s.bound(t) {
-			return anyTakes(t)
-		}
-		c := class{t.Owner, t.Role, t.Run != ""}
-		known, ok := taken[c]
-		if !ok {
-			known = anyTakes(t)
-			taken[c] = known
-		}
-		return known
-	}
-	var plain [2]bool // whether tasks without an owner are taken: [0] without a command, [1] with one
-	for i, probe := range []*Task{{}, {Run: "true"}} {
-		plain[i] = takes(probe)
-	}
-	for p := len(s.ready) - 1; p >= 0; p-- {
-		for i := range s.ready[p].all() {
-			t := &s.tasks[i]
-			switch {
-			case t.Owner == "" && t.Role == "" && !s.bound(t): // nearly always
-				if plain[0] || plain[1] && t.Run != "" {
-					continue
-				}
-				others = append(others, t)
-			case t.Owner == lead.Name && lead.Agent == External:
-				if s.asks(t.ID) != nil { // the item about the branch covers it
-					continue
-				}
-				yours = append(yours, t)
-			case s.spent(t.Owner): // the item about the budget covers it
-			case !takes(t):
-				others = append(others, t)
-			default:
-				if m := s.member(t.Owner); m != nil && m.Agent == External {
-					theirs = append(theirs, t)
-				}
-			}
-		}
-	}
-	return yours, theirs, others
 }
 
 func isAre(n int, what string) string { return Count(n, what) + word(n, " is", " are") }

@@ -12,10 +12,10 @@ func (a *attention) money() {
 		switch {
 		case a.t.Exhausted == u.What:
 			i.Kind = ItemBudget
-			a.add(i, "The %s is spent (%s); no new work is started.", BudgetWord(u.What), u)
+			a.add(i, "The %s; no new work is started.", u.SpentOf(""))
 		case a.t.Exhausted == "" && u.passed() > 0:
 			i.Kind = ItemBudgetLow
-			a.add(i, "%s", u.said("the team", u.Percent()))
+			a.add(i, "%s", u.said("", u.Percent()))
 		}
 	}
 	for i := range a.s.members {
@@ -32,7 +32,7 @@ func (a *attention) money() {
 				if n := a.s.waitingFor(m.Name); n > 0 {
 					waiting = fmt.Sprintf(" %s for it.", word(n, "1 task waits", strconv.Itoa(n)+" tasks wait"))
 				}
-				a.add(i, "The %s of %s is spent (%s); it gets no new work.%s", BudgetWord(u.What), m.Name, u, waiting)
+				a.add(i, "The %s; it gets no new work.%s", u.SpentOf(m.Name), waiting)
 			case m.Exhausted == "" && u.passed() > 0:
 				i.Kind = ItemBudgetLow
 				a.add(i, "%s", u.said(m.Name, u.Percent()))

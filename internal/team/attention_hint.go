@@ -26,13 +26,13 @@ func (a *attention) resume() Hint {
 	case theirs == nil:
 		return Hint{Action: ActResume}
 	case a.s.asks(theirs.ID) != nil:
-		return theirs.hint(a.t, ActShowTask)
+		return theirs.Hint(a.t, ActShowTask)
 	}
-	return theirs.hint(a.t, ActCompleteTask)
+	return theirs.Hint(a.t, ActCompleteTask)
 }
 
-// spent returns the action that raises a budget, if only that lets the team continue: its own is spent,
-// or those of all members that would take the tasks that are left.
+// spent returns the action that raises a budget, if only that lets the team continue: its own is
+// spent, or those of all members that would take the tasks that are left.
 func (a *attention) spent() (h Hint, is bool) {
 	if a.t.Exhausted != "" {
 		return Hint{Action: ActRaiseBudget, Budget: a.t.Exhausted}, true
@@ -77,5 +77,14 @@ func (a *attention) retry(t *Task) Hint {
 	if a.t.Origin != "" && a.s.Dormant(a.o) {
 		return a.resume()
 	}
-	return t.hint(a.t, ActRetryTask)
+	return t.Hint(a.t, ActRetryTask)
+}
+
+// free returns the name with the first number that no member has.
+func (a *attention) free(name string) string {
+	for n := 2; ; n++ {
+		if free := Numbered(name, n); a.s.member(free) == nil {
+			return free
+		}
+	}
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// questions adds what members ask the person who leads, until the person reads it. A lead that is an
-// agent gets its mail in its session.
+// questions adds what members ask the person who leads, until the person reads it. A lead that is
+// an agent gets its mail in its session.
 func (a *attention) questions() {
 	lead := a.s.lead()
 	if a.lead != ForUser || lead.Agent != External || !lead.Status.Running() {

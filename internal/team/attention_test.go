@@ -130,6 +130,9 @@ func TestAttention(t *testing.T) {
 		{name: "a missing directory", history: history{shell("ann")}, outside: &Outside{Hosted: true,
 			Directory: "it does not exist"},
 			want: "directory for user since 0 → move: The directory /project cannot be used: it does not exist.\n"},
+		{name: "a missing directory of a team that no process runs", history: history{&AttachLead{Session: "run-1"},
+			shell("ann"), hosted}, outside: &Outside{Sights: map[string]Sight{}, Directory: "it does not exist"},
+			want: "directory for user since 0 → move: The directory /project cannot be used: it does not exist.\n"},
 		{name: "it runs elsewhere", history: history{&AttachLead{Session: "run-1", Machine: "box"}, shell("ann")},
 			outside: saw(&Outside{Elsewhere: "box"}, "lead", Sight{Seen: 50 * second}),
 			want:    "elsewhere for user since 50 → take_over: Session run-1 leads the team on the machine box.\n"},
@@ -150,10 +153,18 @@ func TestAttention(t *testing.T) {
 		{name: "a session outside is alive while the lead is not", history: history{&AttachLead{Session: "mcp-1"},
 			&SpawnMember{Name: "eve", Agent: External}},
 			outside: saw(dead(), "eve", Sight{Life: LifeOnline}),
-			want:    "lead_lost for user since 0 → resume: No session leads: the process of session mcp-1 has ended.\n"},
+			want: "lead_lost for user since 0 → resume: No session leads: the process of session mcp-1 has " +
+				"ended.\n"},
 		{name: "a host that was killed beside a living lead", history: history{&AttachLead{Session: "mcp-1"},
 			shell("ann"), shell("bob"), hosted}, outside: &Outside{Led: true, LeadActs: true},
 			want: "unhosted for user since 0 → resume: No process runs the sessions of ann, bob.\n"},
+		{name: "items that only a host finds", history: history{&SpawnMember{Name: "eve", Agent: External},
+			&CreateTask{Name: "each", Subject: "one", ForEach: &ForEach{Glob: "*.go"}},
+			&CreateTask{Name: "list", Subject: "two", ForEach: &ForEach{}}},
+			outside: dead(),
+			want:    "unhosted for user since 0 → resume: No process finds the items of task each.\n"},
+		{name: "items that a host finds now", history: history{&SpawnMember{Name: "eve", Agent: External},
+			&CreateTask{Name: "each", Subject: "one", ForEach: &ForEach{Run: "ls"}}}, outside: &Outside{Hosted: true}},
 		{name: "a lead that was killed beside a living host", history: history{&AttachLead{Session: "mcp-1"},
 			shell("ann"), hosted}, outside: &Outside{Hosted: true},
 			want: "lead_lost for user since 0 → resume: No session leads: the process of session mcp-1 has ended.\n"},
@@ -161,8 +172,8 @@ func TestAttention(t *testing.T) {
 			&SpawnMember{Name: "eve", Agent: External}, hosted, 400, &LoseLead{Session: "mcp-1", Since: 2 * second,
 				Seen: 3 * second},
 			"eve", &SendMessage{To: "ann", Body: "are you there?"}}, outside: &Outside{Hosted: true}, now: 500,
-			want: "lead_lost for user since 400 → resume: No session leads: session mcp-1 is lost; ann, eve finish their " +
-				"tasks and take no new ones; 1 message waits until a session leads.\n"},
+			want: "lead_lost for user since 400 → resume: No session leads: session mcp-1 is lost; ann, eve finish " +
+				"their tasks and take no new ones; 1 message waits until a session leads.\n"},
 		{name: "a lead that cannot log in", history: history{agentLead, shell("ann"), Host("h1"),
 			&AttachMember{Member: "lead"}, &ReportStarted{Member: "lead", Session: "s"}, &ReportTrouble{Member: "lead",
 				Trouble: "login", Text: "Please run /login"}},
@@ -218,7 +229,8 @@ func TestAttention(t *testing.T) {
 		{name: "tasks that no member takes", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "think"},
 			&CreateTask{Subject: "act", Run: "true"}, &CreateTask{Subject: "as a tester", Role: "tester", Run: "true",
 				Priority: "high"}}, outside: alive(),
-			want: "unassigned for user since 7 → assign_task 3: Task 3 and 1 more are open, and no member takes them.\n"},
+			want: "unassigned for user since 7 → assign_task 3: Task 3 and 1 more are open, and no member takes " +
+				"them.\n"},
 		{name: "a task that no member takes", history: history{shell("ann"), hosted, User,
 			&CreateTask{Subject: "think"}},
 			outside: alive(),
@@ -238,25 +250,32 @@ func TestAttention(t *testing.T) {
 		{name: "a task beside a shell that has ended", history: history{&SpawnMember{Name: "ann", Agent: External},
 			shell("sh"), &CreateTask{Subject: "think"}, &ReportStopped{Member: "ann"}, &ReportStopped{Member: "sh"}},
 			outside: alive(),
-			want:    "unassigned for user since 4 → spawn ann 1 ann-2 external: Task 1 is open and unassigned: think\n"},
+			want: "unassigned for user since 4 → spawn ann 1 ann-2 external: Task 1 is open and unassigned: " +
+				"think\n"},
 		{name: "a spent budget", history: history{&SetBudget{Budget: Budget{Tokens: 100, CostMicroUSD: 1e6}},
 			shell("ann"), hosted, &ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120, CostMicroUSD: 900_000}}},
 			outside: alive(),
-			want: "budget for user since 0 → raise_budget: The token budget is spent (used 120 tokens, the limit is 100 " +
-				"tokens); no new work is started.\n"},
+			want: "budget for user since 0 → raise_budget: The token budget of the team is spent (used 120 tokens, " +
+				"the limit is 100 tokens); no new work is started.\n"},
 		{name: "a member's spent budget, and tasks that wait for it", history: history{
 			&SpawnMember{Name: "ann", Agent: External, Budget: Budget{Tokens: 100}},
 			&CreateTask{Subject: "more", Owner: "ann"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 100}}}, outside: alive(),
-			want: "budget for user since 0 → raise_budget ann: The token budget of ann is spent (100 of 100 tokens); it " +
-				"gets no new work. 1 task waits for it.\n"},
+			want: "budget for user since 0 → raise_budget ann: The token budget of ann is spent (100 of 100 tokens); " +
+				"it gets no new work. 1 task waits for it.\n"},
+		{name: "a member's spent budget, and a task that nobody else takes", history: history{
+			&SpawnMember{Name: "ann", Agent: Shell, Budget: Budget{Tokens: 10}}, hosted,
+			&CreateTask{Subject: "more", Run: "true"}, &ReportUsage{Member: "ann", Usage: Usage{InputTokens: 10}}},
+			outside: alive(),
+			want: "budget for user since 0 → raise_budget ann: The token budget of ann is spent (10 of 10 tokens); " +
+				"it gets no new work.\n"},
 		{name: "a budget that is nearly spent", history: history{
 			&SetBudget{Budget: Budget{Tokens: 1000, CostMicroUSD: 1e6, Time: 1000 * time.Second}}, shell("ann"), hosted,
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 499, CostMicroUSD: 800_000}}},
 			outside: alive(), now: 900,
-			want: "budget_low for user since 0 → raise_budget: 80 % of the cost budget of the team is spent ($0.80 of " +
-				"$1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget of the team is spent (14 min 59 s of " +
-				"16 min 40 s).\n"},
+			want: "budget_low for user since 0 → raise_budget: 80 % of the cost budget of the team is spent ($0.80 " +
+				"of $1.00).\nbudget_low for user since 0 → raise_budget: 89 % of the time budget of the team is " +
+				"spent (14 min 59 s of 16 min 40 s).\n"},
 		{name: "budgets of members", history: history{&SpawnMember{Name: "ann", Agent: Shell,
 			Budget: Budget{Tokens: 10}},
 			&SpawnMember{Name: "bob", Agent: Shell, Budget: Budget{Tokens: 10}},
@@ -292,8 +311,8 @@ func TestAttention(t *testing.T) {
 				"schema.\n"},
 		{name: "untrusted hooks", history: history{shell("ann"), hosted}, outside: &Outside{Hosted: true,
 			Untrusted: []string{"TaskCreated", "TaskCompleted"}},
-			want: "untrusted for user since 0 → trust: The project's hooks do not run, because you do not trust them: " +
-				"TaskCreated, TaskCompleted.\n"},
+			want: "untrusted for user since 0 → trust: The project's hooks do not run, because you do not trust " +
+				"them: TaskCreated, TaskCompleted.\n"},
 		{name: "a failed check", history: history{checked, eve, &Consolidate{}, &ReportMerged{Attempt: 1},
 			&ReportStaged{Attempt: 1}, &ReportCheck{Attempt: 1, Check: "test", Failure: "exit status 2"}},
 			outside: alive(),
@@ -314,28 +333,30 @@ func TestAttention(t *testing.T) {
 		{name: "a spent budget, and no process runs the team", history: history{&AttachLead{Session: "run-1"},
 			&SetBudget{Budget: Budget{Tokens: 100}}, shell("ann"), hosted, &CreateTask{Subject: "one"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
-			want: "budget for user since 0 → raise_budget: The token budget is spent (used 120 tokens, the limit is 100 " +
-				"tokens); no new work is started.\nunassigned for user since 7 → assign_task 1: Task 1 is open and unassigned: one\n"},
+			want: "budget for user since 0 → raise_budget: The token budget of the team is spent (used 120 tokens, " +
+				"the limit is 100 tokens); no new work is started.\nunassigned for user since 7 → assign_task 1: " +
+				"Task 1 is open and unassigned: one\n"},
 		{name: "a spent budget of the only member for a task", history: history{&AttachLead{Session: "run-1"},
 			&SpawnMember{Name: "ann", Agent: Claude, Budget: Budget{Tokens: 100}}, hosted,
 			&CreateTask{Subject: "one", Owner: "ann"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
-			want: "budget for user since 0 → raise_budget ann: The token budget of ann is spent (used 120 tokens, the " +
-				"limit is 100 tokens); it gets no new work. 1 task waits for it.\n"},
+			want: "budget for user since 0 → raise_budget ann: The token budget of ann is spent (used 120 tokens, " +
+				"the limit is 100 tokens); it gets no new work. 1 task waits for it.\n"},
 		{name: "a spent budget, and another member for the task", history: history{&AttachLead{Session: "run-1"},
-			&SpawnMember{Name: "ann", Agent: Claude, Budget: Budget{Tokens: 100}}, &SpawnMember{Name: "bob", Agent: Claude},
-			hosted, &CreateTask{Subject: "one"},
+			&SpawnMember{Name: "ann", Agent: Claude, Budget: Budget{Tokens: 100}},
+			&SpawnMember{Name: "bob", Agent: Claude}, hosted, &CreateTask{Subject: "one"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
 			want: "dormant for user since 0 → resume: No process of the team is running; 1 task is not done.\n" +
 				"budget for user since 0 → raise_budget ann: The token budget of ann is spent (used 120 tokens, the " +
 				"limit is 100 tokens); it gets no new work.\n"},
 		{name: "a task for who leads, and no process runs the team", history: history{&AttachLead{Session: "run-1"}, eve,
 			&CreateTask{Subject: "one", Owner: "lead"}}, outside: dead(),
-			want: "dormant for user since 0 → complete_task 1: No process of the team is running; 1 task is not done.\n" +
-				"task_yours for user since 4 → complete_task lead 1: Task 1 waits for you: one\n"},
+			want: "dormant for user since 0 → complete_task 1: No process of the team is running; 1 task is not " +
+				"done.\ntask_yours for user since 4 → complete_task lead 1: Task 1 waits for you: one\n"},
 		{name: "a task for an external member of a run", history: history{&CreateTeam{TeamID: "demo-1", Name: "demo",
-			Dir: "/there", Origin: "/there/demo.yaml"}, eve, &CreateTask{Subject: "one", Owner: "eve"}}, outside: alive(),
-			want: "task_yours for user since 3 → claim_task eve 1: Task 1 waits for member eve: one\n"},
+			Dir: "/there", Origin: "/there/demo.yaml"}, eve, &CreateTask{Subject: "one", Owner: "eve"}},
+			outside: alive(),
+			want:    "task_yours for user since 3 → claim_task eve 1: Task 1 waits for member eve: one\n"},
 		{name: "a task for a member of a run that is there", history: history{&CreateTeam{TeamID: "demo-1", Name: "demo",
 			Dir: "/there", Origin: "/there/demo.yaml"}, eve, &CreateTask{Subject: "one", Owner: "eve"}},
 			outside: saw(alive(), "eve", Sight{Life: LifeOnline})},
@@ -358,8 +379,8 @@ func TestAttention(t *testing.T) {
 		{name: "complete, and its files are not committed", history: history{eve, &CreateTask{Subject: "one"}, "eve",
 			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}, User, &SetStatus{Status: TeamComplete}},
 			outside: &Outside{Uncommitted: []string{"a", "b", "c", "d", "e", "f"}},
-			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and committed: a, " +
-				"b, c, d, e and 1 more.\n"},
+			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and " +
+				"committed: a, b, c, d, e and 1 more.\n"},
 		{name: "complete, and everything is committed", history: history{eve, &CreateTask{Subject: "one"}, "eve",
 			&ClaimTask{Task: "1"}, &CompleteTask{Task: "1"}, User, &SetStatus{Status: TeamComplete}}, outside: dead()},
 		{name: "one is done, and one is not", history: history{eve, &CreateTask{Subject: "one"},
@@ -433,8 +454,8 @@ func TestAttentionIsBounded(t *testing.T) {
 	}
 }
 
-// TestAttentionForOthersIsBounded checks the same for tasks that wait for external members of a run. Tasks
-// of a member whose session is seen do not count.
+// TestAttentionForOthersIsBounded checks the same for tasks that wait for external members of a
+// run. Tasks of a member whose session is seen do not count.
 func TestAttentionForOthersIsBounded(t *testing.T) {
 	h := history{&CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/there", Origin: "/there/demo.yaml"},
 		&SpawnMember{Name: "eve", Agent: External}, &SpawnMember{Name: "kim", Agent: External}}
@@ -493,6 +514,11 @@ func TestAttentionOfAnyState(t *testing.T) {
 		}
 		now := s.team.UpdatedAt + Time(rapid.IntRange(0, 1000).Draw(t, "later"))
 		items := s.Attention(now, o)
+		for _, i := range items {
+			if !slices.Contains(ItemKinds, i.Kind) {
+				t.Fatalf("ItemKinds lacks %s", i.Kind)
+			}
+		}
 		if again := reopened(t, s).Attention(now, o); lines(again) != lines(items) {
 			t.Fatalf("read back it is\n%s\nnot\n%s", lines(again), lines(items))
 		}
@@ -532,7 +558,7 @@ func asked(s *State, h Hint) Body {
 	case ActRetryTask:
 		return &ReleaseTask{Task: h.Task}
 	case ActCompleteTask:
-		return &CompleteTask{Task: h.Task} // the command line acts as the user, who leads
+		return &CompleteTask{Task: h.Task, Examined: true} // the command line acts as the user, who leads
 	case ActDeleteTask:
 		return &DeleteTask{Task: h.Task}
 	case ActResume:
@@ -595,8 +621,8 @@ func TestConsolidateWaysOut(t *testing.T) {
 	}
 }
 
-// TestWhatARequestIsFor: a request is listed by its command, file or URL. Where something else is asked
-// for, the whole input is listed.
+// TestWhatARequestIsFor: a request is listed by its command, file or URL. Where something else is
+// asked for, the whole input is listed.
 func TestWhatARequestIsFor(t *testing.T) {
 	for _, c := range []struct{ tool, input, want string }{
 		{"Bash", `{"command":"cd x\nmake","description":"build"}`, "cd x↵make"},

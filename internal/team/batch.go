@@ -28,12 +28,41 @@ func (b *Batch) decide(d *decision) error {
 		if err := body.decide(one); err != nil {
 			return err
 		}
-		r := &Record{Seq: s.seq, ID: d.ID, Actor: d.Actor, At: d.At, Events: one.events}
-		clean(r)
-		for _, e := range r.Events {
-			e.apply(s, r)
+		if err := one.settleSkips(); err != nil {
+			return err
 		}
-		d.emit(r.Events...)
+		one.returnToSenders()
+		d.take(s, one)
 	}
-	return nil
+	// Groups wait for the whole batch: a command may still change for which items they make tasks.
+	for {
+		due := s.overdueGroups()
+		if len(due) == 0 {
+			return nil
+		}
+		for _, body := range due {
+			if d.madeBytes > maxMade { // the others have records of their own
+				return nil
+			}
+			one := &decision{State: s, Command: d.Command}
+			one.Body = body
+			one.advance(s.task(body.(*ExpandTask).Task))
+			if err := one.settleSkips(); err != nil {
+				return err
+			}
+			one.returnToSenders()
+			d.take(s, one)
+		}
+	}
+}
+
+// take applies the events of a decision to s, and makes them events of d.
+func (d *decision) take(s *State, one *decision) {
+	d.madeBytes += one.madeBytes
+	r := &Record{Seq: s.seq, ID: d.ID, Actor: d.Actor, At: d.At, Events: one.events}
+	clean(r)
+	for _, e := range r.Events {
+		e.apply(s, r)
+	}
+	d.emit(r.Events...)
 }

@@ -3,6 +3,7 @@ package team
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -222,6 +223,45 @@ func BenchmarkMailbox(b *testing.B) {
 				do("lead", &SendMessage{To: "ann", Body: "hello"})
 				do("ann", &ReceiveMessages{Max: 1})
 			}
+		})
+	}
+}
+
+// BenchmarkGroup compares a group of a thousand tasks with as many tasks that were added one by
+// one and for which one task waits, from their creation to the end of the last.
+func BenchmarkGroup(b *testing.B) {
+	for _, kind := range []string{"group", "plain"} {
+		b.Run(kind, func(b *testing.B) {
+			for range b.N {
+				s, _ := founded(b)
+				n := 0
+				do := func(body Body) {
+					n++
+					d, err := Decide(s, Command{ID: strconv.Itoa(n), Actor: User, At: 1, Body: body})
+					if err != nil {
+						b.Fatal(err)
+					}
+					s.Apply(d.Record)
+				}
+				var all []string
+				if kind == "group" {
+					do(&CreateTask{Name: "g", Subject: "g", ForEach: &ForEach{Items: items(MaxItems)}})
+					for _, t := range s.Made(s.byName("g").ID) {
+						all = append(all, t.ID)
+					}
+				} else {
+					for i := range MaxItems {
+						do(&CreateTask{Name: "g-" + strconv.Itoa(i), Subject: "g"})
+						all = append(all, s.tasks[len(s.tasks)-1].ID)
+					}
+					do(&CreateTask{Name: "g", Subject: "g", BlockedBy: all})
+				}
+				for _, id := range all {
+					do(&ClaimTask{Task: id, Member: "ann"})
+					do(&CompleteTask{Task: id, Member: "ann", Result: "ok"})
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*MaxItems), "ns/task")
 		})
 	}
 }

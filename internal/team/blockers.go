@@ -1,8 +1,10 @@
 package team
 
-// A task waits for its open blockers. A task with When always waits only for those that may still
-// be done. This file keeps count, so that no question walks the list: a change costs as much as
-// there are tasks for which it changes an answer.
+import "slices"
+
+// A task waits for its open blockers. A task with When always or failed waits only for those that
+// may still be done. This file keeps count, so that no question walks the list: a change costs as
+// much as there are tasks for which it changes an answer.
 
 // outlook is what the tasks behind a blocker need to know of it.
 type outlook struct {
@@ -27,11 +29,11 @@ func (b *blockage) count(o outlook, by int) {
 	}
 }
 
-// waits returns how many blockers t waits for. A task with When always that has begun waits for
-// none: a blocker may be open again by then.
+// waits returns how many blockers t waits for. A task with When always or failed that has begun
+// waits for none: a blocker may be open again by then.
 func (t *Task) waits() int {
 	switch {
-	case t.When != Always:
+	case !t.outlasts():
 		return t.blockage.open
 	case t.Status != Pending:
 		return 0
@@ -42,7 +44,7 @@ func (t *Task) waits() int {
 // waitsFor reports whether t waits for its blocker b.
 func (t *Task) waitsFor(b *Task) bool {
 	switch {
-	case t.When != Always:
+	case !t.outlasts():
 		return b.Status.open()
 	case t.Status != Pending:
 		return false
@@ -50,11 +52,25 @@ func (t *Task) waitsFor(b *Task) bool {
 	return b.Status.open() && !b.blockage.counted.stuck
 }
 
-// outlook returns the task's outlook. A task with When always waits for no stuck task, so it is
-// stuck only when it is out of retries itself.
-func (t *Task) outlook() outlook {
+// outlook returns the task's outlook. A task with When always or failed waits for no stuck task, so
+// it is stuck only when it is out of retries itself.
+func (s *State) outlook(t *Task) outlook {
 	return outlook{open: t.Status.open(),
-		stuck: t.OutOfRetries() || t.Status == Pending && t.When != Always && t.blockage.stuck > 0}
+		stuck: t.OutOfRetries() || t.Status == Pending && !t.outlasts() && s.stuckBefore(t) > 0}
+}
+
+// stuckBefore returns how many stuck tasks keep t from being done. A submitted task waits for its
+// verifications alone: what was stuck before it ran does not matter any more.
+func (s *State) stuckBefore(t *Task) (n int) {
+	if t.Submission == nil {
+		return t.blockage.stuck
+	}
+	for _, id := range t.Submission.Tasks {
+		if v := s.task(id); v != nil && v.blockage.counted.stuck {
+			n++
+		}
+	}
+	return n
 }
 
 // reindex updates what is derived from the task at i, and the tasks behind it.
@@ -64,7 +80,7 @@ func (s *State) reindex(i int) {
 		i, next = next[len(next)-1], next[:len(next)-1]
 		t := &s.tasks[i]
 		s.reready(i)
-		was, is := t.blockage.counted, t.outlook()
+		was, is := t.blockage.counted, s.outlook(t)
 		if was == is {
 			continue
 		}
@@ -100,17 +116,20 @@ func (s *State) reindexAll() {
 
 func (s *State) reready(i int) {
 	t := &s.tasks[i]
-	ready := t.Status == Pending && t.waits() == 0 && !t.OutOfRetries()
-	s.traced.set(i, t.Status == InProgress || t.Status == Completed && t.Work.Open())
+	ready := t.Status == Pending && t.waits() == 0 && !t.OutOfRetries() && t.ForEach == nil && t.Submission == nil
+	s.groups.set(i, t.ForEach != nil && t.Status == Pending)
+	s.due.set(i, t.isDue())
+	s.traced.set(i, t.Status == InProgress || (t.Status == Completed || t.Submission != nil) && t.Work.Open())
 	at := priorityIndex(t.Priority)
 	for p := range s.ready {
 		s.ready[p].set(i, ready && p == at)
 	}
 	s.under.set(i, t.Status == InProgress)
+	s.holding.set(i, s.takesPaths(t))
 	s.failed.set(i, t.OutOfRetries())
 }
 
-// blockersOf returns the ids of the tasks that t waits for.
+// blockersOf returns the ids of the open blockers for which t waits.
 func (s *State) blockersOf(t *Task) []string {
 	if t.waits() == 0 {
 		return nil
@@ -124,29 +143,31 @@ func (s *State) blockersOf(t *Task) []string {
 	return open
 }
 
-// freedBy returns the tasks that wait for t and, once it is closed, for nothing more.
+// freedBy returns the tasks that wait for t and, once it is closed, for nothing more. Groups are
+// not among them: no member takes one. Nor is a submitted task: the end of its round says what
+// becomes of it.
 func (s *State) freedBy(t *Task) (free []string) {
 	for _, id := range t.Blocks {
 		w := s.task(id)
-		if w == nil || w.Status != Pending || w.waits() == 0 {
+		if w == nil || w.Status != Pending || w.waits() == 0 || w.ForEach != nil || w.Submission != nil {
 			continue
 		}
 		after := *w
-		if after.blockage.count(t.blockage.counted, -1); after.waits() == 0 {
+		if after.blockage.count(t.blockage.counted, -1); after.waits() == 0 && !after.moot() {
 			free = append(free, id)
 		}
 	}
 	return free
 }
 
-// freedByFailure returns the tasks with When always that wait for nothing more once t is out of
-// retries.
+// freedByFailure returns the tasks with When always or failed that wait for nothing more once t is
+// out of retries.
 func (s *State) freedByFailure(t *Task) (free []string) {
 	less := map[string]int{}
 	for _, b := range s.turning(t, true) {
 		for _, id := range b.Blocks {
 			w := s.task(id)
-			if w == nil || w.When != Always || w.Status != Pending {
+			if w == nil || !w.outlasts() || w.Status != Pending {
 				continue
 			}
 			if less[id]++; less[id] == w.waits() {
@@ -165,11 +186,13 @@ func (s *State) turning(t *Task, stuck bool) []*Task {
 	for i := 0; i < len(turn); i++ {
 		for _, id := range turn[i].Blocks {
 			w := s.task(id)
-			if w == nil || w.Status != Pending || w.When == Always || w.OutOfRetries() {
+			if w == nil || w.Status != Pending || w.outlasts() || w.OutOfRetries() ||
+				w.Submission != nil && !slices.Contains(w.Submission.Tasks, turn[i].ID) {
 				continue
 			}
 			blockers[w]++
-			first, last := w.blockage.stuck == 0 && blockers[w] == 1, w.blockage.stuck == blockers[w]
+			before := s.stuckBefore(w)
+			first, last := before == 0 && blockers[w] == 1, before == blockers[w]
 			if stuck && first || !stuck && last {
 				turn = append(turn, w)
 			}

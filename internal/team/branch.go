@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Left is the work of a member on its branch that HEAD did not contain when it was last examined. Git
-// keeps the commit With for as long as the branch that it was merged into.
+// Left is the work of a member on its branch that HEAD did not contain when it was last examined.
+// Git keeps the commit With for as long as the branch that it was merged into.
 type Left struct {
 	Branch string // name of the branch
 	Commit string // last commit on it
@@ -119,14 +119,15 @@ func (d *decision) waitsFor(task string, waiters []string) {
 		return
 	}
 	for _, id := range waiters {
-		if w := d.task(id); w != nil && w.Status == Pending && id != task && !slices.Contains(w.BlockedBy, task) {
+		if w := d.task(id); w != nil && w.Status == Pending && w.Submission == nil && id != task &&
+			!slices.Contains(w.BlockedBy, task) {
 			d.emit(&TaskUpdated{Task: id, AddBlockedBy: []string{task}})
 		}
 	}
 }
 
-// BranchLeft records which work of the member is on its branch and in no commit of HEAD. If Commit is
-// empty, HEAD has all of it. Task is the task that asks the lead to merge it.
+// BranchLeft records which work of the member is on its branch and in no commit of HEAD. If Commit
+// is empty, HEAD has all of it. Task is the task that asks the lead to merge it.
 type BranchLeft struct{ Member, Branch, Commit, Task, With string }
 
 // Kind returns the event's name in the journal.

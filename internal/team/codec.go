@@ -52,11 +52,22 @@ func encode(v fielder, view bool, buf []byte) []byte {
 	return c.out
 }
 
-func decode(v fielder, in string) error {
+func decode(v fielder, in string) error { return read(v, in, coder{mode: reading}) }
+
+// unmarshal reads a value that was written for people and programs. null changes nothing, as
+// package encoding/json asks for.
+func unmarshal(v fielder, data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	return read(v, string(data), coder{mode: reading, view: true})
+}
+
+func read(v fielder, in string, c coder) error {
 	if !utf8.ValidString(in) {
 		in = strings.ToValidUTF8(in, "\uFFFD")
 	}
-	c := coder{mode: reading, in: in}
+	c.in = in
 	c.object(v)
 	if c.space(); c.err == nil && c.pos != len(c.in) {
 		c.fail("text after the value")
@@ -317,6 +328,21 @@ func (c *coder) raws(key string, v *map[string]json.RawMessage) {
 			all[k] = c.raw()
 		}
 		if *v = all; len(all) == 0 {
+			*v = nil
+		}
+	}
+}
+
+// rawValue codes one value that may be any JSON, kept as its text.
+func (c *coder) rawValue(key string, v *json.RawMessage) {
+	if !c.field(key, len(*v) == 0) {
+		return
+	}
+	switch c.mode {
+	case writing:
+		c.out = append(c.out, *v...)
+	case reading:
+		if *v = c.raw(); string(*v) == "null" {
 			*v = nil
 		}
 	}

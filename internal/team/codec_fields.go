@@ -52,6 +52,12 @@ func (t *Team) fields(c *coder) {
 	c.sub("permissions", t.Permissions.none(), &t.Permissions)
 	c.int("handoverAt", &t.HandoverAt)
 	c.int("maxTeammates", &t.MaxTeammates)
+	c.int("maxParallel", &t.MaxParallel)
+	c.int("depth", &t.Depth)
+	c.int("maxDepth", &t.MaxDepth)
+	c.sub("parent", t.Parent == Parent{}, &t.Parent)
+	c.ints("outbox", &t.Outbox)
+	objects(c, "children", &t.Children)
 	c.str("origin", &t.Origin)
 	c.str("originDigest", &t.OriginDigest)
 	c.strs("fileDigests", &t.FileDigests)
@@ -71,6 +77,7 @@ func (t *Team) fields(c *coder) {
 	c.int("leadLost", (*int64)(&t.LeadLost))
 	c.int("heldAfter", &t.HeldAfter)
 	objects(c, "checks", &t.Checks)
+	objects(c, "commands", &t.Commands)
 	c.bool("clean", &t.Clean)
 	c.bool("changes", &t.Changes)
 	c.sub("base", t.Base.none(), &t.Base)
@@ -134,11 +141,13 @@ func (m *Member) fields(c *coder) {
 	c.str("role", &m.Role)
 	c.str("prompt", &m.Prompt)
 	c.str("color", &m.Color)
+	part(c, "nested", &m.Nested)
 	c.str("isolation", &m.Isolation)
 	c.str("status", (*string)(&m.Status))
 	c.int("since", (*int64)(&m.Since))
 	c.int("incarnation", &m.Incarnation)
 	c.str("permissionMode", &m.PermissionMode)
+	c.str("ownMode", &m.OwnMode)
 	c.sub("plan", m.Plan == Plan{}, &m.Plan)
 	c.sub("shutdown", m.Shutdown == Shutdown{}, &m.Shutdown)
 	c.str("host", &m.Host)
@@ -150,6 +159,9 @@ func (m *Member) fields(c *coder) {
 	c.int("interrupt", &m.Interrupt)
 	c.int("setbacks", &m.Setbacks)
 	c.int("retryAt", (*int64)(&m.RetryAt))
+	c.str("pool", &m.Pool)
+	c.int("limitedAt", (*int64)(&m.Limited))
+	c.int("turn", &m.Turn)
 	c.int("context", &m.Context)
 	c.int("joinedAt", (*int64)(&m.JoinedAt))
 	c.sub("usage", m.Usage == Usage{}, &m.Usage)
@@ -203,6 +215,7 @@ func (t *Task) fields(c *coder) {
 	c.strs("blocks", &t.Blocks)
 	if c.view {
 		c.strs("blocked", &t.open)
+		c.str("waitsForPath", &t.path)
 		state := t.State()
 		c.str("state", &state)
 	}
@@ -218,8 +231,16 @@ func (t *Task) fields(c *coder) {
 	c.int("attempts", &t.Attempts)
 	c.int("failures", &t.Failures)
 	c.str("failure", &t.Failure)
+	c.str("failedBy", &t.FailedBy)
 	c.str("result", &t.Result)
+	t.fieldsOfExamination(c)
 	c.raws("metadata", &t.Metadata)
+	c.strs("paths", &t.Paths)
+	c.strs("holds", &t.Holds)
+	part(c, "forEach", &t.ForEach)
+	c.bool("expanded", &t.Expanded)
+	c.str("of", &t.Of)
+	c.value("item", &t.Item)
 	c.strs("fileDigests", &t.FileDigests)
 	part(c, "saved", &t.Saved)
 	part(c, "work", &t.Work)
@@ -230,6 +251,21 @@ func (t *Task) fields(c *coder) {
 	c.int("startedAt", (*int64)(&t.StartedAt))
 	c.int("completedAt", (*int64)(&t.CompletedAt))
 	c.sub("usage", t.Usage == Usage{}, &t.Usage)
+}
+
+// fieldsOfExamination are those about what a result has to pass.
+func (t *Task) fieldsOfExamination(c *coder) {
+	c.rawValue("schema", &t.Schema)
+	part(c, "check", &t.Check)
+	part(c, "verify", &t.Verify)
+	part(c, "submission", &t.Submission)
+	c.strs("workers", &t.Workers)
+	part(c, "rejected", &t.Rejected)
+	c.str("skipped", &t.Skipped)
+	c.strs("verified", &t.Verified)
+	c.str("verifies", &t.Verifies)
+	c.str("verdict", &t.Verdict)
+	c.str("lastWords", &t.LastWords)
 }
 
 func (m *Message) fields(c *coder) {
@@ -264,11 +300,20 @@ func (p *Permission) fields(c *coder) {
 // MarshalJSON writes the team as one JSON object.
 func (t Team) MarshalJSON() ([]byte, error) { return encode(&t, true, nil), nil }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Team) UnmarshalJSON(data []byte) error { return unmarshal(t, data) }
+
 // MarshalJSON writes the member as one JSON object.
 func (m Member) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), nil }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Member) UnmarshalJSON(data []byte) error { return unmarshal(m, data) }
+
 // MarshalJSON writes the task as one JSON object; blocked lists the open tasks that it waits for.
 func (t Task) MarshalJSON() ([]byte, error) { return encode(&t, true, nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Task) UnmarshalJSON(data []byte) error { return unmarshal(t, data) }
 
 // WriteTasks writes the tasks as one JSON array, in the form that encoding/json writes. A list may
 // be long, so it uses one buffer for the array and one variable for each task in turn.
@@ -297,11 +342,23 @@ func WriteTasks(w io.Writer, tasks iter.Seq[Task]) error {
 // MarshalJSON writes the message as one JSON object.
 func (m Message) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), nil }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Message) UnmarshalJSON(data []byte) error { return unmarshal(m, data) }
+
 // MarshalJSON writes the request as one JSON object.
 func (p Permission) MarshalJSON() ([]byte, error) { return encode(&p, true, nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *Permission) UnmarshalJSON(data []byte) error { return unmarshal(p, data) }
 
 // MarshalJSON writes the missing work as one JSON object.
 func (m Missing) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), nil }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Missing) UnmarshalJSON(data []byte) error { return unmarshal(m, data) }
+
 // MarshalJSON writes the usage as one JSON object.
 func (u Usage) MarshalJSON() ([]byte, error) { return encode(&u, true, nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (u *Usage) UnmarshalJSON(data []byte) error { return unmarshal(u, data) }

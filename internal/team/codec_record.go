@@ -19,11 +19,12 @@ type Record struct {
 	ID     string  // id of the command; sending it again with the same id changes nothing
 	Actor  string  // who sent the command: a member, @user, or @host:ID
 	At     Time    // when the command was accepted
+	Via    string  // how it came in, such as "token phone"; "" for a command of this machine's user or a member
 	Events []Event // what changed, in order
 }
 
-// EventIn returns the first event of its kind in the record; false if there is none. A nil record has
-// no events.
+// EventIn returns the first event of its kind in the record, and whether the record has one. A nil
+// record has no events.
 func EventIn[E Event](r *Record) (e E, ok bool) {
 	if r != nil {
 		for _, one := range r.Events {
@@ -69,6 +70,9 @@ func DecodeRecord(seq int64, data string) (*Record, error) {
 // MarshalJSON writes the record with its seq.
 func (r Record) MarshalJSON() ([]byte, error) { return encode(&r, true, nil), nil }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Record) UnmarshalJSON(data []byte) error { return unmarshal(r, data) }
+
 func (r *Record) fields(c *coder) {
 	if c.view {
 		c.int("seq", &r.Seq)
@@ -77,6 +81,7 @@ func (r *Record) fields(c *coder) {
 	c.str("id", &r.ID)
 	c.str("actor", &r.Actor)
 	c.int("at", (*int64)(&r.At))
+	c.str("via", &r.Via)
 	list(c, "events", &r.Events, func(e *Event) {
 		c.tagged.event = *e
 		if c.object(&c.tagged); c.err == nil && c.tagged.event == nil && c.mode == reading {

@@ -25,7 +25,19 @@ func DecodeSnapshot(seq int64, data string) (*State, error) {
 	return s, nil
 }
 
+// tasksBegin is how the tasks begin in a snapshot, behind everything else.
+const tasksBegin = `,"` + taskCount + `":`
+
+const taskCount = "taskCount"
+
 func (s *State) fields(c *coder) {
+	s.fieldsBeforeTasks(c)
+	reserve(c, taskCount, &s.tasks)
+	objects(c, "tasks", &s.tasks)
+}
+
+// fieldsBeforeTasks are all fields but the tasks. An [Outline] is read from them alone.
+func (s *State) fieldsBeforeTasks(c *coder) {
 	c.version()
 	c.sub("team", false, &s.team)
 	objects(c, "members", &s.members)
@@ -57,6 +69,10 @@ func (s *State) fields(c *coder) {
 	}
 	objects(c, "rejections", &s.rejections)
 	objects(c, "answers", &s.answers)
+	c.int("noteSeq", &s.noteSeq)
+	objects(c, "notes", &s.notes)
+	objects(c, "noteEnds", &s.noteEnds)
+	objects(c, "rateLimits", &s.rateLimits)
 	ids, seqs := s.recent.inOrder()
 	if c.mode == reading {
 		n := max(0, min(s.seq, Remembered)) // one record has one command
@@ -67,8 +83,6 @@ func (s *State) fields(c *coder) {
 	if c.mode == reading {
 		s.recent = restored(ids, seqs)
 	}
-	reserve(c, "taskCount", &s.tasks)
-	objects(c, "tasks", &s.tasks)
 }
 
 // reserve writes the length of a list before the list, so that reading allocates once. Reading
@@ -116,6 +130,11 @@ func (s *State) derive() error {
 			}
 		}
 	}
+	for _, seq := range s.team.Outbox {
+		if msg := s.messages[seq]; msg != nil {
+			msg.waiting++
+		}
+	}
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if taskIndex(t.ID) != i {
@@ -124,6 +143,7 @@ func (s *State) derive() error {
 		s.counts[statusIndex(t.Status)]++
 		s.name(i)
 	}
+	s.notes = inOrder(s.notes)
 	s.reindexAll()
 	return nil
 }

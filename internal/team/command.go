@@ -28,7 +28,10 @@ type Command struct {
 	Incarnation int64
 	// Lease, when not 0, is the lease under which a host acts for the member that the body names.
 	Lease int64
-	Body  Body
+	// Via, when not "", says through what the command came in, for the history: the name of a
+	// token.
+	Via  string
+	Body Body
 }
 
 // Body says what a command asks for. Each kind of command is one struct, and its decide method has
@@ -52,6 +55,8 @@ func Decide(s *State, c Command) (Decision, error) {
 		return Decision{}, refuse(Invalid, "the command has no id")
 	case len(c.ID) > MaxID:
 		return Decision{}, refuse(TooLarge, "the id of the command has %d bytes, of at most %d", len(c.ID), MaxID)
+	case len(c.Via) > MaxID:
+		return Decision{}, refuse(TooLarge, "the name of the token has %d bytes, of at most %d", len(c.Via), MaxID)
 	case c.Body == nil:
 		return Decision{}, refuse(Invalid, "the command asks for nothing")
 	}
@@ -65,10 +70,20 @@ func Decide(s *State, c Command) (Decision, error) {
 	if err := c.Body.decide(d); err != nil {
 		return Decision{}, err
 	}
+	_, several := c.Body.(*Batch)
+	if !several {
+		d.settle()
+	}
+	if err := d.settleSkips(); err != nil {
+		return Decision{}, err
+	}
+	if !several {
+		d.returnToSenders()
+	}
 	if len(d.events) == 0 {
 		return Decision{}, nil
 	}
-	r := &Record{Seq: s.seq + 1, ID: c.ID, Actor: c.Actor, At: c.At, Events: d.events}
+	r := &Record{Seq: s.seq + 1, ID: c.ID, Actor: c.Actor, At: c.At, Via: c.Via, Events: d.events}
 	clean(r)
 	return Decision{Record: r}, nil
 }
@@ -84,6 +99,17 @@ type decision struct {
 	ending map[string]bool // members that end with this command
 	// members that were told the news with this command
 	informed map[string]bool
+	unneeded []*Task // verifications that end with this command
+	// for [decision.settle]
+	created   int                 // tasks that the events create
+	finished  int                 // groups that the events complete
+	awaited   int                 // groups whose items a host must find now
+	madeBytes int                 // size of the tasks that groups made
+	freed     []string            // ids of the tasks that wait for nothing more, because of those groups
+	looked    int                 // events that were looked at
+	closed    map[string]bool     // tasks that those close
+	waiting   map[string]blockage // of groups, once those tasks are closed
+	reopened  bool                // the events return tasks to the queue
 }
 
 func (d *decision) emit(e ...Event) { d.events = append(d.events, e...) }
@@ -116,7 +142,8 @@ func (d *decision) enter() error {
 			_, consolidating := d.Body.(*Consolidate)
 			_, recording := d.Body.(*RecordWork) // recorded work stays true after the team has ended
 			_, rollingBack := d.Body.(*RollBackTask)
-			if !receiving && !recording && !((consolidating || rollingBack) && d.team.reopens()) {
+			_, moving := d.Body.(*MoveTeam) // its work is still to be consolidated
+			if !receiving && !recording && !((consolidating || rollingBack || moving) && d.team.reopens()) {
 				return Refuse(Finished, "team %s is %s and can no longer change", d.team.Name, d.team.Status).
 					With(d.team.hint(ActCleanUp))
 			}
@@ -126,8 +153,7 @@ func (d *decision) enter() error {
 		return nil
 	}
 	if d.actor = d.member(d.Actor); d.actor == nil {
-		return refuse(NotFound, "no member named %q in team %s; its members: %s", brief(d.Actor), d.team.Name,
-			names(d.memberNames()))
+		return d.unknown(d.Actor)
 	}
 	if !d.actor.Status.Running() {
 		return refuse(Finished, "%s has %s and can no longer act; team %s has: %s", d.actor.Name, ended(d.actor.Status),
@@ -174,7 +200,8 @@ func (d *decision) known(name string) (*Member, error) {
 func (d *decision) running(name string) (*Member, error) {
 	m, err := d.known(name)
 	if err == nil && !m.Status.Running() {
-		return nil, refuse(Finished, "%s has %s; valid names: %s", name, ended(m.Status), names(d.Recipients()))
+		return nil, Refuse(Finished, "%s has %s; valid names: %s", name, ended(m.Status), names(d.Recipients())).
+			With(d.team.hint(ActShowTeam))
 	}
 	return m, err
 }

@@ -37,23 +37,26 @@ func (b *SetBudget) decide(d *decision) error {
 		told, exhausted = m.Alerted, m.Exhausted
 	}
 	old := set
-	if b.Only == nil {
-		set = b.Budget
+	confined := b.Member == "" && d.team.Parent.Mode != ""
+	if confined {
+		set = d.team.Parent.Own
 	}
-	for _, what := range b.Only {
-		switch what {
-		case "tokens":
-			set.Tokens = b.Budget.Tokens
-		case "cost":
-			set.CostMicroUSD = b.Budget.CostMicroUSD
-		case "time":
-			set.Time = b.Budget.Time
-		default:
-			return refuse(Invalid, "%q is not part of a budget; it has tokens, cost and time", brief(what))
+	set, err := set.with(b.Budget, b.Only)
+	if err != nil {
+		return err
+	}
+	own := set
+	if confined {
+		if err := d.confined(set, b.Only); err != nil {
+			return err
 		}
+		set = set.within(d.team.Parent.Left)
 	}
 	if what := set.spent(used, since, d.At); what != "" {
 		return refuse(Invalid, "the new budget%s is spent already: %s", whose, what)
+	}
+	if p := d.team.Parent; confined && own != p.Own {
+		d.emit(&TeamConfined{Budget: p.Left, Own: own, Mode: p.Mode})
 	}
 	if set == old && exhausted == "" {
 		return nil
@@ -68,6 +71,26 @@ func (b *SetBudget) decide(d *decision) error {
 		d.alert("", spending, told)
 	}
 	return nil
+}
+
+// with returns the budget with those limits of the other; nil is for all of them.
+func (b Budget) with(other Budget, only []string) (Budget, error) {
+	if only == nil {
+		return other, nil
+	}
+	for _, what := range only {
+		switch what {
+		case "tokens":
+			b.Tokens = other.Tokens
+		case "cost":
+			b.CostMicroUSD = other.CostMicroUSD
+		case "time":
+			b.Time = other.Time
+		default:
+			return b, refuse(Invalid, "%q is not part of a budget; it has tokens, cost and time", brief(what))
+		}
+	}
+	return b, nil
 }
 
 // stillTold returns the alerts that a new budget keeps. These are the spent percentages of it, if
@@ -125,30 +148,32 @@ func (d *decision) checkBudget(u Usage) {
 		return
 	}
 	if what := d.team.Budget.spent(u, d.team.CreatedAt, d.At); what != "" {
-		d.emit(&BudgetExhausted{What: what})
-		d.tell(d.team.Lead, "", "The budget of the team is spent: %s. Nothing more is started, and "+
-			"running sessions are ended; the team continues when the user raises the budget.", what)
+		d.exhaust(what)
 		return
 	}
 	d.alert("", d.team.Budget.spending(u, d.team.CreatedAt, d.At), d.team.Alerted)
 }
 
+// exhaust records that a part of the team's budget is spent.
+func (d *decision) exhaust(what string) {
+	d.emit(&BudgetExhausted{What: what})
+	d.tell(d.team.Lead, "", "The %s is spent. Nothing more is started, and running sessions are ended; the team "+
+		"continues when the user raises the budget.", BudgetOf(what, ""))
+}
+
 // alert notifies the lead of the percentages that are spent of a budget and that it does not know
 // of: the member's, or the team's for "".
 func (d *decision) alert(member string, spending []Spent, told []Alerted) {
-	whose := member
-	if member == "" {
-		whose = "the team"
-	}
 	for _, due := range alerts(spending, told) {
 		d.emit(&BudgetAlerted{Member: member, What: due.What, Percent: due.percent})
-		d.hint(d.team.Lead, due.said(whose, due.percent))
+		d.hint(d.team.Lead, due.said(member, due.percent))
 	}
 }
 
 // checkMemberBudget does the same as checkBudget for a member's own budget. Tasks that are assigned
-// to the member stay assigned to it. A session of ours is ended, and returns what it has in progress
-// after that. Nothing ends an external session, so it may complete what it has in progress.
+// to the member stay assigned to it. A session of ours is ended, and returns what it has in
+// progress after that. Nothing ends an external session, so it may complete what it has in
+// progress.
 func (d *decision) checkMemberBudget(m *Member, u Usage) {
 	if m.Budget == (Budget{}) || m.Exhausted != "" {
 		return
@@ -172,7 +197,7 @@ func (d *decision) memberSpent(m *Member, what string) {
 		after = " Its session ends."
 	case !external:
 		for _, t := range held {
-			d.release(t, "the "+budget+" of "+m.Name+" is spent")
+			d.release(t, "the "+BudgetOf(what, m.Name)+" is spent")
 		}
 	}
 	if waiting := d.assignedTo(m); len(waiting) > 0 {
@@ -180,8 +205,8 @@ func (d *decision) memberSpent(m *Member, what string) {
 			"cannot wait.", d.tasksOf(waiting)), fmt.Sprintf(" Still assigned to it are %s; assign those to other "+
 			"members if they cannot wait.", d.tasksOf(waiting)))
 	}
-	d.tell(d.team.Lead, "", "The %s of %s is spent. It gets no new work.%s Only the user can raise its budget.", budget,
-		m.Name, after)
+	d.tell(d.team.Lead, "", "The %s is spent. It gets no new work.%s Only the user can raise its budget.",
+		BudgetOf(what, m.Name), after)
 	switch {
 	case m.Agent != External:
 	case len(held) > 0:
@@ -192,8 +217,8 @@ func (d *decision) memberSpent(m *Member, what string) {
 	}
 }
 
-// returnTasks returns the tasks of a member that has ended to the queue, without an owner. It returns
-// what they are called.
+// returnTasks returns the tasks of a member that has ended to the queue, without an owner. It
+// returns what they are called.
 func (d *decision) returnTasks(m *Member, reason string) (back []string) {
 	for i := range d.tasks {
 		t := &d.tasks[i]
@@ -205,6 +230,9 @@ func (d *decision) returnTasks(m *Member, reason string) (back []string) {
 		case t.Status == Pending:
 			none := ""
 			d.updated(t, &TaskUpdated{Task: t.ID, Owner: &none})
+			if t.Submission != nil { // it is with those who verify it
+				continue
+			}
 		default:
 			continue
 		}
@@ -276,9 +304,9 @@ func (u Spent) reached(percent int64) bool {
 	return high > limitHigh || high == limitHigh && low >= limitLow
 }
 
-// said puts into words how much is spent of whose budget.
-func (u Spent) said(whose string, percent int64) string {
-	return fmt.Sprintf("%d %% of the %s of %s is spent (%s).", percent, BudgetWord(u.What), whose, u)
+// said puts into words how much is spent of a budget of the member, or of the team for "".
+func (u Spent) said(member string, percent int64) string {
+	return fmt.Sprintf("%d %% of the %s is spent (%s).", percent, BudgetOf(u.What, member), u)
 }
 
 // checkAt returns when the time of the budget must be checked next; 0 for never.
@@ -314,7 +342,7 @@ func (b Budget) spent(u Usage, since, now Time) string {
 // affordable refuses what would start new work on a spent budget of the team.
 func (d *decision) affordable() error {
 	if what := d.team.BudgetSpent(d.At); what != "" {
-		return Refuse(Exhausted, "the %s of team %s is spent", BudgetWord(what), d.team.Name).
+		return Refuse(Exhausted, "the %s is spent", BudgetOf(what, "")).
 			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Budget: what})
 	}
 	return nil
@@ -323,7 +351,7 @@ func (d *decision) affordable() error {
 // affords refuses what would start new work of a member whose own budget is spent.
 func (d *decision) affords(m *Member) error {
 	if what := m.BudgetSpent(d.At); what != "" {
-		return Refuse(Exhausted, "the %s of %s is spent", BudgetWord(what), m.Name).
+		return Refuse(Exhausted, "the %s is spent", BudgetOf(what, m.Name)).
 			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Member: m.Name, Budget: what})
 	}
 	return nil

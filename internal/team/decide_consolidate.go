@@ -68,13 +68,41 @@ const mostReasons = 20
 // the way.
 func (d *decision) green() error {
 	var reasons []string
-	var failed, open *Task
-	busy := map[string]bool{} // members whose task is named
 	say := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
-	for i := range d.tasks {
-		if d.Count(Pending)+d.Count(InProgress) == 0 { // then there is no need to look at thousands
-			break
+	busy := map[string]bool{} // members whose task is named
+	failed, open := d.openTasks(say, busy)
+	d.busyMembers(say, busy)
+	for _, p := range d.permissions {
+		say("%s waits for a permission (%s)", p.Member, p.Request)
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	if more := len(reasons) - mostReasons; more > 0 {
+		reasons = append(reasons[:mostReasons], fmt.Sprintf("and %d more", more))
+	}
+	refusal := Refuse(NotReady, "team %s is not ready to be consolidated: %s", d.team.Name, strings.Join(reasons, "; "))
+	if d.team.Status == TeamConsolidating && !d.team.Consolidation.Open() {
+		refusal.Text += ". It is winding down, and starts nothing new"
+		refusal.With(d.team.hint(ActRollBack))
+	}
+	if failed != nil {
+		for _, action := range []Action{ActRetryTask, ActDeleteTask} {
+			refusal.With(failed.Hint(&d.team, action))
 		}
+	} else if open != nil {
+		refusal.With(open.Hint(&d.team, ActShowTask))
+	}
+	return refusal
+}
+
+// openTasks says which tasks are not completed, and adds the members that work on one to busy. It
+// returns the first task that failed and the first one that is pending, or nil.
+func (d *decision) openTasks(say func(string, ...any), busy map[string]bool) (failed, open *Task) {
+	if d.Count(Pending)+d.Count(InProgress) == 0 { // then there is no need to look at thousands
+		return nil, nil
+	}
+	for i := range d.tasks {
 		switch t := &d.tasks[i]; {
 		case t.OutOfRetries():
 			say("%s failed: %s", t.label(), clipTo(t.Failure, 200))
@@ -95,12 +123,19 @@ func (d *decision) green() error {
 			}
 		}
 	}
+	return failed, open
+}
+
+// busyMembers says which members work or wait, except those whose task is named.
+func (d *decision) busyMembers(say func(string, ...any), busy map[string]bool) {
 	for i := range d.members {
 		m := &d.members[i]
 		if !m.Status.Running() || m == d.actor {
 			continue
 		}
 		switch own := m.Agent == External; {
+		case m.Limited != 0:
+			say("%s waits for a rate limit: %s", m.Name, clipTo(m.Summary, 200))
 		case m.Setbacks > 0 || m.RetryAt != 0:
 			say("%s has trouble: %s", m.Name, clipTo(m.Summary, 200))
 		case m.Plan.State == "submitted":
@@ -120,28 +155,6 @@ func (d *decision) green() error {
 			say("%s has mail that is not delivered yet", m.Name)
 		}
 	}
-	for _, p := range d.permissions {
-		say("%s waits for a permission (%s)", p.Member, p.Request)
-	}
-	if len(reasons) == 0 {
-		return nil
-	}
-	if more := len(reasons) - mostReasons; more > 0 {
-		reasons = append(reasons[:mostReasons], fmt.Sprintf("and %d more", more))
-	}
-	refusal := Refuse(NotReady, "team %s is not ready to be consolidated: %s", d.team.Name, strings.Join(reasons, "; "))
-	if d.team.Status == TeamConsolidating && !d.team.Consolidation.Open() {
-		refusal.Text += ". It is winding down, and starts nothing new"
-		refusal.With(d.team.hint(ActRollBack))
-	}
-	if failed != nil {
-		for _, action := range []Action{ActRetryTask, ActDeleteTask} {
-			refusal.With(failed.hint(&d.team, action))
-		}
-	} else if open != nil {
-		refusal.With(open.hint(&d.team, ActShowTask))
-	}
-	return refusal
 }
 
 // reports checks that the actor may report about that attempt, and that the attempt is at one of

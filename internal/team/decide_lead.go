@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// RunSession begins the id of the session with which a run of a team file or a goal leads.
+const RunSession = "run-"
+
 // Timing says how long silence lasts before the team acts on it. 0 is the default.
 type Timing struct {
 	Beat        time.Duration // between two heartbeats of a member; 0 for 30 s
@@ -285,7 +288,7 @@ func (b *SaveWork) decide(d *decision) error {
 	}
 	switch {
 	case t.Status == Completed:
-		return refuse(Conflict, "%s is completed", t.label())
+		return Refuse(Conflict, "%s is completed", t.label()).With(t.Hint(&d.team, ActShowTask))
 	case t.Status == InProgress && t.Owner != b.Saved.Member: // the present owner's work is newer
 		return refuse(Conflict, "%s holds %s now", t.Owner, t.label())
 	}

@@ -23,6 +23,7 @@ type SpawnMember struct {
 	Isolation    string   // [Worktree], or ""
 	Budget       Budget   // of its own
 	FileDigests  []string // see [Member]
+	Nested       *Nested  // what its teams are made from; nil for a member that is not a team
 	Resume       string   // the agent's own id of a failed member's session, which continues
 	// Succeeds names a teammate that has ended. The use of that one counts against the budget of
 	// this one.
@@ -36,17 +37,11 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.affordable(); err != nil {
 		return err
 	}
-	if err := CheckNewMember(b.Name, d.team.Lead); err != nil {
+	if err := cmp.Or(CheckNewMember(b.Name, d.team.Lead), d.notParent(b.Name)); err != nil {
 		return err
 	}
 	if taken := d.sameName(b.Name); taken != "" {
-		free := d.freeName(b.Name)
-		refusal := Refuse(Taken, "team %s has a member named %s already; a free name: %s", d.team.Name, taken, free).
-			With(Hint{Action: ActSpawn, Team: d.team.Name, Name: free, Agent: b.Agent})
-		if m := d.member(taken); m != nil && m.Status.Running() {
-			refusal = refusal.With(Hint{Action: ActAsk, Team: d.team.Name, Member: taken})
-		}
-		return refusal
+		return b.taken(d, taken)
 	}
 	if err := d.hasRoom(); err != nil {
 		return err
@@ -63,25 +58,22 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.equips(b.Program, b.Args, b.Env); err != nil {
 		return err
 	}
-	if err := limit(text{"session", b.Resume, MaxSubject}, text{"agent", b.Agent, MaxSubject},
-		text{"model", b.Model, MaxSubject}, text{"role", b.Role, MaxSubject},
-		text{"prompt", b.Prompt, MaxText}); err != nil {
+	if err := cmp.Or(b.limits(), b.Budget.check(), checkDigests(b.FileDigests)); err != nil {
 		return err
 	}
-	if err := cmp.Or(b.Budget.check(), checkDigests(b.FileDigests)); err != nil {
+	nested, err := d.nests(b)
+	if err != nil {
 		return err
 	}
 	status := Spawning
 	if b.Agent == External {
 		status = Active
 	}
-	if owner, t := d.awaitedAs(b.Name); owner != "" {
-		return Refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; spawn %s, "+
-			"or give the task to another member first", t, owner, b.Name, owner).
-			With(Hint{Action: ActSpawn, Team: d.team.Name, Name: owner, Agent: b.Agent})
+	if err := d.awaitedOtherwise(b); err != nil {
+		return err
 	}
 	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env,
-		Role: b.Role, Prompt: b.Prompt,
+		Role: b.Role, Prompt: b.Prompt, Nested: nested,
 		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
 		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}, Budget: b.Budget, FileDigests: b.FileDigests}
 	if err := d.succeeds(&m, b.Succeeds); err != nil {
@@ -92,13 +84,36 @@ func (b *SpawnMember) decide(d *decision) error {
 		return err
 	}
 	d.emit(&MemberSpawned{Member: m})
-	if m.Agent == External { // a session of ours is given the tasks directly
-		for _, t := range waiting {
-			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID,
-				Body: clip(fmt.Sprintf("Task %s is yours: %s", t.Called(), Quoted(t.Subject))), Priority: "normal"})
-		}
+	if m.Agent == External {
+		d.tellWaiting(&m, waiting)
 	}
 	return nil
+}
+
+// tellWaiting tells a new member without a session of ours which tasks wait for it. A session is
+// given them directly.
+func (d *decision) tellWaiting(m *Member, waiting []*Task) {
+	for _, t := range waiting {
+		d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID,
+			Body: clip(fmt.Sprintf("Task %s is yours: %s", t.Called(), Quoted(t.Subject))), Priority: "normal"})
+	}
+}
+
+// taken refuses a name that a member has already.
+func (b *SpawnMember) taken(d *decision, by string) error {
+	free := d.freeName(b.Name)
+	refusal := Refuse(Taken, "team %s has a member named %s already; a free name: %s", d.team.Name, by, free).
+		With(Hint{Action: ActSpawn, Team: d.team.Name, Name: free, Agent: b.Agent})
+	if m := d.member(by); m != nil && m.Status.Running() {
+		refusal = refusal.With(Hint{Action: ActAsk, Team: d.team.Name, Member: by})
+	}
+	return refusal
+}
+
+// limits checks the lengths of the texts.
+func (b *SpawnMember) limits() error {
+	return limit(text{"session", b.Resume, MaxSubject}, text{"agent", b.Agent, MaxSubject},
+		text{"model", b.Model, MaxSubject}, text{"role", b.Role, MaxSubject}, text{"prompt", b.Prompt, MaxText})
 }
 
 // succeeds charges the budget of a new member with what the one that it succeeds has used. It
@@ -122,7 +137,7 @@ func (d *decision) succeeds(m *Member, name string) error {
 	spending := m.Budget.spending(m.Inherited, m.BudgetFrom, d.At)
 	m.Alerted = stillTold(spending, old.Alerted, "")
 	if what := m.Budget.spent(m.Inherited, m.BudgetFrom, d.At); what != "" {
-		return Refuse(Exhausted, "the %s of %s is spent, and %s would inherit it", BudgetWord(what), name, m.Name).
+		return Refuse(Exhausted, "the %s is spent, and %s would inherit it", BudgetOf(what, name), m.Name).
 			With(Hint{Action: ActRaiseBudget, Team: d.team.Name, Member: name, Budget: what})
 	}
 	return nil
@@ -180,6 +195,17 @@ func (d *decision) waitingFor(m *Member) (waiting []*Task, err error) {
 	return waiting, nil
 }
 
+// awaitedOtherwise refuses a name that differs only in case from one that a task waits for.
+func (d *decision) awaitedOtherwise(b *SpawnMember) error {
+	owner, t := d.awaitedAs(b.Name)
+	if owner == "" {
+		return nil
+	}
+	return Refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; spawn %s, "+
+		"or give the task to another member first", t, owner, b.Name, owner).
+		With(Hint{Action: ActSpawn, Team: d.team.Name, Name: owner, Agent: b.Agent})
+}
+
 // awaitedAs finds a task for a member that has not joined yet and whose name differs from this one
 // only in case. It returns the owner and the task; "" for none.
 func (d *decision) awaitedAs(name string) (owner, task string) {
@@ -225,13 +251,14 @@ type AttachMember struct {
 	Member string
 	From   string
 	Ending string
+	Pool   string // pool of its sessions on this host, whose rate limit they share; "" if it has none
 }
 
 func (b *AttachMember) decide(d *decision) error {
 	if !d.isHost() {
 		return refuse(Denied, "only a host takes the lease of a member")
 	}
-	if err := limit(text{"id of the host", d.Actor, MaxSubject}); err != nil {
+	if err := limit(text{"id of the host", d.Actor, MaxSubject}, text{"pool", b.Pool, MaxSubject}); err != nil {
 		return err
 	}
 	host := strings.TrimPrefix(d.Actor, hostPrefix)
@@ -251,7 +278,7 @@ func (b *AttachMember) decide(d *decision) error {
 	if m.Host != "" && d.detach(m, "its host "+m.Host+" died") {
 		return nil
 	}
-	d.emit(&MemberAttached{Member: m.Name, Host: host, Lease: m.Lease + 1})
+	d.emit(&MemberAttached{Member: m.Name, Host: host, Lease: m.Lease + 1, Pool: b.Pool})
 	return nil
 }
 
@@ -365,12 +392,15 @@ func (b *ReportStarted) decide(d *decision) error {
 
 // ReportStatus says what the member does: active, idle or blocked. The lead is notified when a
 // teammate goes idle because it has no task. The lead also gets every Report, the last text of a
-// turn that ended without one.
+// turn that ended without one. Words become part of the summary of a task that was completed
+// without a result.
 type ReportStatus struct {
 	Member  string
 	Status  MemberStatus
 	Summary string
 	Report  string
+	// the task that the ended turn was for, and the last text of that turn
+	Task, Words string
 }
 
 func (b *ReportStatus) decide(d *decision) error {
@@ -382,13 +412,15 @@ func (b *ReportStatus) decide(d *decision) error {
 		string(Blocked)}); err != nil {
 		return err
 	}
-	if err := limit(text{"summary", b.Summary, MaxSubject}, text{"report", b.Report, MaxText}); err != nil {
+	if err := limit(text{"summary", b.Summary, MaxSubject}, text{"report", b.Report, MaxText},
+		text{"last text", b.Words, MaxText}); err != nil {
 		return err
 	}
 	changed := m.Status != b.Status && m.Status != ShuttingDown
 	if changed || m.Summary != b.Summary {
 		d.emit(&MemberStatusChanged{Member: m.Name, Status: b.Status, Summary: b.Summary})
 	}
+	d.lastWords(m, b.Task, b.Words)
 	// The lead knows of a plan that it must answer, and that the plan's member waits for the
 	// answer.
 	rests := changed && b.Status == Idle && d.next(m) == nil && m.Plan.State != "submitted"

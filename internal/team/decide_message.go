@@ -14,13 +14,13 @@ type SendMessage struct {
 	Priority string // normal, urgent, or "" for normal
 	Body     string
 	Metadata map[string]json.RawMessage
-	// the number of a message from To that waits in the lead's inbox, which this one answers; 0 for none.
-	// It counts as delivered then.
+	// the number of a message from To that waits in the lead's inbox, which this one answers; 0 for
+	// none. It counts as delivered then.
 	Answers int64
 }
 
-// Broadcast sends one message to all members but the sender. Where the user leads, a broadcast of the
-// user does not go to the lead.
+// Broadcast sends one message to all members but the sender. Where the user leads, a broadcast of
+// the user does not go to the lead.
 type Broadcast struct {
 	Intent   string
 	Priority string
@@ -51,16 +51,9 @@ func (b *SendMessage) decide(d *decision) error {
 	if err := checkMessage(d, b.Intent, b.Priority, b.Body); err != nil {
 		return err
 	}
-	to := d.member(b.To)
-	switch {
-	case to == nil:
-		return refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(b.To), d.team.Name,
-			names(d.others()))
-	case !to.Status.Running():
-		return refuse(NotFound, "%s has %s and gets no more mail; valid names: %s", b.To, ended(to.Status),
-			names(d.others()))
-	case b.To == d.Actor:
-		return refuse(Invalid, "%s cannot write to itself; valid names: %s", b.To, names(d.others()))
+	ref, err := d.addressee(b)
+	if err != nil {
+		return err
 	}
 	meta, err := metadata(nil, b.Metadata)
 	if err != nil {
@@ -69,8 +62,8 @@ func (b *SendMessage) decide(d *decision) error {
 	if err := d.answers(b); err != nil {
 		return err
 	}
-	d.post(Message{From: d.Actor, To: b.To, Type: TypeMessage, Intent: b.Intent, Priority: orNormal(b.Priority),
-		Body: b.Body, Metadata: merged(nil, meta)})
+	d.post(Message{From: d.Actor, To: b.To, Type: TypeMessage, Ref: ref, Intent: b.Intent,
+		Priority: orNormal(b.Priority), Body: b.Body, Metadata: merged(nil, meta)})
 	return nil
 }
 
@@ -113,7 +106,7 @@ func (b *Broadcast) decide(d *decision) error {
 
 // others returns the members that the actor can send to.
 func (d *decision) others() []string {
-	return slices.DeleteFunc(d.Recipients(), func(n string) bool { return n == d.Actor })
+	return slices.DeleteFunc(d.Recipients(), func(n string) bool { return n == d.Actor || d.member(n).IsTeam() })
 }
 
 func orNormal(priority string) string {
@@ -164,14 +157,14 @@ func (b *ReceiveMessages) decide(d *decision) error {
 	return nil
 }
 
-// ripe returns the messages in the inbox of m that do not wait for a lead.
+// ripe returns the messages in the inbox of m that do not wait for a lead, here or in a child team.
 func (s *State) ripe(m *Member) []int64 {
-	if s.team.LeadLost == 0 {
+	if s.team.LeadLost == 0 && !m.IsTeam() {
 		return m.Inbox
 	}
 	var seqs []int64
 	for _, seq := range m.Inbox {
-		if msg := s.messages[seq]; msg != nil && !s.held(msg) {
+		if msg := s.messages[seq]; msg != nil && !s.held(msg) && !m.forChild(msg) {
 			seqs = append(seqs, seq)
 		}
 	}
@@ -208,17 +201,20 @@ func (b *MarkRead) decide(d *decision) error {
 	return nil
 }
 
-// returnMail returns the mail of a member that will never read it. Each sender gets one message. If
-// a sender cannot receive it, the lead does.
-func (d *decision) returnMail(m *Member, why string) {
-	if len(m.Inbox) == 0 {
+// returnMail returns the mail of a member that will never read it.
+func (d *decision) returnMail(m *Member, why string) { d.returns(m, m.Inbox, why) }
+
+// returns returns these messages to m. Each sender gets one message. If a sender cannot receive it,
+// the lead does. After a kill nobody knows here whether the last messages to a team were passed on.
+func (d *decision) returns(m *Member, seqs []int64, why string) {
+	if len(seqs) == 0 {
 		return
 	}
-	d.emit(&MessagesReturned{Member: m.Name, Seqs: slices.Clone(m.Inbox)})
+	d.emit(&MessagesReturned{Member: m.Name, Seqs: slices.Clone(seqs)})
 	var to []string
-	letters := map[string]*strings.Builder{}
+	texts := map[string]*strings.Builder{}
 	more := map[string]int{}
-	for _, seq := range m.Inbox {
+	for _, seq := range seqs {
 		msg := d.messages[seq]
 		// messages of the team or of a request about this member no longer matter
 		if msg == nil || msg.Type != TypeMessage && msg.Type != TypeBroadcast {
@@ -228,21 +224,25 @@ func (d *decision) returnMail(m *Member, why string) {
 		if s := d.member(name); s == nil || !s.Status.Running() || d.ending[name] {
 			name = d.team.Lead
 		}
-		if letters[name] == nil {
-			letters[name] = &strings.Builder{}
+		if texts[name] == nil {
+			texts[name] = &strings.Builder{}
 			to = append(to, name)
 		}
-		if letter := letters[name]; letter.Len() < MaxText/2 {
+		if text := texts[name]; text.Len() < MaxText/2 {
 			// the journal has the whole text
-			fmt.Fprintf(letter, "\n#%d from %s:%s", seq, msg.From, cited(clipTo(msg.Body, MaxSubject)))
+			fmt.Fprintf(text, "\n#%d from %s:%s", seq, msg.From, cited(clipTo(msg.Body, MaxSubject)))
 		} else {
 			more[name]++
 		}
 	}
+	not := "Not delivered"
+	if m.IsTeam() {
+		not = "Perhaps not delivered"
+	}
 	for _, name := range to {
 		if n := more[name]; n > 0 {
-			fmt.Fprintf(letters[name], "\nand %d more", n)
+			fmt.Fprintf(texts[name], "\nand %d more", n)
 		}
-		d.tell(name, "", "Not delivered, because %s %s:%s", m.Name, why, letters[name])
+		d.tell(name, "", "%s, because %s %s:%s", not, m.Name, why, texts[name])
 	}
 }

@@ -51,7 +51,7 @@ func (b *MoveTeam) decide(d *decision) error {
 	}
 	d.emit(e)
 	for i := range d.members {
-		if m := &d.members[i]; m.Agent != Shell && m.Agent != External {
+		if m := &d.members[i]; !m.runs() && m.Agent != External {
 			d.hint(m.Name, "The project was moved from "+e.From+" to "+e.Dir+". Files that you know by their old "+
 				"paths are there now.")
 		}

@@ -52,8 +52,11 @@ func (d *decision) gives(mode string) error {
 	if err := oneOf("permission mode", mode, PermissionModes); err != nil {
 		return err
 	}
-	lead := d.lead()
+	lead, p := d.lead(), d.team.Parent
 	switch {
+	case p.Mode != "" && narrower(mode, p.Mode) != mode:
+		return Refuse(Denied, "mode %s allows more than mode %s, which %s has in team %s: change that first", mode, p.Mode,
+			p.Member, p.Name).With(Hint{Action: ActShowTeam, Team: p.Name})
 	case d.Actor == User:
 	case mode == "bypassPermissions" && lead.PermissionMode != mode:
 		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s",

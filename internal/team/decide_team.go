@@ -26,12 +26,17 @@ type CreateTeam struct {
 	Budget         Budget
 	Hooks          []Hook
 	Permissions    Permissions
-	HandoverAt     int64 // percent; 0 for the default
-	MaxTeammates   int64 // that run at a time; 0 for the default
+	HandoverAt     int64  // percent; 0 for the default
+	MaxTeammates   int64  // that run at a time; 0 for the default
+	MaxParallel    int64  // teammates that have a turn at a time; 0 for no limit
+	MaxDepth       int64  // how deep teams may be nested in it; 0 for none
+	Parent         Parent // the member that it is for; zero for a team that is not nested
+	Depth          int64  // how deep it is nested; 0 for a team that is not
 	Timing         Timing
 	Facts          []Fact
 	Checks         []Check
-	Clean          bool // see [Team]
+	Commands       []NamedCommand // that tasks can name as their check
+	Clean          bool           // see [Team]
 	Changes        bool
 	Base           Base
 	Origin         string
@@ -67,7 +72,8 @@ func (b *CreateTeam) decide(d *decision) error {
 		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead,
 			Delegate: b.Delegate,
 			Budget:   b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt,
-			MaxTeammates: b.MaxTeammates, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean,
+			MaxTeammates: b.MaxTeammates, MaxParallel: b.MaxParallel, Depth: b.Depth, MaxDepth: b.MaxDepth,
+			Parent: b.Parent, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Commands: b.Commands, Clean: b.Clean,
 			Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest,
 			FileDigests: b.FileDigests, Metadata: merged(nil, meta)},
 		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs,
@@ -102,12 +108,13 @@ func (b *CreateTeam) check(lead, mode string) error {
 		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
 	case b.Budget.check() != nil:
 		return b.Budget.check()
-	case checkLimits(b.HandoverAt, b.MaxTeammates) != nil:
-		return checkLimits(b.HandoverAt, b.MaxTeammates)
+	case checkLimits(b.HandoverAt, b.MaxTeammates, b.MaxParallel) != nil:
+		return checkLimits(b.HandoverAt, b.MaxTeammates, b.MaxParallel)
 	case b.Delegate && Boundless(b.LeadAgent):
 		return undelegated(b.LeadAgent)
 	}
-	return cmp.Or(b.Permissions.check(), b.Timing.check(), checkFacts(b.Facts), checkChecks(b.Checks), b.Base.check(),
+	return cmp.Or(b.checkDepth(), b.Permissions.check(), b.Timing.check(), checkFacts(b.Facts), checkChecks(b.Checks),
+		checkCommands(b.Commands), b.Base.check(),
 		checkProgram(b.LeadProgram, b.LeadArgs, b.LeadEnv), CheckName("team", b.Name), checkNewLead(lead),
 		oneOf("permission mode", mode, PermissionModes),
 		limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}, text{"id", b.TeamID, MaxID},
@@ -118,9 +125,11 @@ func (b *CreateTeam) check(lead, mode string) error {
 		checkHooks(b.Hooks), checkDigests(b.FileDigests), checkDigests(b.LeadDigests))
 }
 
-// checkLimits refuses an invalid limit of contexts or teammates.
-func checkLimits(handoverAt, maxTeammates int64) error {
+// checkLimits refuses an invalid limit of contexts, teammates or turns.
+func checkLimits(handoverAt, maxTeammates, maxParallel int64) error {
 	switch {
+	case maxParallel < 0:
+		return refuse(Invalid, "%d teammates cannot have a turn at a time; 0 is for no limit", maxParallel)
 	case maxTeammates < 0:
 		return refuse(Invalid, "a team cannot have %d teammates at most; 0 is for %d that its lead spawns, and any "+
 			"number that the user does", maxTeammates, DefaultMaxTeammates)
@@ -249,7 +258,8 @@ func (b *SetDelegate) decide(d *decision) error {
 		d.emit(&DelegateChanged{On: b.On})
 		words := "Delegate mode is off: you may use all your tools again."
 		if b.On {
-			words = "You are in delegate mode now: coordinate, and leave all other work to teammates. Other tools are denied."
+			words = "You are in delegate mode now: coordinate, and leave all other work to teammates. Other tools " +
+				"are denied."
 		}
 		d.changed(d.lead(), words)
 	}
@@ -264,7 +274,7 @@ func undelegated(agent string) error {
 // DelegateTools are the tools that a lead in delegate mode may use: they coordinate, and do none of
 // the work.
 var DelegateTools = []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "ReadMessages",
-	"TaskCreate", "TaskUpdate", "TaskList", "TaskGet",
+	"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "NoteWrite", "NoteRead", "NoteList",
 	"RespondToPlan", "RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"}
 
 // AllowsTool says whether delegate mode lets the member use the tool. It restricts only the lead.

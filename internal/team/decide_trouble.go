@@ -25,10 +25,15 @@ type ReportTrouble struct {
 	// Retrying says that the agent itself tries again: the lead is notified, and nothing else
 	// changes.
 	Retrying bool
+	// Pool is what the member shares with others whose requests the provider of the model counts
+	// together. With the trouble limit, all of them wait; see [RateLimit]. Without a pool it is a
+	// trouble of the member alone.
+	Pool  string
+	Until Time // with the trouble limit: when the provider takes requests again; 0 if it did not say
 }
 
-// patience returns how long a member pauses after that many troubles in a row. After [MaxSetbacks] it
-// does not pause any more: it has failed, or waits for a person.
+// patience returns how long a member pauses after that many troubles in a row. After [MaxSetbacks]
+// it does not pause any more: it has failed, or waits for a person.
 func patience(setbacks int64) time.Duration { // 2 s, 8 s, 32 s, 2 min
 	return 500 * time.Millisecond << (2 * min(setbacks, 5))
 }
@@ -47,6 +52,9 @@ func (b *ReportTrouble) decide(d *decision) error {
 	reason := clipTo(strings.TrimSpace(b.Text), MaxSubject)
 	if reason == "" {
 		reason = "no reason given"
+	}
+	if b.Trouble == TroubleLimit && b.Pool != "" {
+		return b.limited(d, m, reason)
 	}
 	leads := m.Name == d.team.Lead
 	if b.Retrying {
@@ -84,23 +92,27 @@ func (b *ReportTrouble) decide(d *decision) error {
 		}
 		d.denyAll(m, reason)
 	}
-	if leads {
-		return nil
+	if !leads {
+		d.tell(d.team.Lead, "", "%s", m.Name+" could not continue"+because(reason)+"\n"+
+			howItContinues(fresh, wait, back))
 	}
-	note := m.Name + " could not continue" + because(reason)
+	return nil
+}
+
+// howItContinues tells the lead whether a fresh session starts, when, and which tasks returned to
+// the queue.
+func howItContinues(fresh bool, wait time.Duration, back []string) string {
 	switch {
 	case fresh && wait == 0:
-		note += "\nA fresh session continues for it."
+		return "A fresh session continues for it."
 	case fresh:
-		note += fmt.Sprintf("\nA fresh session continues for it in %d s.", int64(wait.Seconds()))
-	default:
-		if len(back) > 0 {
-			note += "\nReturned to the queue: task " + strings.Join(back, ", ") + "."
-		}
-		note += fmt.Sprintf("\nIt is tried again in %d s.", int64(wait.Seconds()))
+		return fmt.Sprintf("A fresh session continues for it in %d s.", int64(wait.Seconds()))
 	}
-	d.tell(d.team.Lead, "", "%s", note)
-	return nil
+	again := fmt.Sprintf("It is tried again in %d s.", int64(wait.Seconds()))
+	if len(back) > 0 {
+		return "Returned to the queue: task " + strings.Join(back, ", ") + ".\n" + again
+	}
+	return again
 }
 
 // retries records a trouble that the member's agent may overcome by itself.
@@ -148,8 +160,15 @@ func (b *HandOver) decide(d *decision) error {
 		reason = "it was asked for"
 	}
 	switch {
-	case m.Agent == External || m.Agent == Shell:
-		return refuse(Invalid, "%s has no context that could be handed over", m.Name)
+	case m.Agent == Shell:
+		return Refuse(Invalid, "%s is a shell member, which runs commands and has no context to hand over", m.Name).
+			With(d.team.hint(ActShowTeam))
+	case m.IsTeam():
+		return Refuse(Invalid, "%s is a team, which has no context to hand over", m.Name).
+			With(d.team.hint(ActShowTeam))
+	case m.Agent == External:
+		return Refuse(Invalid, "%s is an external member, whose session no host can replace", m.Name).
+			With(Hint{Action: ActRejoin, Team: d.team.Name, Member: m.Name})
 	case m.Handover != "":
 		return nil
 	case m.Shutdown.Request != "":
@@ -236,8 +255,8 @@ func (d *decision) reportQuestion() string {
 		}
 	}
 	if len(open) == 0 {
-		return "All tasks are done and all members are idle. Answer with the final report on the goal: what was done, " +
-			"what was found, what is left. " +
+		return "All tasks are done and all members are idle. Answer with the final report on the goal: what was " +
+			"done, what was found, what is left. " +
 			"Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
 	}
 	if more > 0 {
@@ -245,7 +264,8 @@ func (d *decision) reportQuestion() string {
 	}
 	return "All members are idle, and work is left. " + strings.Join(open, " ") +
 		" Either change that (assign, release or delete tasks, spawn a teammate), " +
-		"or answer with the final report on the goal: what was done, what was found, what is left and why. Your answer is the report, as it is."
+		"or answer with the final report on the goal: what was done, what was found, what is left and why. Your " +
+		"answer is the report, as it is."
 }
 
 // GiveReport gives the lead's report.

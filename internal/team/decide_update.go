@@ -2,6 +2,7 @@ package team
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -15,6 +16,8 @@ type UpdateTask struct {
 	Subject, Description, ActiveForm, Owner, Priority, Run *string // a new command resets the failures
 	Metadata                                               map[string]json.RawMessage
 	AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
+	// all of them; of a task in progress, added ones must be free
+	Paths *[]string
 }
 
 func (b *UpdateTask) decide(d *decision) error {
@@ -27,17 +30,8 @@ func (b *UpdateTask) decide(d *decision) error {
 		return refuse(NotReady, "%s is completed: its owner and what it waits for are final; create a new task",
 			t.label())
 	}
-	if err := b.checkTexts(); err != nil {
+	if err := b.check(d, t); err != nil {
 		return err
-	}
-	if b.Run != nil {
-		if err := d.leads("change the command of a task"); err != nil {
-			return err
-		}
-		if t.Status != Pending {
-			return refuse(NotReady, "%s is %s; its command can be changed only while no member runs it",
-				t.label(), t.Status)
-		}
 	}
 	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm,
 		Priority: b.Priority, Run: b.Run,
@@ -50,6 +44,10 @@ func (b *UpdateTask) decide(d *decision) error {
 	if err != nil {
 		return err
 	}
+	held, err := d.setPaths(t, b.Paths, e)
+	if err != nil {
+		return err
+	}
 	reassigned := b.Owner != nil && *b.Owner != t.Owner
 	if reassigned {
 		if err := d.reassign(t, *b.Owner); err != nil {
@@ -57,7 +55,9 @@ func (b *UpdateTask) decide(d *decision) error {
 		}
 		e.Owner = b.Owner
 	}
-	if !d.updated(t, e) {
+	changed := d.updated(t, e)
+	d.pathsSet(t, held)
+	if !changed {
 		return nil
 	}
 	if e.Run != nil {
@@ -69,9 +69,52 @@ func (b *UpdateTask) decide(d *decision) error {
 			d.tell(t.Owner, t.ID, "Task %s was taken from you by %s; stop working on it.",
 				t.titled(), d.Actor)
 		}
+		d.givesUp(t, "was given to another member")
 		if *b.Owner != d.Actor {
 			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.Called(), Quoted(t.Subject))
 		}
+	}
+	return nil
+}
+
+// check refuses invalid texts, and what the actor may not change.
+func (b *UpdateTask) check(d *decision, t *Task) error {
+	if err := b.checkTexts(); err != nil {
+		return err
+	}
+	if b.steers(d.Actor, t) {
+		if err := d.maySteer(t); err != nil {
+			return err
+		}
+	}
+	return b.checkCommand(d, t)
+}
+
+// steers reports whether the update changes what a task is, or who does it. A member that takes it
+// itself does not.
+func (b *UpdateTask) steers(actor string, t *Task) bool {
+	return b.Subject != nil || b.Description != nil || b.Priority != nil || b.Paths != nil ||
+		b.Owner != nil && *b.Owner != t.Owner && *b.Owner != actor ||
+		len(b.AddBlockedBy)+len(b.RemoveBlockedBy)+len(b.AddBlocks)+len(b.RemoveBlocks) > 0
+}
+
+// checkCommand checks that the actor may change the command of the task now, if it is to change.
+func (b *UpdateTask) checkCommand(d *decision, t *Task) error {
+	if b.Run == nil {
+		return nil
+	}
+	if err := d.leads("change the command of a task"); err != nil {
+		return err
+	}
+	if err := d.verifying(t, "its command stays as it is meanwhile"); err != nil {
+		return err
+	}
+	if t.Status != Pending {
+		return refuse(NotReady, "%s is %s; its command can be changed only while no member runs it",
+			t.label(), t.Status)
+	}
+	if t.Expanded {
+		return refuse(NotReady, "%s has made its tasks, which have the command; change theirs", t.label())
 	}
 	return nil
 }
@@ -121,8 +164,12 @@ func (d *decision) reassign(t *Task, owner string) error {
 			return err
 		}
 		if m != nil {
-			if err := d.sees(m, t, t.BlockedBy); err != nil {
+			if err := cmp.Or(d.sees(m, t, t.BlockedBy), d.mayOwn(m, t)); err != nil {
 				return err
+			}
+			if of := d.verified(t); of != nil && d.Actor != User && !t.suits(m) {
+				return Refuse(Denied, "task %s is verified by %s, and %s is not one", of.Called(), t.Role, m.Name).
+					With(t.Hint(&d.team, ActAssignTask))
 			}
 		}
 	}
@@ -131,7 +178,7 @@ func (d *decision) reassign(t *Task, owner string) error {
 			return err
 		}
 	}
-	if t.Status == InProgress && d.Actor != t.Owner {
+	if t.begun() && d.Actor != t.Owner {
 		if err := d.leads("take a task from the member that holds it"); err != nil {
 			return err
 		}
@@ -146,38 +193,24 @@ type edges map[string][]string
 func (d *decision) relink(t *Task, b *UpdateTask) (added, removed edges, err error) {
 	added, removed = edges{}, edges{}
 	add := func(waiter, blocker string) error {
-		w, err := d.live(waiter)
-		if err != nil {
-			return err
-		}
-		if _, err := d.live(blocker); err != nil {
-			return err
-		}
-		switch {
-		case waiter == blocker:
-			return refuse(Invalid, "task %s cannot block itself", d.Called(waiter))
-		case slices.Contains(removed[waiter], blocker):
-			return refuse(Invalid, "the update both adds and removes that task %s waits for task %s", d.Called(waiter),
-				d.Called(blocker))
-		case w.Status != Pending:
-			return Refuse(NotReady, "%s is %s, too late to wait for another task; release it first",
-				w.label(), w.Status).With(w.hint(&d.team, ActRetryTask))
-		}
-		if m := d.member(w.Owner); m != nil {
-			if err := d.sees(m, w, []string{blocker}); err != nil {
-				return err
-			}
-		}
 		added[waiter] = append(added[waiter], blocker)
-		return nil
+		return d.mayWait(waiter, blocker, removed)
 	}
 	remove := func(waiter, blocker string) error {
 		removed[waiter] = append(removed[waiter], blocker)
+		if w := d.task(waiter); w != nil && w.Submission != nil && slices.Contains(w.Submission.Tasks, blocker) {
+			return d.verifying(w, "it waits for that")
+		}
 		if waiter != t.ID && d.task(waiter) == nil {
 			return d.noTask(waiter)
 		}
-		if d.task(blocker) == nil {
+		b := d.task(blocker)
+		if b == nil {
 			return d.noTask(blocker)
+		}
+		if b.Of != "" && b.Of == waiter {
+			return refuse(Invalid, "%s waits for %s because it made it; delete that task if it is not needed",
+				d.task(waiter).label(), b.label())
 		}
 		return nil
 	}
@@ -206,6 +239,36 @@ func (d *decision) relink(t *Task, b *UpdateTask) (added, removed edges, err err
 	return added, removed, nil
 }
 
+// mayWait checks that a task can wait for another one. removed are the dependencies that the same
+// update removes.
+func (d *decision) mayWait(waiter, blocker string, removed edges) error {
+	w, err := d.live(waiter)
+	if err != nil {
+		return err
+	}
+	if _, err := d.live(blocker); err != nil {
+		return err
+	}
+	switch {
+	case waiter == blocker:
+		return refuse(Invalid, "task %s cannot block itself", d.Called(waiter))
+	case slices.Contains(removed[waiter], blocker):
+		return refuse(Invalid, "the update both adds and removes that task %s waits for task %s", d.Called(waiter),
+			d.Called(blocker))
+	case w.Submission != nil:
+		return d.verifying(w, "that is too late to wait for another task")
+	case d.maySteer(w) != nil:
+		return d.maySteer(w)
+	case w.Status != Pending:
+		return Refuse(NotReady, "%s is %s, too late to wait for another task; release it first",
+			w.label(), w.Status).With(w.Hint(&d.team, ActRetryTask))
+	}
+	if m := d.member(w.Owner); m != nil {
+		return d.sees(m, w, []string{blocker})
+	}
+	return nil
+}
+
 // relinked runs the tasks with When always again that ran because a task waited for a failed one,
 // and it waits for none any more.
 func (d *decision) relinked(added, removed edges) {
@@ -213,16 +276,16 @@ func (d *decision) relinked(added, removed edges) {
 		w := d.task(id)
 		left := w.blockage.stuck
 		for _, blocker := range distinct(removed[id]) {
-			if slices.Contains(w.BlockedBy, blocker) && d.task(blocker).outlook().stuck {
+			if slices.Contains(w.BlockedBy, blocker) && d.outlook(d.task(blocker)).stuck {
 				left--
 			}
 		}
 		for _, blocker := range distinct(added[id]) {
-			if !slices.Contains(w.BlockedBy, blocker) && d.task(blocker).outlook().stuck {
+			if !slices.Contains(w.BlockedBy, blocker) && d.outlook(d.task(blocker)).stuck {
 				left++
 			}
 		}
-		if w.outlook().stuck && !w.OutOfRetries() && left == 0 {
+		if d.outlook(w).stuck && !w.OutOfRetries() && left == 0 {
 			d.runAgain(d.turning(w, false), "task "+w.Called()+" waits for no failed task any more")
 		}
 	}

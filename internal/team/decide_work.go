@@ -20,7 +20,7 @@ type Work struct {
 	Others []string // members that worked in the same directory at the same time, so that some of Files may be theirs
 	Fence  int64    // number of the claim under which it was done
 	Since  Time     // when Base was recorded
-	Done   bool     // the task is completed, and its record is final
+	Done   bool     // the task is completed or submitted, and its record is final
 }
 
 // MaxFiles limits the files that the record of a task's work lists.
@@ -38,7 +38,7 @@ func (s *State) WorkWanted(task string) WantKind {
 		return ""
 	case t.Status == InProgress && (t.Work == nil || t.Work.Fence != t.Fence):
 		return WantBase
-	case t.Status == Completed && t.Work.Open():
+	case (t.Status == Completed || t.Submission != nil) && t.Work.Open():
 		return WantRecord
 	}
 	return ""
@@ -59,7 +59,7 @@ func (s *State) appendTraceWants(wants []Want) []Want {
 	return wants
 }
 
-// Unrecorded returns the completed tasks whose work a host must still record.
+// Unrecorded returns the completed and submitted tasks whose work a host must still record.
 func (s *State) Unrecorded() (tasks []Task) {
 	for i := range s.traced.all() {
 		if t := &s.tasks[i]; s.WorkWanted(t.ID) == WantRecord {
@@ -69,7 +69,8 @@ func (s *State) Unrecorded() (tasks []Task) {
 	return tasks
 }
 
-// RecordWork records the starting point of a task in progress, and the work of a completed one.
+// RecordWork records the starting point of a task in progress, and the work of a completed or
+// submitted one.
 // Recorded values never change.
 type RecordWork struct {
 	Task string
@@ -96,7 +97,7 @@ func (b *RecordWork) decide(d *decision) error {
 	switch want := d.WorkWanted(t.ID); {
 	case len(w.Files) > MaxFiles:
 		return refuse(TooLarge, "the work has %d files, of at most %d", len(w.Files), MaxFiles)
-	case (w.Base == "" || t.Status == Completed && w.Commit == "") && len(w.Left) == 0:
+	case (w.Base == "" || (t.Status == Completed || t.Submission != nil) && w.Commit == "") && len(w.Left) == 0:
 		return refuse(Invalid, "the record of a task's work names its commits, or says why there are none")
 	case want == "":
 		return nil // it is recorded already, or the task is neither in progress nor completed
@@ -109,7 +110,7 @@ func (b *RecordWork) decide(d *decision) error {
 	if before := t.Work; before != nil && before.Base == w.Base && w.Base != "" {
 		w.Since = before.Since
 	}
-	if w.Done = t.Status == Completed; !w.Done {
+	if w.Done = t.Status != InProgress; !w.Done {
 		w.Commit, w.Files = "", nil
 	} else {
 		w.Others = d.alongside(t, w)
@@ -125,6 +126,7 @@ func (s *State) alongside(t *Task, w Work) (others []string) {
 		switch {
 		case w.Branch != "" || o == t || o.Work == nil || o.Work.Branch != "" || o.Work.Member == w.Member ||
 			slices.Contains(others, o.Work.Member):
+		case o.Submission != nil && o.Submission.At < w.Since:
 		case o.Status != Completed || o.CompletedAt >= w.Since: // making a base takes longer than a tick of the clock
 			others = append(others, o.Work.Member)
 		}

@@ -10,7 +10,11 @@ func (s *State) onBranch(t *Task) *Member {
 	if t.In != "" { // it runs in the merged worktree, and leaves no work there
 		return nil
 	}
-	for _, name := range []string{t.Owner, t.CompletedBy} {
+	owner := t.Owner
+	if t.Submission != nil {
+		owner = t.Submission.Author()
+	}
+	for _, name := range []string{owner, t.CompletedBy} {
 		if m := s.member(name); m != nil && m.Isolation == Worktree {
 			return m
 		}
@@ -27,12 +31,13 @@ func (s *State) onBranches(blockers []string) (all []*Task) {
 	look = func(ids []string) {
 		for _, id := range ids {
 			b := s.task(id)
-			if b == nil || b.Status == Deleted || seen[id] {
+			// a verification leaves no work that others build on
+			if b == nil || b.Status == Deleted || seen[id] || b.Verifies != "" {
 				continue
 			}
 			seen[id] = true
 			switch {
-			case b.In != "":
+			case b.In != "" || b.ForEach != nil: // the work of a group is that of its tasks
 				look(b.BlockedBy)
 			case s.onBranch(b) != nil:
 				all = append(all, b)
@@ -94,7 +99,8 @@ func (s *State) Next(member string) (Task, bool) {
 	return Task{}, false
 }
 
-// BuildsOn returns the completed blockers of the task whose work is on members' branches.
+// BuildsOn returns the completed blockers of the task whose work is on members' branches. A
+// verification builds on the submitted task.
 func (s *State) BuildsOn(task string) (all []Task) {
 	t := s.task(task)
 	if t == nil {
@@ -104,6 +110,9 @@ func (s *State) BuildsOn(task string) (all []Task) {
 		if b.Status == Completed {
 			all = append(all, s.show(b))
 		}
+	}
+	if b := s.verified(t); b != nil && s.onBranch(b) != nil {
+		all = append(all, s.show(b))
 	}
 	return all
 }

@@ -16,6 +16,7 @@
 //
 //	task    pending ─claim▶ in_progress ─complete▶ completed           not completed ─▶ deleted
 //	        in_progress ─release, failure, lost member▶ pending
+//	        in_progress ─submit▶ pending ─accepted▶ completed, ─rejected▶ pending
 //
 // A task is blocked while a task in its blockedBy is neither completed nor deleted. This is
 // derived, not recorded.
@@ -32,5 +33,5 @@
 //   - Apply is total: it takes every event that any version of this package recorded, in any state.
 //     It skips a record that was applied before, by its seq.
 //   - The state keeps no history. A message leaves it when its last recipient has it. What remains
-//     grows with the tasks and members of the team.
+//     grows with the tasks and members of the team, and with its notes, which have limits.
 package team

@@ -26,6 +26,8 @@ const (
 	// MaxTeammatesReached is the code of a team that has reached its limit of teammates. Other
 	// systems of the field use this name.
 	MaxTeammatesReached Code = "MAX_TEAMMATES_REACHED"
+	// NestedTeamsNotAllowed is the code of a team that may have no teams in it, or no deeper ones.
+	NestedTeamsNotAllowed Code = "NESTED_TEAMS_NOT_ALLOWED"
 )
 
 // Error is a refusal: nothing was changed. Its text says what is wrong, and its hints say what
@@ -34,6 +36,7 @@ type Error struct {
 	Code Code
 	Text string
 	Help []Hint
+	Note *Note // the note as it is, where another actor was faster to change it; nil for other refusals
 }
 
 // Refuse returns a refusal with that text.
@@ -51,6 +54,15 @@ func (e *Error) Error() string { return e.Text }
 
 // Hints returns the actions that would help.
 func (e *Error) Hints() []Hint { return e.Help }
+
+// NoteOf returns the note that the refusal in err's chain carries: the note as it is, where another
+// actor was faster to change it. It returns nil for other errors.
+func NoteOf(err error) *Note {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Note
+	}
+	return nil
+}
 
 // CodeOf returns the code of the Error in err's chain, or "" where there is none.
 func CodeOf(err error) Code {

@@ -44,6 +44,9 @@ type (
 		Permissions            []Permission
 		Strikes                []Strike
 		Tasks                  []Task
+		Notes                  []Note
+		NoteEnds               []NoteEnd // the last notes that were deleted
+		NoteSeq                int64     // number of the last change of a note
 	}
 	// TeamStatusChanged changes the team's status.
 	TeamStatusChanged struct {
@@ -84,11 +87,13 @@ type (
 type (
 	// MemberSpawned adds a teammate. Its first session has not started yet.
 	MemberSpawned struct{ Member Member }
-	// MemberAttached gives the lease of the member to a host.
+	// MemberAttached gives the lease of the member to a host. Pool is the pool of its sessions
+	// there, whose rate limit they share; "" in records of older versions.
 	MemberAttached struct {
 		Member string
 		Host   string
 		Lease  int64
+		Pool   string
 	}
 	// MemberStarted says that the member's session is running. Session is the agent's own id of the
 	// session, for resuming it.
@@ -129,8 +134,9 @@ type (
 	// MemberDescribed adds facts about a member that were unknown when it joined. Fields that are
 	// "" do not change. Team is the name of an observed team, if that was unknown.
 	MemberDescribed struct{ Member, Model, Role, Prompt, Color, Session, Team string }
-	// ModeChanged sets the member's permission mode.
-	ModeChanged struct{ Member, Mode string }
+	// ModeChanged sets the member's permission mode. Own is the one that it would have without the
+	// limit of its parent team; "" for the same.
+	ModeChanged struct{ Member, Mode, Own string }
 	// ShutdownRequested asks this incarnation of the member to end.
 	ShutdownRequested struct {
 		Member      string
@@ -192,6 +198,7 @@ type (
 		Subject, Description, ActiveForm, Owner, Priority, Run *string
 		Metadata                                               map[string]json.RawMessage
 		AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
+		AddPaths, RemovePaths                                  []string
 		Was                                                    *TaskWas // what it replaced; nil in older records
 	}
 	// TaskClaimed gives the task to the member. The member holds it under this fence until it
@@ -209,10 +216,13 @@ type (
 		Task, By, Reason, Result string
 		Unblocked                []string
 	}
-	// TaskCompleted ends the task. Unblocked lists the tasks that are no longer blocked.
+	// TaskCompleted ends the task. Unblocked lists the tasks that are no longer blocked. Verified
+	// lists who accepted it, if others had to. Verdict is what came of a verification.
 	TaskCompleted struct {
 		Task, By, Result string
 		Unblocked        []string
+		Verified         []string
+		Verdict          string
 	}
 	// WorkSaved saves with the task the unfinished work of an owner that could not continue.
 	WorkSaved struct {
@@ -354,6 +364,9 @@ func (e *TeamRestored) fields(c *coder) {
 	objects(c, "permissions", &e.Permissions)
 	objects(c, "strikes", &e.Strikes)
 	objects(c, "tasks", &e.Tasks)
+	objects(c, "notes", &e.Notes)
+	objects(c, "noteEnds", &e.NoteEnds)
+	c.int("noteSeq", &e.NoteSeq)
 }
 
 func (e *TeamStatusChanged) fields(c *coder) {
@@ -370,6 +383,7 @@ func (e *MemberAttached) fields(c *coder) {
 	c.str("member", &e.Member)
 	c.str("host", &e.Host)
 	c.int("lease", &e.Lease)
+	c.str("pool", &e.Pool)
 }
 
 func (e *MemberStarted) fields(c *coder) {
@@ -404,6 +418,7 @@ func (e *MemberFailed) fields(c *coder) {
 func (e *ModeChanged) fields(c *coder) {
 	c.str("member", &e.Member)
 	c.str("mode", &e.Mode)
+	c.str("own", &e.Own)
 }
 
 func (e *ShutdownRequested) fields(c *coder) {
@@ -504,6 +519,8 @@ func (e *TaskUpdated) fields(c *coder) {
 	c.strs("removeBlockedBy", &e.RemoveBlockedBy)
 	c.strs("addBlocks", &e.AddBlocks)
 	c.strs("removeBlocks", &e.RemoveBlocks)
+	c.strs("addPaths", &e.AddPaths)
+	c.strs("removePaths", &e.RemovePaths)
 	part(c, "was", &e.Was)
 }
 
@@ -532,6 +549,8 @@ func (e *TaskCompleted) fields(c *coder) {
 	c.str("by", &e.By)
 	c.str("result", &e.Result)
 	c.strs("unblocked", &e.Unblocked)
+	c.strs("verified", &e.Verified)
+	c.str("verdict", &e.Verdict)
 }
 
 func (e *TaskDeleted) fields(c *coder) {

@@ -18,12 +18,15 @@ func everyEvent() []Event {
 		&WorktreesMerged{}, &WorkStaged{}, &CheckPassed{}, &CheckFailed{}, &CommitMade{},
 		&TeamConsolidated{}, &ConsolidationAbandoned{}, &MessageSent{}, &MessagesDelivered{},
 		&MessagesRead{}, &MessagesReturned{}, &TeamRevised{}, &MemberRevised{}, &TaskRevised{}, &RuleAdded{},
-		&RuleRemoved{},
+		&RuleRemoved{}, &TaskRejected{}, &TaskSkipped{}, &PathsChanged{}, &WritesFound{}, &NoteSet{}, &NoteAppended{},
+		&NoteDeleted{}, &RateLimited{}, &RateLimitLifted{}, &TurnGranted{}, &TaskExpanded{}, &TaskFolded{},
+		&TaskSubmitted{}, &WordsRecorded{}, &ChildBegan{}, &ChildReported{}, &ChildEnded{},
+		&ParentHeard{}, &MailPassedOn{}, &TeamConfined{},
 	}
 }
 
-// newEvent returns an empty event of that kind, or nil if no event has that kind. A map would have to
-// be built at the start of every command, so this is a switch.
+// newEvent returns an empty event of that kind, or nil if no event has that kind. A map would have
+// to be built at the start of every command, so this is a switch.
 func newEvent(kind string) Event {
 	switch kind {
 	case "branch_left":
@@ -38,6 +41,12 @@ func newEvent(kind string) Event {
 		return &CheckFailed{}
 	case "check_passed":
 		return &CheckPassed{}
+	case "child_began":
+		return &ChildBegan{}
+	case "child_ended":
+		return &ChildEnded{}
+	case "child_reported":
+		return &ChildReported{}
 	case "commit_made":
 		return &CommitMade{}
 	case "consolidation_abandoned":
@@ -62,6 +71,8 @@ func newEvent(kind string) Event {
 		return &LeadAttached{}
 	case "lead_lost":
 		return &LeadLost{}
+	case "mail_passed_on":
+		return &MailPassedOn{}
 	case "member_attached":
 		return &MemberAttached{}
 	case "member_budget_changed":
@@ -106,6 +117,16 @@ func newEvent(kind string) Event {
 		return &MessagesReturned{}
 	case "mode_changed":
 		return &ModeChanged{}
+	case "note_appended":
+		return &NoteAppended{}
+	case "note_deleted":
+		return &NoteDeleted{}
+	case "note_set":
+		return &NoteSet{}
+	case "parent_heard":
+		return &ParentHeard{}
+	case "paths_changed":
+		return &PathsChanged{}
 	case "permission_answered":
 		return &PermissionAnswered{}
 	case "permission_requested":
@@ -114,6 +135,10 @@ func newEvent(kind string) Event {
 		return &PlanAnswered{}
 	case "plan_submitted":
 		return &PlanSubmitted{}
+	case "rate_limit_lifted":
+		return &RateLimitLifted{}
+	case "rate_limited":
+		return &RateLimited{}
 	case "report_asked":
 		return &ReportAsked{}
 	case "report_given":
@@ -136,20 +161,32 @@ func newEvent(kind string) Event {
 		return &TaskCreated{}
 	case "task_deleted":
 		return &TaskDeleted{}
+	case "task_expanded":
+		return &TaskExpanded{}
 	case "task_failed":
 		return &TaskFailed{}
+	case "task_rejected":
+		return &TaskRejected{}
+	case "task_folded":
+		return &TaskFolded{}
 	case "task_released":
 		return &TaskReleased{}
 	case "task_revised":
 		return &TaskRevised{}
+	case "task_skipped":
+		return &TaskSkipped{}
 	case "task_rolled_back":
 		return &TaskRolledBack{}
+	case "task_submitted":
+		return &TaskSubmitted{}
 	case "task_updated":
 		return &TaskUpdated{}
 	case "tasks_skipped":
 		return &TasksSkipped{}
 	case "team_cleaned_up":
 		return &TeamCleanedUp{}
+	case "team_confined":
+		return &TeamConfined{}
 	case "team_consolidated":
 		return &TeamConsolidated{}
 	case "team_created":
@@ -166,8 +203,14 @@ func newEvent(kind string) Event {
 		return &TeamStatusChanged{}
 	case "team_taken_back":
 		return &TeamTakenBack{}
+	case "turn_granted":
+		return &TurnGranted{}
 	case "usage_reported":
 		return &UsageReported{}
+	case "writes_found":
+		return &WritesFound{}
+	case "words_recorded":
+		return &WordsRecorded{}
 	case "work_found":
 		return &WorkFound{}
 	case "work_recorded":

@@ -26,7 +26,7 @@ func (w *TaskWas) fields(c *coder) {
 type Change struct {
 	Field string // as in the JSON of a task; metadata.KEY for a key of its metadata
 	// the value before, and the value now. Was is empty too where the record is from before records
-	// had it. For blockedBy and blocks, Added and Removed have ids instead.
+	// had it. For blockedBy, blocks and paths, Added and Removed have ids or patterns instead.
 	Was, Is        string
 	Added, Removed []string
 }
@@ -62,7 +62,8 @@ func (e *TaskUpdated) Changes() (all []Change) {
 	for _, f := range []struct {
 		name        string
 		add, remove []string
-	}{{"blockedBy", e.AddBlockedBy, e.RemoveBlockedBy}, {"blocks", e.AddBlocks, e.RemoveBlocks}} {
+	}{{"blockedBy", e.AddBlockedBy, e.RemoveBlockedBy}, {"blocks", e.AddBlocks, e.RemoveBlocks},
+		{"paths", e.AddPaths, e.RemovePaths}} {
 		if len(f.add)+len(f.remove) > 0 {
 			all = append(all, Change{Field: f.name, Added: f.add, Removed: f.remove})
 		}
@@ -110,22 +111,7 @@ func (d *decision) updated(t *Task, e *TaskUpdated) bool {
 	} else {
 		e.Run = nil
 	}
-	set := map[string]json.RawMessage{}
-	for key, value := range e.Metadata {
-		if present(value) == present(t.Metadata[key]) {
-			continue
-		}
-		set[key] = value
-		if was.Metadata == nil {
-			was.Metadata = map[string]json.RawMessage{}
-		}
-		if was.Metadata[key] = t.Metadata[key]; was.Metadata[key] == nil {
-			was.Metadata[key] = json.RawMessage("null")
-		}
-	}
-	if e.Metadata = set; len(set) == 0 {
-		e.Metadata = nil
-	}
+	e.Metadata, was.Metadata = changedMetadata(t.Metadata, e.Metadata)
 	only := func(ids, have []string, there bool) (kept []string) {
 		for _, id := range ids {
 			if slices.Contains(have, id) == there {
@@ -137,11 +123,30 @@ func (d *decision) updated(t *Task, e *TaskUpdated) bool {
 	e.AddBlockedBy, e.RemoveBlockedBy = only(e.AddBlockedBy, t.BlockedBy, false),
 		only(e.RemoveBlockedBy, t.BlockedBy, true)
 	e.AddBlocks, e.RemoveBlocks = only(e.AddBlocks, t.Blocks, false), only(e.RemoveBlocks, t.Blocks, true)
-	if changed || len(set) > 0 {
+	if changed || len(e.Metadata) > 0 {
 		e.Was = was
-	} else if len(e.AddBlockedBy)+len(e.RemoveBlockedBy)+len(e.AddBlocks)+len(e.RemoveBlocks) == 0 {
+	} else if len(e.AddBlockedBy)+len(e.RemoveBlockedBy)+len(e.AddBlocks)+len(e.RemoveBlocks)+
+		len(e.AddPaths)+len(e.RemovePaths) == 0 {
 		return false
 	}
 	d.emit(e)
 	return true
+}
+
+// changedMetadata returns the values that differ from those that a task has, and those that they
+// replace: null for one that is new. Both are nil if no value differs.
+func changedMetadata(have, values map[string]json.RawMessage) (set, was map[string]json.RawMessage) {
+	for key, value := range values {
+		if present(value) == present(have[key]) {
+			continue
+		}
+		if set == nil {
+			set, was = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+		}
+		set[key] = value
+		if was[key] = have[key]; was[key] == nil {
+			was[key] = json.RawMessage("null")
+		}
+	}
+	return set, was
 }

@@ -69,6 +69,9 @@ func FuzzDecodeSnapshot(f *testing.F) {
 		if twice := AppendSnapshot(nil, again); string(twice) != string(line) {
 			t.Errorf("written first\n%s\nthen\n%s", line, twice)
 		}
+		if o, err := DecodeOutline(7, string(line)); err != nil || !reflect.DeepEqual(o.Notes(), again.Notes()) {
+			t.Errorf("the outline of\n%s\nhas the notes %v, %v", line, o.Notes(), err)
+		}
 		again.Wants(1)
 		again.Claimable("")
 		Decide(again, Command{ID: "x", Actor: User, Body: &CleanUp{Force: true}})

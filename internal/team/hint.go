@@ -26,6 +26,7 @@ const (
 	ActPull         Action = "pull"           // fetch the team from where it is now
 	ActCleanUp      Action = "clean_up"       // remove a team that has ended or is observed
 	ActForceCleanUp Action = "force_clean_up" // end all sessions of the team, and remove it
+	ActAbort        Action = "abort"          // end the team and the teams in it at once
 	ActMend         Action = "mend"           // examine the damaged history, and repair it
 	ActRaiseBudget  Action = "raise_budget"   // raise Budget of Member, or of the team if Member is ""
 
@@ -35,9 +36,10 @@ const (
 	ActSkipCommit       Action = "skip_commit"        // complete the team without a commit
 	ActGoWithout        Action = "go_without"         // complete the team without the work of Tasks
 	ActKeepCheckChanges Action = "keep_check_changes" // also commit what the checks change
-	ActIncludeFiles     Action = "include_files"      // also commit the files Paths; if Paths is empty, the person names them
-	ActCommitOnly       Action = "commit_only"        // commit only the files Paths, or files to name if it is empty
-	ActCheckClean       Action = "check_clean"        // run the checks without uncommitted changes of the user
+	// also commit the files Paths; if Paths is empty, the person names them
+	ActIncludeFiles Action = "include_files"
+	ActCommitOnly   Action = "commit_only" // commit only the files Paths, or files to name if it is empty
+	ActCheckClean   Action = "check_clean" // run the checks without uncommitted changes of the user
 
 	ActSpawn      Action = "spawn"       // add the member Name with the agent Agent; any where they are ""
 	ActSubmitPlan Action = "submit_plan" // submit a plan, as Member
@@ -45,6 +47,7 @@ const (
 	ActShutDown Action = "shut_down" // shut down Member, or any teammate if it is ""
 	ActRejoin   Action = "rejoin"    // start the session of the external member Member again
 	ActResend   Action = "resend"    // send the late messages of Member again
+	ActLift     Action = "lift"      // have the rate-limited model of Member tried again now
 	ActAsk      Action = "ask"       // send Member a question
 	ActReadMail Action = "read_mail" // read the mail of Member
 
@@ -55,13 +58,18 @@ const (
 	ActSetCommand   Action = "set_command"   // give Task a new command
 	ActCompleteTask Action = "complete_task" // do Task, and complete it
 	ActAssignTask   Action = "assign_task"   // name the member that does Task
+	ActVerify       Action = "verify"        // accept or reject with Task what it verifies, and say why
 	ActDeleteTask   Action = "delete_task"   // delete Task
 	ActRollBackTask Action = "rollback_task" // undo Task in the files Paths
 
+	ActShowTeams   Action = "show_teams"   // list the teams
 	ActShowTeam    Action = "show_team"    // show the team
+	ActShowWaiting Action = "show_waiting" // list what waits for a person in the team Name
 	ActShowAlive   Action = "show_alive"   // show which members are alive
 	ActShowTasks   Action = "show_tasks"   // list the tasks
 	ActShowTask    Action = "show_task"    // show Task
+	ActShowNotes   Action = "show_notes"   // list the notes
+	ActDeleteNote  Action = "delete_note"  // delete the note Note
 	ActShowLog     Action = "show_log"     // show the history
 	ActFollowLog   Action = "follow_log"   // watch the team run
 	ActShowReview  Action = "show_review"  // review the work of a team that has ended
@@ -69,20 +77,42 @@ const (
 	ActTrust       Action = "trust"        // trust the hooks of the project in Dir, so that they run
 
 	ActRevertWork Action = "revert_work" // change the files in the work tree Dir back from the commit From to To
-	ActShowFile   Action = "show_file"   // show the files Paths of the commit or tree From, in the repository Dir
+	// show the files Paths of the commit or tree From, in the repository Dir, or list all if Paths
+	// is empty
+	ActShowFile   Action = "show_file"
 	ActKeepCommit Action = "keep_commit" // put the commit From on a branch of the repository Dir
+
+	// remove the record of the worktree Name from the repository Dir
+	ActForgetWorktree Action = "forget_worktree"
+	// join the worktree Name and its repository Dir again
+	ActRepairWorktree Action = "repair_worktree"
+	ActUnlockWorktree Action = "unlock_worktree" // unlock the record of the worktree Name in the repository Dir
+	ActCheckOut       Action = "check_out"       // check the branch Name out in the worktree Dir
+
+	ActAddRemote    Action = "add_remote"    // add the remote Name, or one to name if it is "", to the repository Dir
+	ActFetchBranch  Action = "fetch_branch"  // fetch the branch Name from another repository into the repository Dir
+	ActRenameBranch Action = "rename_branch" // rename the branch Name of the repository Dir
+	// push the commit From of the repository Dir to a branch of the remote Name
+	ActPushCommit   Action = "push_commit"
+	ActMergeBranch  Action = "merge_branch"  // merge the branch Name into the one checked out in Dir
+	ActDeleteBranch Action = "delete_branch" // delete the branch Name of the repository Dir, merged or not
+	ActRevertCommit Action = "revert_commit" // revert the commit From in Dir; if it is a merge, to its first parent To
 )
 
 // Actions returns every action that a hint can name.
 func Actions() []Action {
 	return []Action{ActAnswerPermission, ActAnswerPlan, ActCreate, ActResume, ActContinueCopy, ActMove, ActTakeOver,
-		ActTakeBack, ActRelease, ActPull, ActCleanUp, ActForceCleanUp, ActMend, ActRaiseBudget,
+		ActTakeBack, ActRelease, ActPull, ActCleanUp, ActForceCleanUp, ActAbort, ActMend, ActRaiseBudget,
 		ActConsolidate, ActFinish,
 		ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean,
-		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
+		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActLift, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
 		ActReassign, ActRetryTask, ActSetCommand, ActDeleteTask, ActRollBackTask,
-		ActCompleteTask, ActAssignTask, ActShowTeam, ActShowAlive, ActShowTasks, ActShowTask, ActShowLog, ActFollowLog,
-		ActShowReview, ActRecordFacts, ActTrust, ActRevertWork, ActShowFile, ActKeepCommit}
+		ActCompleteTask, ActAssignTask, ActVerify, ActShowTeams, ActShowTeam, ActShowWaiting, ActShowAlive,
+		ActShowTasks, ActShowTask,
+		ActShowNotes, ActDeleteNote, ActShowLog,
+		ActFollowLog, ActShowReview, ActRecordFacts, ActTrust, ActRevertWork, ActShowFile, ActKeepCommit,
+		ActForgetWorktree, ActRepairWorktree, ActUnlockWorktree, ActCheckOut, ActAddRemote, ActFetchBranch,
+		ActRenameBranch, ActPushCommit, ActMergeBranch, ActDeleteBranch, ActRevertCommit}
 }
 
 // Hint says which action would help, and on what. It is data: a front end renders it, and may omit
@@ -93,21 +123,39 @@ type Hint struct {
 	Member   string `json:"member,omitempty"`   // name of the member
 	Task     string `json:"task,omitempty"`     // id of the task
 	TaskName string `json:"taskName,omitempty"` // name of the task; "" for a task without one
-	Request  string `json:"request,omitempty"`  // id of the request or plan
-	Name     string `json:"name,omitempty"`     // for spawn: a free name, or "" for any; for release: the machine that has the team, or "" for this one
-	Agent    string `json:"agent,omitempty"`    // for spawn: agent of the new member, or "" for any
-	Budget   string `json:"budget,omitempty"`   // for raise_budget: tokens, cost or time
-	// for move, trust: the directory; for revert_work, show_file and keep_commit: the repository; for
-	// release: that of another copy on this machine
-	Dir   string   `json:"dir,omitempty"`
-	From  string   `json:"from,omitempty"`  // for revert_work, show_file and keep_commit: id of the commit or tree
-	To    string   `json:"to,omitempty"`    // for revert_work: id of the commit that has the files as they were
+	// the number of a task without a name, with a mark (#3), where another task has that number as
+	// its name; else ""
+	TaskRef string `json:"taskRef,omitempty"`
+	Note    string `json:"note,omitempty"`    // key of the note
+	Request string `json:"request,omitempty"` // id of the request or plan
+	// for spawn: a free name, or "" for any; for release: the machine that has the team, "" for
+	// this one; else a remote, branch or worktree
+	Name   string `json:"name,omitempty"`
+	Agent  string `json:"agent,omitempty"`  // for spawn: agent of the new member, or "" for any
+	Budget string `json:"budget,omitempty"` // for raise_budget: tokens, cost or time
+	// for move, trust: the directory; for release: that of another copy on this machine; else of
+	// the repository
+	Dir string `json:"dir,omitempty"`
+	// for revert_work, show_file, keep_commit, push_commit, revert_commit: id of the commit or tree
+	From string `json:"from,omitempty"`
+	// for revert_work: id of the commit that has the files as they were; for revert_commit: of the
+	// first parent of a merge
+	To    string   `json:"to,omitempty"`
 	Tasks []string `json:"tasks,omitempty"` // for go_without: ids of the tasks
 	Paths []string `json:"paths,omitempty"` // for include_files, commit_only, rollback_task and show_file
 }
 
-// called returns the name of the hint's task, or its id.
-func (h Hint) called() string { return cmp.Or(h.TaskName, h.Task) }
+// TaskCalled returns the [Task.Called] of the hint's task.
+func (h Hint) TaskCalled() string { return cmp.Or(h.TaskName, h.TaskRef, h.Task) }
+
+// TypedTask returns what a person types for the hint's task, so that [State.Find] finds it. If the
+// task's name is a number, another task may have that number.
+func (h Hint) TypedTask() string {
+	if h.TaskName != "" && strings.Trim(h.TaskName, "0123456789") == "" {
+		return "#" + h.Task
+	}
+	return h.TaskCalled()
+}
 
 // purposes lists the actions whose purpose does not depend on their fields.
 var purposes = [...]struct {
@@ -125,6 +173,8 @@ var purposes = [...]struct {
 	{ActPull, "see where the team is now"},
 	{ActCleanUp, "remove the team"},
 	{ActForceCleanUp, "end and remove the whole team"},
+	{ActAbort, "end it, with the teams in it"},
+	{ActShowWaiting, "see it all"},
 	{ActMend, "look at it and repair it"},
 	{ActConsolidate, "check and commit its work"},
 	{ActFinish, "finish the consolidation"},
@@ -135,11 +185,15 @@ var purposes = [...]struct {
 	{ActCommitOnly, "name the files to commit"},
 	{ActCheckClean, "run the checks without your changes"},
 	{ActResend, "send the messages again"},
+	{ActLift, "have its model tried again now"},
 	{ActClaimTask, "claim it"},
+	{ActVerify, "say accepted or rejected, and why"},
 	{ActClaimNext, "take another one"},
+	{ActShowTeams, "see the teams"},
 	{ActShowTeam, "look at the team"},
 	{ActShowAlive, "see who is alive"},
 	{ActShowTasks, "see the tasks"},
+	{ActShowNotes, "see the notes"},
 	{ActShowLog, "see the history"},
 	{ActFollowLog, "follow it"},
 	{ActShowReview, "see what it did"},
@@ -147,6 +201,15 @@ var purposes = [...]struct {
 	{ActTrust, "look at the hooks, and let them run"},
 	{ActRevertWork, "undo it in the work tree"},
 	{ActKeepCommit, "keep the commit"},
+	{ActForgetWorktree, "remove its record"},
+	{ActRepairWorktree, "join them"},
+	{ActUnlockWorktree, "unlock its record"},
+	{ActCheckOut, "check its branch out"},
+	{ActPushCommit, "push the commit yourself"},
+	{ActMergeBranch, "merge it"},
+	{ActDeleteBranch, "discard it"},
+	{ActRevertCommit, "undo all of that"},
+	{ActFetchBranch, "fetch it from the repository that has it"},
 }
 
 // Purpose says in a few words what the action is for, to stand behind "to": "take the lead".
@@ -186,23 +249,32 @@ func (h Hint) Purpose() string {
 	case ActReadMail:
 		return "read the mail of " + h.Member
 	case ActReassign:
-		return "give task " + h.called() + " to another member"
+		return "give task " + h.TaskCalled() + " to another member"
 	case ActRetryTask:
-		return "return task " + h.called() + " to the queue"
+		return "return task " + h.TaskCalled() + " to the queue"
 	case ActSetCommand:
-		return "set the command of task " + h.called()
+		return "set the command of task " + h.TaskCalled()
 	case ActCompleteTask:
-		return "complete task " + h.called()
+		return "complete task " + h.TaskCalled()
 	case ActDeleteTask:
-		return "leave task " + h.called() + " out"
+		return "leave task " + h.TaskCalled() + " out"
 	case ActRollBackTask:
-		return "undo only these files of task " + h.called()
+		return "undo only these files of task " + h.TaskCalled()
 	case ActShowFile:
+		if len(h.Paths) == 0 {
+			return "list the files"
+		}
 		return "see " + strings.Join(h.Paths, ", ")
+	case ActAddRemote:
+		return "add " + cmp.Or(h.Name, "a remote")
+	case ActRenameBranch:
+		return "rename the branch " + h.Name
 	case ActAssignTask:
-		return "say who does task " + h.called()
+		return "say who does task " + h.TaskCalled()
+	case ActDeleteNote:
+		return "delete the note"
 	case ActShowTask:
-		return "look at task " + h.called()
+		return "look at task " + h.TaskCalled()
 	}
 	for i := range purposes {
 		if purposes[i].action == h.Action {
@@ -212,8 +284,8 @@ func (h Hint) Purpose() string {
 	return ""
 }
 
-// Note is worth knowing but is not a refusal. Its hints say what would change it.
-type Note struct {
+// Advice is worth knowing but is not a refusal. Its hints say what would change it.
+type Advice struct {
 	Text  string
 	Hints []Hint
 }

@@ -22,7 +22,7 @@ import (
 func TestNoLiteralNamesACommand(t *testing.T) {
 	ofCadre := regexp.MustCompile(`\bcadre (attention|cleanup|consolidate|lead|log|pull|push|resume|run|show|status|task)\b`)
 	for dir, command := range map[string]*regexp.Regexp{".": regexp.MustCompile(`\bcadre |(^|[\s('"])--[a-z]`),
-		"../consolidate": ofCadre, "../transfer": ofCadre, "../host": ofCadre, "../liveness/detector": ofCadre} {
+		"../consolidate": ofCadre, "../engine/transfer": ofCadre, "../host": ofCadre, "../liveness/detector": ofCadre} {
 		for _, planted := range []string{"resume it: cadre resume demo", "remove it: cadre pull ",
 			"cadre task show %s"} {
 			if !command.MatchString(planted) {

@@ -14,13 +14,20 @@ func (s *State) standing(t *Task) string {
 		return fmt.Sprintf("%s is in progress: %s holds it and is %s.", name, owner.Name, owner.Status)
 	case t.OutOfRetries():
 		return fmt.Sprintf("%s failed (out of retries): %s.", name, Quoted(clipTo(t.Failure, 200)))
-	case t.waits() > 0:
-		return fmt.Sprintf("%s is blocked by task %s.", name, andMore(s.CalledAll(s.blockersOf(t))))
+	case t.isDue():
+		return name + " is about to make its tasks: a host finds out for which items."
+	case t.Expanded:
+		return fmt.Sprintf("%s waits for %s that it made.", name, Count(len(s.blockersOf(t)), "task"))
+	case len(s.show(t).open) > 0:
+		return fmt.Sprintf("%s is blocked by task %s.", name, andMore(s.CalledAll(s.show(t).open)))
 	case s.awaits(t):
 		return fmt.Sprintf("%s is assigned to %s, which was not spawned yet.", name, t.Owner)
 	case s.spent(t.Owner):
-		return fmt.Sprintf("%s is assigned to %s, and the %s of %s is spent.", name, owner.Name,
-			BudgetWord(owner.Exhausted), owner.Name)
+		return fmt.Sprintf("%s is assigned to %s, and the %s is spent.", name, owner.Name,
+			BudgetOf(owner.Exhausted, owner.Name))
+	case t.Verifies != "" && owner == nil:
+		return fmt.Sprintf("%s is open for the role %s, and no other member with it is there to verify the work.", name,
+			Quoted(brief(t.Role)))
 	case owner != nil:
 		return fmt.Sprintf("%s is assigned to %s, which is %s.", name, owner.Name, owner.Status)
 	case t.Role != "":
@@ -75,12 +82,12 @@ func (d *decision) nextOwner(name string) (*Member, error) {
 // taker returns the hint for a task that no member takes. Where no teammate runs, no member can be
 // named as its owner.
 func (a *attention) taker(t *Task) Hint {
-	assign := t.hint(a.t, ActAssignTask)
+	assign := t.Hint(a.t, ActAssignTask)
 	if a.lead != ForUser { // an agent that leads adds teammates itself
 		return assign
 	}
 	if a.s.awaits(t) {
-		spawn := t.hint(a.t, ActSpawn)
+		spawn := t.Hint(a.t, ActSpawn)
 		spawn.Name = t.Owner
 		return spawn
 	}

@@ -21,6 +21,22 @@ func (b *bitset) set(i int, on bool) {
 	}
 }
 
+func (b bitset) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
+
+// from returns the first number of the set that is at least i; -1 for none.
+func (b bitset) from(i int) int {
+	for w := i / 64; w < len(b); w++ {
+		word := b[w]
+		if w == i/64 {
+			word &= ^uint64(0) << (i % 64)
+		}
+		if word != 0 {
+			return w*64 + bits.TrailingZeros64(word)
+		}
+	}
+	return -1
+}
+
 func (b bitset) all() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for w, word := range b {
@@ -61,19 +77,22 @@ func (s *State) Used() iter.Seq[Task] {
 // Ready returns how many tasks could be claimed, and the first of them in the order in which they
 // would be claimed.
 func (s *State) Ready(most int) (n int, first []Task) {
+	l := s.line()
 	for p := len(s.ready) - 1; p >= 0; p-- {
 		n += s.ready[p].count()
 		for i := range s.ready[p].all() {
 			if len(first) == most {
 				break
 			}
-			first = append(first, s.show(&s.tasks[i]))
+			if s.claimable(l, i, nil, true) {
+				first = append(first, s.shown(&s.tasks[i], l))
+			}
 		}
 	}
-	return n, first
+	return n - l.count(), first
 }
 
-// Blocked returns how many tasks wait for other tasks.
+// Blocked returns how many tasks wait for other tasks, or for paths that those have.
 func (s *State) Blocked() int {
 	ready, _ := s.Ready(0)
 	return s.Count(Pending) - ready - s.failed.count()
@@ -81,8 +100,9 @@ func (s *State) Blocked() int {
 
 func (s *State) these(tasks bitset) iter.Seq[Task] {
 	return func(yield func(Task) bool) {
+		l := s.line()
 		for i := range tasks.all() {
-			if !yield(s.show(&s.tasks[i])) {
+			if !yield(s.shown(&s.tasks[i], l)) {
 				return
 			}
 		}

@@ -26,6 +26,7 @@ func invariants(s *State) error {
 	checkMembers(s, check)
 	checkTasks(s, check)
 	checkMail(s, check)
+	checkNotes(s, check)
 	return failure(wrong)
 }
 
@@ -91,7 +92,7 @@ func checkTasks(s *State, check func(bool, string, ...any)) {
 		for _, id := range t.BlockedBy {
 			b := s.task(id)
 			check(slices.Contains(b.Blocks, t.ID), "task %s does not know that it blocks %s", id, t.ID)
-			if b.Status.open() && !(t.When == Always && (t.Status != Pending || never(s, *b))) {
+			if b.Status.open() && !(t.When != "" && t.Submission == nil && (t.Status != Pending || never(s, *b))) {
 				open++
 			}
 		}
@@ -104,20 +105,80 @@ func checkTasks(s *State, check func(bool, string, ...any)) {
 		check(t.Status != InProgress || open == 0, "task %s is in progress and blocked", t.ID)
 		for p := range s.ready {
 			has := slices.Contains(slices.Collect(s.ready[p].all()), i)
-			check(has == (t.Status == Pending && open == 0 && !t.OutOfRetries() && Priorities[p] == t.Priority),
+			check(has == (t.Status == Pending && open == 0 && !t.OutOfRetries() && t.Submission == nil &&
+				Priorities[p] == t.Priority && !t.Group()),
 				"task %s: ready at %s is %v", t.ID, Priorities[p], has)
 		}
+		due := slices.Contains(slices.Collect(s.due.all()), i)
+		check(due == (t.Status == Pending && open == 0 && !t.OutOfRetries() && t.Group()), "task %s: due is %v", t.ID,
+			due)
+		made := len(s.madeBy(t))
+		check(made == 0 || t.Expanded && t.Group(), "task %s has %d tasks without being expanded", t.ID, made)
 		if t.Status == InProgress {
 			m := s.member(t.Owner)
 			check(m != nil && m.Status.Running() && t.Fence > 0 && t.Attempts > 0,
 				"task %s is in progress by %q, fence %d", t.ID, t.Owner, t.Fence)
+			for j := range i {
+				other := &s.tasks[j]
+				check(!s.takesPaths(t) || !s.takesPaths(other) || other.Owner == t.Owner ||
+					!meets(t.Holds, other.Holds),
+					"tasks %s and %s of %s and %s both have %v and %v", t.ID, other.ID, t.Owner, other.Owner, t.Holds,
+					other.Holds)
+			}
 		}
 		if m := s.member(t.Owner); m != nil && t.Status == Pending {
 			check(m.Status.Running(), "task %s waits for %s, who has ended", t.ID, t.Owner)
 		}
+		check(t.Status == InProgress || t.Holds == nil, "task %s is %s and has the paths %v", t.ID, t.Status, t.Holds)
+		checkSkipped(s, t, check)
 		check(!reaches(s, t.ID, t.ID), "task %s waits for itself", t.ID)
 	}
 	check(counts == s.counts, "the counts are %v of %v", s.counts, counts)
+	for i := range s.tasks {
+		checkVerified(s, &s.tasks[i], check)
+	}
+}
+
+// checkVerified checks what holds for a submitted task, and for a verification.
+func checkVerified(s *State, t *Task, check func(bool, string, ...any)) {
+	if b := t.Submission; b != nil {
+		open := 0
+		for _, id := range b.Tasks {
+			v := s.task(id)
+			check(v.Verifies == t.ID && slices.Contains(t.BlockedBy, id), "task %s is verified with task %s", t.ID, id)
+			if v.Status.open() {
+				open++
+			}
+		}
+		check(t.Status == Pending && t.Failure == "" && open > 0, "task %s is %s and verified with %d tasks", t.ID,
+			t.Status, open)
+	}
+	if t.Verifies == "" {
+		return
+	}
+	of := s.verified(t)
+	check(!t.Status.open() || of != nil, "task %s is %s and verifies nothing", t.ID, t.Status)
+	check(t.Status != Completed || slices.Contains(Verdicts, t.Verdict) && t.Result != "", "task %s has the verdict %q",
+		t.ID, t.Verdict)
+	if of != nil && t.Status == InProgress {
+		m := s.member(t.Owner)
+		check(t.Owner != of.Submission.By && t.Owner != of.Submission.Holder && m.Agent != Shell,
+			"%s verifies task %s, which is its own, or is a shell", t.Owner, of.ID)
+	}
+}
+
+// checkSkipped checks that a task with When failed is skipped exactly while none of its blockers is
+// open and it was not run because of a failure.
+func checkSkipped(s *State, t *Task, check func(bool, string, ...any)) {
+	open := slices.ContainsFunc(t.BlockedBy, func(id string) bool { return s.task(id).Status.open() })
+	check(t.When != OnFailure || t.Status != Pending || t.OutOfRetries() || open,
+		"task %s waits for a failure that cannot come", t.ID)
+	check(t.Skipped == "" || t.Status == Deleted ||
+		t.When == OnFailure && t.Status == Completed && t.CompletedBy == "" && !open,
+		"task %s is skipped, %s, with when %q and blockers open: %v", t.ID, t.Status, t.When, open)
+	r := t.Rejected
+	check(r == nil || t.Status != Completed && r.Results < MaxMisfits && (t.Check == nil || r.Checks < t.Check.Limit()),
+		"task %s is %s after the rejections %+v", t.ID, t.Status, r)
 }
 
 // reaches reports, in the simplest way, whether a task waits for another one, directly or through
@@ -158,9 +219,29 @@ func checkMail(s *State, check func(bool, string, ...any)) {
 				"is not there or its own", m.Name, seq)
 		}
 	}
+	check(slices.IsSorted(s.team.Outbox), "the mail to the parent is out of order: %v", s.team.Outbox)
+	for _, seq := range s.team.Outbox {
+		waiting[seq]++
+		msg := s.messages[seq]
+		check(msg != nil && msg.From == s.team.Lead && msg.To == ParentName, "message %d to the parent is not there, or "+
+			"not from the lead", seq)
+	}
 	check(len(waiting) == len(s.messages), "%d messages are kept and %d are waited for", len(s.messages), len(waiting))
 	for seq, msg := range s.messages {
 		check(msg.waiting == waiting[seq], "message %d waits for %d of %d", seq, msg.waiting, waiting[seq])
 		check(seq <= s.messageSeq, "message %d is newer than the newest, %d", seq, s.messageSeq)
 	}
+}
+
+func checkNotes(s *State, check func(bool, string, ...any)) {
+	size := 0
+	for i, n := range s.notes {
+		size += len(n.Text)
+		check(i == 0 || s.notes[i-1].Key < n.Key, "the note %s is at place %d", n.Key, i)
+		check(n.Seq > 0 && n.Seq <= s.noteSeq && n.otherSeq < n.Seq, "the note %s is at change %d after %d, of %d",
+			n.Key, n.Seq, n.otherSeq, s.noteSeq)
+		check(ValidNoteKey(n.Key) && n.Text != "" && len(n.Text) <= MaxNote, "the note %q has %d bytes", n.Key,
+			len(n.Text))
+	}
+	check(len(s.notes) <= MaxNotes && size <= MaxNotesText, "%d notes have %d bytes", len(s.notes), size)
 }

@@ -9,11 +9,25 @@ import (
 // Missing is work of a task that a restored team has completed, and that is not where it should be.
 type Missing struct {
 	Task   string // id of the task
-	What   string // what is missing and how to get it, for people
+	What   string // what is missing, and where it is, for people
 	Commit string // commit that has the work; "" if unknown
 	Branch string // branch that should have the commit; "" for what is checked out
 	Path   string // path of a missing file from the top of the work tree; "" if the whole commit is missing
-	Object string // object name of the file in git; "" if there should be no file
+	// object name of the file in git; "" if there should be no file, "any" for any content
+	Object string
+}
+
+// AnyFile stands for the object name of a file that has to exist, whatever its content.
+const AnyFile = "any"
+
+// Advice says what is missing of the task, and what a person can do about it. t is its team, and
+// called what the task is called.
+func (m Missing) Advice(t Team, called string) Advice {
+	a := Advice{Text: fmt.Sprintf("missing of task %s: %s", called, m.What)}
+	if m.Path != "" && m.Commit != "" && m.Object != "" && m.Object != AnyFile {
+		a.Hints = []Hint{{Action: ActShowFile, Team: t.Name, Dir: t.Dir, From: m.Commit, Paths: []string{m.Path}}}
+	}
+	return a
 }
 
 // Released says that the machine which had the team released it: the team continues elsewhere. It

@@ -138,8 +138,12 @@ func (s *State) Named(name string) (Member, error) {
 }
 
 func (s *State) unknown(name string) error {
-	return refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), s.team.Name,
-		names(s.memberNames()))
+	return s.noMember(name, s.memberNames())
+}
+
+func (s *State) noMember(name string, valid []string) error {
+	return Refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), s.team.Name, names(valid)).
+		With(s.team.hint(ActShowTeam))
 }
 
 func (s *State) memberNames() []string {

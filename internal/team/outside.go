@@ -1,5 +1,7 @@
 package team
 
+import "slices"
+
 // Outside is what a look found outside the journal of a team: which processes are alive, and
 // whether the files that the team works on exist. A nil *Outside says that no look was taken; then
 // only what was recorded counts.
@@ -16,6 +18,15 @@ type Outside struct {
 	Uncommitted   []string         // files of a complete team that are not committed, by their paths from the top
 	Untrusted     []string         // events whose hooks of the project do not run, because the user does not trust them
 	Sights        map[string]Sight // of the members, by name
+	Children      []ChildSight     // of the teams in it that have not ended
+}
+
+// ChildSight is what a look found of a team in the team.
+type ChildSight struct {
+	Child
+	Ended bool   // it is complete or aborted
+	Waits int    // how many things wait for the user there, and in the teams in it
+	First string // the first of them, as a sentence
 }
 
 // Life says what is known of a member's session.
@@ -100,6 +111,19 @@ func (s *State) Unhosted(o *Outside) (names []string) {
 	return names
 }
 
+// Unfound returns what the groups are called whose items a host must find while no process is one.
+func (s *State) Unfound(o *Outside) (groups []string) {
+	if o == nil || o.Hosted || s.over() {
+		return nil
+	}
+	for _, w := range s.appendExpandWants(nil) {
+		if t := s.task(w.Task); !t.Expanded && t.ForEach.Outside() {
+			groups = append(groups, t.Called())
+		}
+	}
+	return groups
+}
+
 // Dormant reports whether no process of the team is alive although one should be. A team of people
 // alone needs none.
 func (s *State) Dormant(o *Outside) bool {
@@ -123,6 +147,15 @@ func (s *State) Paused() bool {
 		}
 	}
 	return true
+}
+
+// Rests reports whether the team is paused and at least one of its sessions was ended in order: by
+// a person, or because its run ended. Other than [State.Paused], it is false for a team that no
+// host has run yet.
+func (s *State) Rests() bool {
+	return s.Paused() && slices.ContainsFunc(s.members, func(m Member) bool {
+		return m.Status == Spawning && m.Agent != External && (m.Summary == RunEndedReason || m.Summary == PausedReason)
+	})
 }
 
 // Interrupted reports whether a consolidation was begun and is not finished, and no process runs

@@ -2,12 +2,14 @@ package team
 
 import "testing"
 
-// TestInterruptedNeedsALaterLook: a look at the processes from before the consolidation began does not
-// say that no process runs it, and neither does one from before its end say that a step is missing.
+// TestInterruptedNeedsALaterLook: a look at the processes from before the consolidation began does
+// not say that no process runs it, and neither does one from before its end say that a step is
+// missing.
 func TestInterruptedNeedsALaterLook(t *testing.T) {
 	s := &State{}
 	s.Apply(&Record{Seq: 1, ID: "c", At: 1000, Events: []Event{
-		&TeamCreated{Team: Team{ID: "t", Name: "here", Status: TeamActive}, Lead: Member{Name: "boss", Agent: External}}}})
+		&TeamCreated{Team: Team{ID: "t", Name: "here", Status: TeamActive},
+			Lead: Member{Name: "boss", Agent: External}}}})
 	s.team.Consolidation = Consolidation{Attempt: 1, Step: Began, BeganAt: 5000}
 	for at, want := range map[Time]bool{4000: false, 5000: false, 5001: true} {
 		if got := s.Interrupted(&Outside{At: at}); got != want {

@@ -42,11 +42,15 @@ func owned(list []string) []string {
 
 // own copies the texts of a new task. Names of members are those that the state has.
 func (t *Task) own(s *State) {
-	t.Status, t.Priority = constant(t.Status, Pending, InProgress, Completed, Deleted), constant(t.Priority, Priorities...)
+	t.Status, t.Priority = constant(t.Status, Pending, InProgress, Completed, Deleted),
+		constant(t.Priority, Priorities...)
 	t.Owner, t.CreatedBy, t.CompletedBy = s.known(t.Owner), s.known(t.CreatedBy), s.known(t.CompletedBy)
+	t.FailedBy = s.known(t.FailedBy)
 	own(&t.ID, &t.Name, &t.Subject, &t.Description, &t.ActiveForm, &t.Role, &t.Run, &t.In, &t.Dir, &t.When, &t.Failure,
-		&t.Result)
-	t.Env, t.FileDigests = owned(t.Env), owned(t.FileDigests)
+		&t.Result, &t.Of)
+	t.ownDemands()
+	t.ownVerification(s)
+	t.Env, t.Paths, t.FileDigests = owned(t.Env), owned(t.Paths), owned(t.FileDigests)
 	if len(t.Metadata) > 0 {
 		kept := make(map[string]json.RawMessage, len(t.Metadata))
 		for key, value := range t.Metadata {

@@ -16,8 +16,8 @@ var readers = []string{"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch",
 	"ListMcpResourcesTool", "ReadMcpResourceTool"}
 
 // TeamTools are the tools that the team gives its members.
-var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast",
-	"ReadMessages", "SpawnTeammate",
+var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "PathClaim", "PathRelease",
+	"SendMessage", "Broadcast", "NoteWrite", "NoteRead", "NoteList", "ReadMessages", "SpawnTeammate",
 	"ShutdownTeammate", "RespondToShutdown", "SubmitPlan", "RespondToPlan", "RespondToPermission", "ResendMessages",
 	"TeamStatus", "CleanupTeam"}
 
@@ -42,7 +42,7 @@ func (s *State) Gate(member, tool string, reads bool) error {
 	}
 	m := s.member(member)
 	if m == nil {
-		return refuse(NotFound, "no member named %q", brief(member))
+		return s.unknown(member)
 	}
 	if m.Plan.State == "submitted" {
 		return refuse(Denied, "%s may change nothing before its plan is approved, and %s has not answered yet: end "+
@@ -122,8 +122,8 @@ func (p *Permissions) check() error {
 		}
 		if tool, _, patterned := splitRule(rule); tool == "" || strings.ContainsAny(tool, " \t\n*?") &&
 			!strings.HasPrefix(tool, "mcp__") || strings.Contains(rule, "(") && !patterned {
-			return refuse(Invalid, "%q is not a permission rule; write it like Edit, Bash(go test:*), Read(docs/**) or "+
-				"mcp__server__tool", brief(rule))
+			return refuse(Invalid, "%q is not a permission rule; write it like Edit, Bash(go test:*), Read(docs/**) "+
+				"or mcp__server__tool", brief(rule))
 		}
 	}
 	return nil
@@ -182,9 +182,42 @@ func inputOf(input string) (in toolInput, err error) {
 	return in, json.Unmarshal([]byte(input), &in)
 }
 
-// InputWords returns what a person reads first of a tool's input, in one line: the command, the file or
-// the URL. It returns the whole input of other tools, and of a request that asks for more than the
-// command.
+// WrittenFiles returns the files that a tool writes, as its input names them; none for a tool that
+// changes no file, or does not say which.
+func WrittenFiles(tool, input string) (files []string) {
+	if !slices.Contains(editors, tool) {
+		return nil
+	}
+	var in struct {
+		toolInput
+		Files   []string `json:"files"`
+		Changes []struct {
+			Path string `json:"path"`
+			Kind struct {
+				To string `json:"move_path"`
+			} `json:"kind"`
+		} `json:"changes"`
+	}
+	_ = json.Unmarshal([]byte(input), &in) // other shapes name no file
+	add := func(file string) {
+		if file != "" && !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	add(in.file())
+	for _, file := range in.Files {
+		add(file)
+	}
+	for _, c := range in.Changes {
+		add(c.Path)
+		add(c.Kind.To)
+	}
+	return files
+}
+
+// InputWords returns what a person reads first of a tool's input, in one line: the command, the
+// file or the URL. It returns the whole input of other tools, and of a request that asks for more
+// than the command.
 func InputWords(tool, input string) string {
 	in, err := inputOf(input)
 	words := ""

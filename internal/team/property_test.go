@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,10 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	tasks := rapid.Custom(func(t *rapid.T) []string {
 		return rapid.SliceOfN(task, 0, rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "most")).Draw(t, "tasks")
 	})
+	paths := rapid.Custom(func(t *rapid.T) []string {
+		return rapid.SliceOfN(rapid.SampledFrom([]string{"a", "a/x", "*/x", "b/**", "c", "**", "/c", ""}), 0, 2).Draw(t,
+			"patterns")
+	})
 	word := rapid.SampledFrom([]string{"x", "some words", "ä😀\"\\\n", "bad\xff", "x", "x", "x", "", hostile, "HOSTILE"})
 	priority := rapid.SampledFrom(slices.Concat([]string{"", "soon"}, Priorities, Priorities))
 	fence := rapid.SampledFrom([]int64{0, 0, 0, 1, 2, 3})
@@ -82,7 +87,10 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	}
 	switch rapid.SampledFrom(weights).Draw(t, "body") {
 	case "CreateTeam":
+		depth := rapid.Int64Range(0, 1).Draw(t, "depth")
 		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Timing: Timing{Beat: time.Millisecond},
+			MaxDepth: rapid.Int64Range(0, 4).Draw(t, "maxDepth"), Depth: depth,
+			Parent: Parent{Team: strings.Repeat("p", int(depth))},
 			Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
 	case "RestoreTeam":
 		return &RestoreTeam{From: s}
@@ -115,9 +123,11 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 			Member: rapid.OneOf(rapid.Just(""), name).Draw(t, "member")}
 	case "SpawnMember":
 		return &SpawnMember{Name: name.Draw(t, "name"),
-			Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"),
-			Role:  rapid.SampledFrom([]string{"", "r", "r", "HOSTILE"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan"),
-			Isolation: rapid.SampledFrom([]string{"", Worktree}).Draw(t, "isolation"),
+			Agent:        rapid.SampledFrom([]string{Shell, External, "claude", NestedTeam}).Draw(t, "agent"),
+			Prompt:       rapid.SampledFrom([]string{"", "do it"}).Draw(t, "prompt"),
+			Role:         rapid.SampledFrom([]string{"", "r", "r", "HOSTILE"}).Draw(t, "role"),
+			PlanApproval: some.Draw(t, "plan"),
+			Isolation:    rapid.SampledFrom([]string{"", Worktree}).Draw(t, "isolation"),
 			Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 0, 400}).Draw(t, "own tokens"),
 				Time: rapid.SampledFrom([]time.Duration{0, 0, 0, 50 * time.Millisecond}).Draw(t, "own time")},
 			Succeeds: rapid.OneOf(rapid.Just(""), rapid.Just(""), name).Draw(t, "succeeds")}
@@ -128,7 +138,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 			Why:    rapid.SampledFrom([]string{"", "conflict"}).Draw(t, "why"), Once: some.Draw(t, "once")}
 	case "AttachMember":
 		return &AttachMember{Member: name.Draw(t, "member"),
-			From: rapid.SampledFrom([]string{"", "h1", "h2"}).Draw(t, "from")}
+			From: rapid.SampledFrom([]string{"", "h1", "h2"}).Draw(t, "from"), Pool: drawPool.Draw(t, "pool")}
 	case "DetachMember":
 		return &DetachMember{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason"),
 			Fresh: some.Draw(t, "fresh"), Note: word.Draw(t, "note")}
@@ -137,7 +147,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "ReportStatus":
 		return &ReportStatus{Member: name.Draw(t, "member"),
 			Status: rapid.SampledFrom([]MemberStatus{Active, Idle, Blocked, Stopped}).Draw(t, "status"),
-			Report: word.Draw(t, "report")}
+			Report: word.Draw(t, "report"), Task: task.Draw(t, "task"), Words: word.Draw(t, "words")}
 	case "ReportStopped":
 		return &ReportStopped{Member: name.Draw(t, "member"),
 			Reason: rapid.OneOf(word, rapid.Just(AtDeadline)).Draw(t, "reason")}
@@ -168,16 +178,37 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &AnswerPermission{Request: request("permission").Draw(t, "request"), Allow: some.Draw(t, "allow")}
 	case "ExpirePermission":
 		return &ExpirePermission{Request: request("permission").Draw(t, "request")}
+	case "ClaimPaths":
+		return &ClaimPaths{Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"), Member: maybe.Draw(t, "member"),
+			Paths: paths.Draw(t, "paths")}
+	case "ReportWrites":
+		return &ReportWrites{Member: name.Draw(t, "member"), Task: task.Draw(t, "task"), Holder: name.Draw(t, "holder"),
+			Files:  rapid.SampledFrom([][]string{nil, {"a/x"}, {hostile}}).Draw(t, "files"),
+			Unsure: some.Draw(t, "unsure")}
+	case "ReleasePaths":
+		return &ReleasePaths{Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"), Member: maybe.Draw(t, "member"),
+			Paths: paths.Draw(t, "paths")}
 	case "CreateTask":
-		return &CreateTask{Subject: word.Draw(t, "subject"), Owner: maybe.Draw(t, "owner"),
-			Role: rapid.SampledFrom([]string{"", "", "r", hostile, "HOSTILE"}).Draw(t, "role"),
-			Run:  rapid.SampledFrom([]string{"", "true", "true"}).Draw(t, "run"), BlockedBy: tasks.Draw(t, "blocked"),
+		return &CreateTask{Paths: paths.Draw(t, "paths"), Subject: word.Draw(t, "subject"),
+			Owner: maybe.Draw(t, "owner"),
+			Role:  rapid.SampledFrom([]string{"", "", "r", hostile, "HOSTILE"}).Draw(t, "role"),
+			Run:   rapid.SampledFrom([]string{"", "true", "true"}).Draw(t, "run"), BlockedBy: tasks.Draw(t, "blocked"),
 			Priority: priority.Draw(t, "priority"),
-			When:     rapid.SampledFrom([]string{"", "", Always}).Draw(t, "when"),
-			Retries:  rapid.Int64Range(0, 1).Draw(t, "retries"), Metadata: map[string]json.RawMessage{
+			When:     rapid.SampledFrom([]string{"", "", Always, OnFailure, OnFailure, OnSuccess}).Draw(t, "when"),
+			Schema:   rapid.SampledFrom([]json.RawMessage{nil, nil, nil, []byte(` {"a": [1 ,2]}`)}).Draw(t, "schema"),
+			Check: rapid.SampledFrom([]*TaskCheck{nil, nil, nil, {Run: "make"}, {Run: "make", Rounds: 2},
+				{Name: "unit"}, {Name: "other"}}).Draw(t, "check"),
+			ForEach: forEach.Draw(t, "for each"),
+			Verify:  drawVerify(t),
+			Retries: rapid.Int64Range(0, 1).Draw(t, "retries"), Metadata: map[string]json.RawMessage{
 				word.Draw(t, "key"): json.RawMessage(` {"a": [1 ,2]}`)}}
 	case "UpdateTask":
-		return &UpdateTask{Task: task.Draw(t, "task"), Subject: text(word), Owner: text(maybe),
+		var these *[]string
+		if rapid.IntRange(0, 3).Draw(t, "set") == 0 {
+			list := paths.Draw(t, "paths")
+			these = &list
+		}
+		return &UpdateTask{Paths: these, Task: task.Draw(t, "task"), Subject: text(word), Owner: text(maybe),
 			Priority: text(priority), Metadata: map[string]json.RawMessage{
 				word.Draw(t, "key"): json.RawMessage(rapid.SampledFrom([]string{"null", "1"}).Draw(t, "value"))},
 			AddBlockedBy: tasks.Draw(t, "add"), RemoveBlockedBy: tasks.Draw(t, "remove"),
@@ -186,7 +217,11 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &ClaimTask{Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"), Member: maybe.Draw(t, "member")}
 	case "CompleteTask":
 		return &CompleteTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"),
-			Result: word.Draw(t, "result")}
+			Result: word.Draw(t, "result"), Examined: some.Draw(t, "examined"), Verdict: drawVerdict(t, s)}
+	case "RejectResult":
+		return &RejectResult{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"),
+			By:       rapid.SampledFrom([]string{ByResult, ByCheck, ByCheck, "ann"}).Draw(t, "by"),
+			Feedback: word.Draw(t, "feedback"), Result: word.Draw(t, "result")}
 	case "FailTask":
 		return &FailTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"),
 			Reason: word.Draw(t, "reason")}
@@ -194,8 +229,14 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &ReleaseTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence")}
 	case "DeleteTask":
 		return &DeleteTask{Task: task.Draw(t, "task")}
+	case "SetNote":
+		return &SetNote{Key: noteKey.Draw(t, "key"), Text: word.Draw(t, "text"), IfSeq: drawIfSeq(t, s)}
+	case "AppendNote":
+		return &AppendNote{Key: noteKey.Draw(t, "key"), Text: word.Draw(t, "text")}
+	case "DeleteNote":
+		return &DeleteNote{Key: noteKey.Draw(t, "key"), IfSeq: drawIfSeq(t, s)}
 	case "SendMessage":
-		return &SendMessage{To: name.Draw(t, "to"), Body: word.Draw(t, "text"),
+		return &SendMessage{To: rapid.OneOf(name, name, name, rapid.Just(ParentName)).Draw(t, "to"), Body: word.Draw(t, "text"),
 			Answers: rapid.SampledFrom([]int64{0, 0, s.messageSeq}).Draw(t, "answers")}
 	case "Broadcast":
 		return &Broadcast{Body: word.Draw(t, "text")}
@@ -207,7 +248,12 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &ReportTrouble{Member: name.Draw(t, "member"),
 			Trouble: rapid.SampledFrom([]string{"login", "limit", "model", "model", "context", "crash", ""}).Draw(t,
 				"trouble"), Text: word.Draw(t, "text"),
-			Gone: some.Draw(t, "gone"), Retrying: rapid.IntRange(0, 4).Draw(t, "retrying") == 0}
+			Gone: some.Draw(t, "gone"), Retrying: rapid.IntRange(0, 4).Draw(t, "retrying") == 0,
+			Pool: drawPool.Draw(t, "pool"), Until: rapid.OneOf(rapid.Just(Time(0)), deadline).Draw(t, "until")}
+	case "LiftLimit":
+		return &LiftLimit{Member: name.Draw(t, "member")}
+	case "GrantTurn":
+		return &GrantTurn{Member: name.Draw(t, "member")}
 	case "RetryMember":
 		return &RetryMember{Member: name.Draw(t, "member")}
 	case "HandOver":
@@ -287,23 +333,60 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &MarkRead{Member: maybe.Draw(t, "member"), Through: rapid.Int64Range(0, s.messageSeq+1).Draw(
 			t, "through")}
 	case "ReviseTeam":
-		return &ReviseTeam{To: Team{Goal: word.Draw(t, "goal"), HandoverAt: rapid.Int64Range(-1, 101).Draw(t, "percent"),
-			OriginDigest: word.Draw(t, "digest"), FileDigests: []string{word.Draw(t, "digests")}},
-			Fields: rapid.SliceOf(rapid.SampledFrom([]string{"goal", "handoverAt", "checks", "clean", "hooks"})).Draw(t,
+		return &ReviseTeam{To: Team{Goal: word.Draw(t, "goal"), HandoverAt: rapid.Int64Range(-1, 101).Draw(t,
+			"percent"), MaxParallel: rapid.Int64Range(-1, 2).Draw(t, "parallel"), OriginDigest: word.Draw(t, "digest"),
+			FileDigests: []string{word.Draw(t, "digests")}},
+			Fields: rapid.SliceOf(rapid.SampledFrom([]string{"goal", "handoverAt", "checks", "clean", "hooks",
+				"maxParallel", "maxParallel"})).Draw(t,
 				"fields")}
 	case "ReviseMember":
 		return &ReviseMember{To: Member{Name: name.Draw(t, "member"), Model: word.Draw(t, "model"),
-			Agent: rapid.SampledFrom([]string{"", External, "claude", "codex"}).Draw(t, "agent"), Prompt: word.Draw(t, "prompt"),
-			Dropped: some.Draw(t, "dropped")},
+			Agent:  rapid.SampledFrom([]string{"", External, "claude", "codex"}).Draw(t, "agent"),
+			Prompt: word.Draw(t, "prompt"), Dropped: some.Draw(t, "dropped")},
 			Fields: rapid.SliceOf(rapid.SampledFrom([]string{"agent", "model", "prompt", "plan", "dropped"})).Draw(t,
 				"fields")}
 	case "ReviseTask":
 		return &ReviseTask{Task: task.Draw(t, "task"), Delete: some.Draw(t, "delete"), FileDigests: []string{"run=1"},
 			To: CreateTask{Subject: word.Draw(t, "subject"), Run: word.Draw(t, "run"), Owner: maybe.Draw(t, "owner"),
+				Paths:    paths.Draw(t, "paths"),
 				Priority: priority.Draw(t, "priority"), Retries: rapid.Int64Range(-1, 2).Draw(t, "retries"),
-				When: rapid.SampledFrom([]string{"", Always, "soon"}).Draw(t, "when")},
+				ForEach: forEach.Draw(t, "for each"),
+				When:    rapid.SampledFrom([]string{"", Always, "soon"}).Draw(t, "when"), Verify: drawVerify(t)},
 			Fields: rapid.SliceOf(rapid.SampledFrom([]string{"subject", "run", "owner", "priority", "retries", "when",
-				"metadata"})).Draw(t, "fields")}
+				"metadata", "paths", "forEach", "verify"})).Draw(t, "fields")}
+	case "ExpandTask":
+		id := task.Draw(t, "task")
+		for i := range s.due.all() {
+			if rapid.Bool().Draw(t, "due") {
+				id = s.tasks[i].ID
+			}
+		}
+		fence := fence.Draw(t, "fence")
+		if k := s.task(id); k != nil && rapid.IntRange(0, 3).Draw(t, "now") > 0 {
+			fence = k.Fence
+		}
+		return &ExpandTask{Task: id, Fence: fence, Items: forEach.Draw(t, "items").list(),
+			Failure: rapid.SampledFrom([]string{"", "", "", "exit status 1", hostile}).Draw(t, "failure")}
+	case "BeginChild":
+		id := child.Draw(t, "child")
+		return &BeginChild{Task: task.Draw(t, "task"), Team: id, Name: id, Instead: rapid.OneOf(rapid.Just(""),
+			child).Draw(t, "instead")}
+	case "ReportChild":
+		return &ReportChild{Team: child.Draw(t, "child"), Usage: Usage{InputTokens: rapid.Int64Range(-1,
+			500).Draw(t, "tokens")}}
+	case "HearParent":
+		return &HearParent{Message: Message{Seq: rapid.Int64Range(-1, 5).Draw(t, "heard"), Body: word.Draw(t, "body")}}
+	case "HearChild":
+		return &HearChild{Team: child.Draw(t, "child"), Message: Message{Seq: rapid.Int64Range(-1, 5).Draw(t, "heard"),
+			Body: word.Draw(t, "body")}}
+	case "PassedToParent":
+		return &PassedToParent{Through: rapid.Int64Range(-1, 50).Draw(t, "through")}
+	case "ConfineTeam":
+		return &ConfineTeam{Budget: Budget{Tokens: rapid.Int64Range(-1, 500).Draw(t, "tokens")},
+			Mode:    rapid.SampledFrom([]string{"plan", "default", "bypassPermissions", "", "all"}).Draw(t, "mode"),
+			AnyRule: some.Draw(t, "any rule")}
+	case "EndChild":
+		return &EndChild{Team: child.Draw(t, "child")}
 	case "RedoTask":
 		return &RedoTask{Task: task.Draw(t, "task"), Reason: word.Draw(t, "reason")}
 	case "Batch":
@@ -316,6 +399,46 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	panic("one of the kinds of commands is never drawn")
 }
 
+// child draws the id of a child team.
+var child = rapid.SampledFrom([]string{"c1", "c1", "c2", "", "HOSTILE"})
+
+// forEach draws for which items a task makes tasks; mostly it makes none.
+var forEach = rapid.Custom(func(t *rapid.T) *ForEach {
+	item := rapid.SampledFrom([]json.RawMessage{json.RawMessage(`"x"`), json.RawMessage(` {"a": 1}`), TextItem(hostile),
+		TextItem("$(touch x)"), json.RawMessage(`"`)})
+	switch rapid.IntRange(0, 12).Draw(t, "kind") {
+	case 0:
+		return &ForEach{Items: rapid.SliceOfN(item, 0, 3).Draw(t, "items")}
+	case 1:
+		return &ForEach{Glob: rapid.SampledFrom([]string{"a/*", "/a"}).Draw(t, "glob")}
+	case 2:
+		return &ForEach{Run: "ls", Items: rapid.SliceOfN(item, 0, 1).Draw(t, "items")}
+	}
+	return nil
+})
+
+func (f *ForEach) list() []json.RawMessage {
+	if f == nil {
+		return []json.RawMessage{TextItem("one"), TextItem("two")}
+	}
+	return f.Items
+}
+
+var noteKey = rapid.SampledFrom([]string{"plan", "plan", "decisions/api", "decisions/db", "../x", "a b", ""})
+
+// drawIfSeq draws the change of a note that a writer has seen last: of an existing note, or nearly.
+func drawIfSeq(t *rapid.T, s *State) *int64 {
+	seqs := []int64{-1, 0, s.noteSeq}
+	for _, n := range s.notes {
+		seqs = append(seqs, n.Seq, n.Seq)
+	}
+	if rapid.Bool().Draw(t, "any") {
+		return nil
+	}
+	seq := rapid.SampledFrom(seqs).Draw(t, "if seq")
+	return &seq
+}
+
 // bodyWeights has each kind of command as often as it is drawn. Commands that end the team are
 // rare.
 var bodyWeights = func() []string {
@@ -323,8 +446,9 @@ var bodyWeights = func() []string {
 	for name := range bodies {
 		n := map[string]int{"CreateTeam": 1, "RestoreTeam": 1, "SetStatus": 1, "CleanUp": 1, "ReportFailed": 2,
 			"ReportStopped": 2, "SetBudget": 2, "CreateTask": 10, "UpdateTask": 10, "ClaimTask": 12, "CompleteTask": 10,
+			"RejectResult":      8,
 			"RequestPermission": 6, "FailTask": 6, "SendMessage": 8, "Broadcast": 4, "ReceiveMessages": 8,
-			"AttachMember": 6, "SpawnMember": 6}[name]
+			"AttachMember": 6, "SpawnMember": 6, "ExpandTask": 5}[name]
 		for range max(n, 3) {
 			all = append(all, name)
 		}
@@ -339,12 +463,18 @@ func founded(t fataler) (*State, []*Record) { return foundedBy(t, External) }
 func foundedBy(t fataler, lead string) (*State, []*Record) {
 	s := &State{}
 	var records []*Record
+	var depth int64 // a team that an agent leads is nested
+	if lead != External {
+		depth = 1
+	}
 	for i, c := range []Command{
-		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead,
+		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead, Depth: depth,
+			Parent: Parent{Team: strings.Repeat("p", int(depth))},
 			Timing: Timing{Undelivered: 100 * time.Millisecond, Zombie: 300 * time.Millisecond,
 				Blocked: 200 * time.Millisecond},
-			Checks: []Check{{Name: "build", Command: "make"}, {Name: "HOSTILE", Command: "make test"}},
-			Base:   Base{Top: "/d", Commit: "c", Dirty: []Fact{{Path: "out", SHA256: "0"}}}}},
+			Checks:   []Check{{Name: "build", Command: "make"}, {Name: "HOSTILE", Command: "make test"}},
+			Commands: []NamedCommand{{Name: "unit", Run: "go test ./..."}},
+			Base:     Base{Top: "/d", Commit: "c", Dirty: []Fact{{Path: "out", SHA256: "0"}}}}},
 		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
 		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true}},
 		{Actor: Host("h1"), Body: &AttachMember{Member: "bob"}},
@@ -399,6 +529,7 @@ func TestRandomHistories(t *testing.T) {
 			records = append(records, finishWork(t, s)...)
 			model = newModel(t, s, records)
 		}
+		limits := modelLimits{}
 		steps := rapid.IntRange(1, 200).Draw(t, "steps")
 		for n := 1; n <= steps; n++ {
 			c := drawCommand(t, s, n)
@@ -414,6 +545,7 @@ func TestRandomHistories(t *testing.T) {
 			if d.Record == nil {
 				continue
 			}
+			limits.judge(t, c, d.Record)
 			if again := recoded(t, d.Record); !reflect.DeepEqual(again, d.Record) {
 				t.Fatalf("the record is read as\n%s\nand was\n%s", AppendRecord(nil, again),
 					AppendRecord(nil, d.Record))
@@ -435,7 +567,9 @@ func TestRandomHistories(t *testing.T) {
 				t.Fatalf("after %T %+v: %v", c.Body, c.Body, err)
 			}
 			model.compare(t, s)
-			s.Wants(c.At)
+			limits.apply(d.Record)
+			limits.compare(t, s, c.At)
+			limits.compare(t, s, c.At+Time(rapid.IntRange(0, 200_000).Draw(t, "later")))
 		}
 		// Applying any prefix again changes nothing. A snapshot anywhere and the remaining records
 		// give the same state as all records.
@@ -507,6 +641,10 @@ var scrambledTexts = []string{"", "lead", "ann", "bob", "1", "2", "3", "4", "pen
 	"h1", "t", "x\xff"}
 
 func scramble(t *rapid.T, v reflect.Value) {
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		v.SetBytes([]byte(rapid.SampledFrom([]string{"null", `"x"`, `{"a":1}`, "[1]"}).Draw(t, "value")))
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if rapid.Bool().Draw(t, "set") {
@@ -520,6 +658,12 @@ func scramble(t *rapid.T, v reflect.Value) {
 			}
 		}
 	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			if rapid.Bool().Draw(t, "set") {
+				v.SetBytes([]byte(`{"type":"object"}`))
+			}
+			return
+		}
 		n := rapid.IntRange(0, 3).Draw(t, "len")
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
 		for i := range n {

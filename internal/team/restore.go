@@ -17,6 +17,7 @@ type Kept struct {
 	Members  []string // in the order in which they joined
 	Messages []Piece  // not delivered to all recipients yet, in order
 	Tasks    []Piece  // open tasks, in order
+	Notes    []Piece  // by the numbers of their last changes, in order
 }
 
 // Piece is one of many pieces, by its number.
@@ -30,6 +31,8 @@ func Keep(s *State) Kept {
 	rest := *s
 	rest.team.Base, rest.recent, rest.lastMail, rest.members, rest.messages, rest.tasks = Base{}, recent{},
 		nil, nil, nil, nil
+	rest.notes = nil
+	rest.rateLimits = nil                    // its sessions may be in other pools then
 	rest.answers, rest.rejections = nil, nil // they mean something only to people who are here now
 	text := func(v fielder) string { return string(encode(v, false, nil)) }
 	k := Kept{Team: text(&rest), Base: text(&s.team.Base)}
@@ -43,6 +46,9 @@ func Keep(s *State) Kept {
 		if s.tasks[i].Status.open() {
 			k.Tasks = append(k.Tasks, Piece{int64(i + 1), text(&s.tasks[i])})
 		}
+	}
+	for _, n := range bySeq(s.notes) {
+		k.Notes = append(k.Notes, Piece{n.Seq, text(&n)})
 	}
 	return k
 }
@@ -69,6 +75,12 @@ func (k Kept) State(seq int64, closed []string) (*State, error) {
 			return nil, fmt.Errorf("a message: %w", err)
 		}
 		s.messages[m.Seq] = m
+	}
+	s.notes = make([]Note, len(k.Notes))
+	for i, p := range k.Notes {
+		if err := decode(&s.notes[i], p.JSON); err != nil {
+			return nil, fmt.Errorf("a note: %w", err)
+		}
 	}
 	var err error
 	if s.tasks, err = allTasks(k.Tasks, closed); err != nil {
@@ -136,6 +148,11 @@ func (s *State) whole() error {
 			if s.task(id) == nil {
 				return fmt.Errorf("task %s names task %q, which is missing", t.ID, brief(id))
 			}
+		}
+		if t.Submission != nil && slices.ContainsFunc(t.Submission.Tasks, func(id string) bool {
+			return s.task(id) == nil
+		}) {
+			return fmt.Errorf("task %s is verified with tasks that are missing", t.ID)
 		}
 		if t.Status == InProgress && s.member(t.Owner) == nil {
 			return fmt.Errorf("task %s is in progress by %q, which is not a member", t.ID, brief(t.Owner))
@@ -227,7 +244,11 @@ func (s *State) leapt() *TeamRestored {
 	e := &TeamRestored{Team: s.team, Members: slices.Clone(s.members), MessageSeq: s.messageSeq + leap,
 		Unsent:      s.unsent + leap,
 		RequestSeq:  s.requestSeq + leap,
-		Permissions: slices.Clone(s.permissions), Strikes: s.strikeList(), Tasks: slices.Clone(s.tasks)}
+		Permissions: slices.Clone(s.permissions), Strikes: s.strikeList(), Tasks: slices.Clone(s.tasks),
+		Notes: slices.Clone(s.notes), NoteEnds: s.noteEnds}
+	if s.noteSeq > 0 {
+		e.NoteSeq = s.noteSeq + leap
+	}
 	// the history that is lost says who leads
 	e.Team.LeadSession, e.Team.LeadAgent, e.Team.LeadSince, e.Team.LeadLost, e.Team.HeldAfter = "", false, 0, 0, 0
 	external := map[string]bool{}
@@ -265,7 +286,8 @@ func (e *TeamRestored) state() (*State, error) {
 	}
 	s := &State{team: e.Team, members: slices.Clone(e.Members), tasks: slices.Clone(e.Tasks),
 		messages:   make(map[int64]*Message, len(e.Messages)),
-		messageSeq: e.MessageSeq, unsent: e.Unsent, requestSeq: e.RequestSeq, permissions: slices.Clone(e.Permissions)}
+		messageSeq: e.MessageSeq, unsent: e.Unsent, requestSeq: e.RequestSeq, permissions: slices.Clone(e.Permissions),
+		notebook: notebook{slices.Clone(e.Notes), e.NoteSeq, e.NoteEnds}}
 	for i := range s.members {
 		s.members[i].Inbox = slices.Clip(s.members[i].Inbox)
 	}

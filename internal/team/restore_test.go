@@ -96,10 +96,10 @@ func TestRestoredIsAsItWas(t *testing.T) {
 }
 
 // forgetful returns a copy of the state with only what a checkpoint keeps. It lacks commands,
-// places of messages, answers, and things that a hook stopped.
+// places of messages, answers, things that a hook stopped, and rate limits.
 func forgetful(t fataler, s *State) *State {
 	again := reopened(t, s)
-	again.recent, again.lastMail, again.answers, again.rejections = recent{}, nil, nil, nil
+	again.recent, again.lastMail, again.answers, again.rejections, again.rateLimits = recent{}, nil, nil, nil, nil
 	return again
 }
 
@@ -126,6 +126,9 @@ func settle(t fataler, s, want *State) {
 		m, old := &s.members[i], &want.members[i]
 		back("incarnation", &m.Incarnation, old.Incarnation, !external(m.Name))
 		back("lease", &m.Lease, old.Lease, !external(m.Name))
+		if m.Told.Notes != old.Told.Notes { // it was told of the notes as they are after the leap
+			back("told notes", &m.Told.Notes, old.Told.Notes, true)
+		}
 		for n := range min(len(m.Inbox), len(old.Inbox)) {
 			if seq := m.Inbox[n]; seq == old.Inbox[n]+leap {
 				m.Inbox[n] = old.Inbox[n]
@@ -141,6 +144,11 @@ func settle(t fataler, s, want *State) {
 		if old := want.messages[seq]; old != nil {
 			back("incarnation of a message", &msg.Incarnation, old.Incarnation, old.Incarnation != 0 &&
 				!external(msg.To))
+			for n := range min(len(msg.News), len(old.News)) {
+				if is, was := &msg.News[n].Told, old.News[n].Told; is.Notes != was.Notes {
+					back("notes told with a message", &is.Notes, was.Notes, true)
+				}
+			}
 		}
 	}
 	for i := range s.permissions {
@@ -151,6 +159,9 @@ func settle(t fataler, s, want *State) {
 		task := &s.tasks[i]
 		back("fence", &task.Fence, want.tasks[i].Fence, task.Status == Pending || task.Status == InProgress &&
 			!external(task.Owner))
+	}
+	if want.noteSeq > 0 {
+		back("changes of notes", &s.noteSeq, want.noteSeq, true)
 	}
 	back("messages", &s.messageSeq, want.messageSeq, true)
 	back("numbers of no message", &s.unsent, want.unsent, true)

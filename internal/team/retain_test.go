@@ -51,14 +51,15 @@ func TestAStateKeepsNoRecords(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// TestATaskKeepsNoRecords applies events that a task keeps texts of. Each is in a record with a long
-// text of something else, which must not stay in memory with the task.
+// TestATaskKeepsNoRecords applies events that a task keeps texts of. Each is in a record with a
+// long text of something else, which must not stay in memory with the task.
 func TestATaskKeepsNoRecords(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for name, of := range map[string]func(id string) Event{
 		"created": func(id string) Event {
 			return &TaskCreated{Task{ID: id, Name: "task-" + id, Subject: "S", Description: "D", ActiveForm: "A",
-				Status: Pending, Owner: "ann", Role: "R", Priority: "medium", Run: "make", Dir: "d", Env: []string{"A=b"}, CreatedBy: User,
+				Status: Pending, Owner: "ann", Role: "R", Priority: "medium", Run: "make", Dir: "d",
+				Env: []string{"A=b"}, CreatedBy: User,
 				Metadata: map[string]json.RawMessage{"key": json.RawMessage("1")}, FileDigests: []string{"a=b"}}}
 		},
 		"blocked": func(id string) Event {

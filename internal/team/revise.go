@@ -67,10 +67,16 @@ func setTeamField(to, from *Team, field string) (is bool) {
 		to.HandoverAt = from.HandoverAt
 	case "maxTeammates":
 		to.MaxTeammates = from.MaxTeammates
+	case "maxParallel":
+		to.MaxParallel = from.MaxParallel
+	case "maxDepth":
+		to.MaxDepth = from.MaxDepth
 	case "timing":
 		to.Timing = from.Timing
 	case "checks":
 		to.Checks = from.Checks
+	case "commands":
+		to.Commands = from.Commands
 	case "clean":
 		to.Clean = from.Clean
 	case "changes":
@@ -100,6 +106,8 @@ func setMemberField(to, from *Member, field string) (is bool) {
 		to.Prompt = from.Prompt
 	case "plan":
 		to.Plan.Required = from.Plan.Required
+	case "nested":
+		to.Nested = from.Nested
 	case "dropped":
 		to.Dropped = from.Dropped
 	default:
@@ -129,10 +137,20 @@ func setTaskField(to, from *Task, field string) (is bool) {
 		to.Env = from.Env
 	case "when":
 		to.When = from.When
+	case "schema":
+		to.Schema = from.Schema
+	case "check":
+		to.Check = from.Check
+	case "verify":
+		to.Verify = from.Verify
 	case "timeoutMs":
 		to.Timeout = from.Timeout
 	case "retries":
 		to.Retries = from.Retries
+	case "paths":
+		to.Paths = from.Paths
+	case "forEach":
+		to.ForEach = from.ForEach
 	case "metadata":
 		to.Metadata = from.Metadata
 	default:
@@ -168,11 +186,14 @@ func (e *TaskRevised) apply(s *State, r *Record) {
 		s.reopenReport()
 	}
 	s.change(e.Task.ID, r, func(t *Task) {
+		if t.Skipped != "" { // what it waits for may be something else now
+			t.Status, t.Skipped, t.CompletedAt = Pending, "", 0
+		}
 		for _, field := range e.Fields {
 			setTaskField(t, &e.Task, field)
 		}
 		t.FileDigests = e.Task.FileDigests
-		t.Failures, t.Failure = 0, ""
+		t.Failures, t.Failure, t.FailedBy, t.Rejected = 0, "", "", nil
 	})
 }
 
@@ -213,8 +234,10 @@ func (b *ReviseTeam) decide(d *decision) error {
 			return noField(field, "team")
 		}
 	}
-	if err := cmp.Or(checkLimits(after.HandoverAt, after.MaxTeammates), after.Permissions.check(), after.Timing.check(),
-		checkChecks(after.Checks), checkHooks(after.Hooks), checkDigests(b.To.FileDigests),
+	if err := cmp.Or(checkMaxDepth(after.Depth, after.MaxDepth),
+		checkLimits(after.HandoverAt, after.MaxTeammates, after.MaxParallel),
+		after.Permissions.check(), after.Timing.check(), checkChecks(after.Checks), checkCommands(after.Commands),
+		checkHooks(after.Hooks), checkDigests(b.To.FileDigests),
 		limit(text{"goal", after.Goal, MaxText}, text{"digest", b.To.OriginDigest, MaxSubject})); err != nil {
 		return err
 	}
@@ -261,9 +284,16 @@ func (b *ReviseMember) decide(d *decision) error {
 		return refuse(Invalid, "%s cannot change its agent from %s to %s; give the new member another name", m.Name,
 			brief(m.Agent), brief(after.Agent))
 	}
-	as := SpawnMember{Name: m.Name, Agent: after.Agent, PlanApproval: after.Plan.Required, Isolation: after.Isolation}
+	as := SpawnMember{Name: m.Name, Agent: after.Agent, PlanApproval: after.Plan.Required, Isolation: after.Isolation,
+		Program: after.Program, Args: after.Args, Nested: after.Nested}
+	if slices.Contains(b.Fields, "nested") || slices.Contains(b.Fields, "agent") {
+		if _, err := d.nests(&as); err != nil {
+			return err
+		}
+	}
 	if err := cmp.Or(as.checkAgent(), checkProgram(after.Program, after.Args, after.Env),
-		checkDigests(b.To.FileDigests), limit(text{"agent", after.Agent, MaxSubject}, text{"model", after.Model, MaxSubject},
+		checkDigests(b.To.FileDigests), limit(text{"agent", after.Agent, MaxSubject},
+			text{"model", after.Model, MaxSubject},
 			text{"role", after.Role, MaxSubject}, text{"prompt", after.Prompt, MaxText})); err != nil {
 		return err
 	}
@@ -297,22 +327,17 @@ func (b *ReviseTask) decide(d *decision) error {
 	switch {
 	case err != nil:
 		return err
-	case t.Status == InProgress:
-		return Refuse(NotReady, "%s is in progress by %s and cannot be changed", t.label(), t.Owner).
-			With(t.hint(&d.team, ActRetryTask))
-	case t.Status != Pending:
-		return refuse(NotReady, "%s is %s and cannot be changed", t.label(), t.Status)
+	case d.fixed(t) != nil:
+		return d.fixed(t)
 	case b.Delete:
 		return (&DeleteTask{Task: t.ID}).decide(d)
+	case t.Expanded:
+		return refuse(NotReady, "%s has made its tasks and cannot be changed; have it done again", t.label())
 	}
-	to := Task{Subject: b.To.Subject, Description: b.To.Description, Role: b.To.Role,
-		Priority: cmp.Or(b.To.Priority, DefaultPriority), Run: b.To.Run, In: b.To.In, Dir: b.To.place(), Env: b.To.Env,
-		When: b.To.When, Timeout: b.To.Timeout, Retries: b.To.Retries}
-	meta, err := metadata(t.Metadata, b.To.Metadata)
+	to, err := b.target(d, t)
 	if err != nil {
 		return err
 	}
-	to.Metadata = merged(t.Metadata, meta)
 	after, owner := *t, t.Owner
 	e := &TaskRevised{}
 	reassigned := false
@@ -328,9 +353,11 @@ func (b *ReviseTask) decide(d *decision) error {
 		e.Fields = append(e.Fields, field)
 	}
 	as := CreateTask{Subject: after.Subject, Description: after.Description, Priority: after.Priority, Run: after.Run,
-		In: after.In, Dir: after.Dir, Env: after.Env, When: after.When, Timeout: after.Timeout, Retries: after.Retries}
+		In: after.In, Dir: after.Dir, Env: after.Env, When: after.When, Timeout: after.Timeout, Retries: after.Retries,
+		Check: after.Check, ForEach: after.ForEach}
+	_, wrong := d.checkVerify(after.Verify, owner)
 	if err := cmp.Or(as.check(after.Priority), checkDigests(b.FileDigests),
-		limit(text{"role", after.Role, MaxSubject})); err != nil {
+		limit(text{"role", after.Role, MaxSubject}), wrong); err != nil {
 		return err
 	}
 	e.Task.ID, e.Task.FileDigests = t.ID, b.FileDigests
@@ -349,8 +376,47 @@ func (b *ReviseTask) decide(d *decision) error {
 	return nil
 }
 
+// fixed refuses to change a task that is done, or that somebody works on or verifies.
+func (d *decision) fixed(t *Task) error {
+	switch {
+	case t.Status == InProgress:
+		return Refuse(NotReady, "%s is in progress by %s and cannot be changed", t.label(), t.Owner).
+			With(t.Hint(&d.team, ActRetryTask))
+	case t.Submission != nil:
+		return Refuse(NotReady, "%s is being verified and cannot be changed", t.label()).
+			With(t.Hint(&d.team, ActRetryTask))
+	case t.Status != Pending && t.Skipped == "":
+		return refuse(NotReady, "%s is %s and cannot be changed", t.label(), t.Status)
+	}
+	return nil
+}
+
+// target returns the task as the revision wants it.
+func (b *ReviseTask) target(d *decision, t *Task) (to Task, err error) {
+	to = Task{Subject: b.To.Subject, Description: b.To.Description, Role: b.To.Role,
+		Priority: cmp.Or(b.To.Priority, DefaultPriority), Run: b.To.Run, In: b.To.In, Dir: b.To.place(), Env: b.To.Env,
+		When: when(b.To.When), Timeout: b.To.Timeout, Retries: b.To.Retries}
+	if to.Schema, to.Check, err = d.checkDemands(b.To.Schema, b.To.Check); err != nil {
+		return to, err
+	}
+	meta, err := metadata(t.Metadata, b.To.Metadata)
+	if err != nil {
+		return to, err
+	}
+	to.Metadata = merged(t.Metadata, meta)
+	if to.Paths, err = cleanPaths(b.To.Paths); err != nil {
+		return to, err
+	}
+	if b.To.Verify != nil {
+		to.Verify = b.To.Verify.whole()
+	}
+	to.ForEach, err = b.To.ForEach.Clean()
+	return to, err
+}
+
 // RedoTask returns a completed task to the queue, because its result no longer stands. Tasks that
-// build on it and are completed keep their results.
+// build on it and are completed keep their results. A group, completed or not, makes its tasks
+// again: those that it made are deleted. A group whose task is done again waits for it.
 type RedoTask struct{ Task, Reason string }
 
 func (b *RedoTask) decide(d *decision) error {
@@ -361,17 +427,21 @@ func (b *RedoTask) decide(d *decision) error {
 	switch {
 	case err != nil:
 		return err
-	case t.Status != Completed:
+	case t.Status != Completed && !t.Expanded:
 		return refuse(NotReady, "%s is %s, not completed", t.label(), t.Status)
-	case t.Work.Open():
-		return Refuse(NotReady, "a host must still record the work of %s", t.label()).
-			With(d.team.hint(ActResume))
+	case t.Verifies != "":
+		return refuse(NotReady, "%s verified task %s; when that is done again, it is verified again", t.label(),
+			d.Called(t.Verifies))
 	}
-	for _, id := range t.Blocks {
-		if w := d.task(id); w != nil && w.Status == InProgress {
-			return Refuse(NotReady, "%s builds on %s and is in progress by %s", w.label(), t.label(), w.Owner).
-				With(w.hint(&d.team, ActRetryTask))
+	made := d.madeBy(t)
+	for _, one := range append([]*Task{t}, made...) {
+		if d.WorkWanted(one.ID) == WantRecord {
+			return Refuse(NotReady, "a host must still record the work of %s", one.label()).
+				With(d.team.hint(ActResume))
 		}
+	}
+	if err := d.noneBuilds(t, made); err != nil {
+		return err
 	}
 	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
 		return err
@@ -385,6 +455,45 @@ func (b *RedoTask) decide(d *decision) error {
 	if d.team.Status == TeamConsolidating {
 		d.emit(&TeamStatusChanged{Status: TeamActive, Reason: fmt.Sprintf("task %s is done again", t.Called())})
 	}
-	d.releaseTo(owner, t, b.Reason)
+	for _, one := range made {
+		d.remove(one)
+	}
+	if t.Status == Completed {
+		d.releaseTo(owner, t, b.Reason)
+	}
+	if t.Expanded {
+		d.emit(&TaskFolded{Task: t.ID})
+	}
+	d.reopenGroup(t, b.Reason)
 	return nil
+}
+
+// noneBuilds refuses that a task is done again while a member works on what builds on it, or on a
+// task that it made.
+func (d *decision) noneBuilds(t *Task, made []*Task) error {
+	behind := t.Blocks
+	if g := d.task(t.Of); g != nil {
+		behind = slices.Concat(behind, g.Blocks)
+	}
+	for _, id := range behind {
+		if w := d.task(id); w != nil && w.begun() {
+			return Refuse(NotReady, "%s builds on %s and is in progress by %s", w.label(), t.label(), w.Owner).
+				With(w.Hint(&d.team, ActRetryTask))
+		}
+	}
+	for _, one := range made {
+		if one.begun() {
+			return Refuse(NotReady, "%s is one of the tasks of %s and is in progress by %s", one.label(), t.label(),
+				one.Owner).With(one.Hint(&d.team, ActRetryTask))
+		}
+	}
+	return nil
+}
+
+// reopenGroup returns the group that made the task to the queue, if it is completed: the task is
+// not done any more.
+func (d *decision) reopenGroup(t *Task, reason string) {
+	if g := d.task(t.Of); g != nil && g.Status == Completed {
+		d.releaseTo(d.meantFor(g), g, reason)
+	}
 }

@@ -1,6 +1,8 @@
 package team
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -12,36 +14,31 @@ func (s *State) RollsBack(task string) error {
 	if err != nil {
 		return err
 	}
-	var waiting, holders []string
-	for _, id := range t.Blocks {
-		switch w := s.task(id); {
-		case w == nil:
-		case w.Status == Completed:
-			waiting = append(waiting, w.label())
-		case w.Status == InProgress:
-			holders = append(holders, w.label()+" by "+w.Owner)
-		}
-	}
+	waiting, holders := s.buildOn(t)
 	done := t.Status == Completed
-	if err := s.team.CheckHere(); err != nil {
+	if err := cmp.Or(s.team.CheckHere(), d.unverified(t)); err != nil {
 		return err
 	}
 	switch {
 	case s.over() && !s.team.reopens():
 		if c := &s.team.Consolidation; s.team.Status == TeamComplete && c.Commit != "" {
-			mainline := ""
+			undo := Hint{Action: ActRevertCommit, Team: s.team.Name, Dir: s.team.Dir, From: c.Commit}
 			if len(c.Branches) > 0 { // its commit is a merge
-				mainline = "-m 1 "
+				undo.To = c.Parent
 			}
-			return refuse(Finished, "team %s is complete and its work is committed; to undo all of that: git "+
-				"revert %s%.12s", s.team.Name, mainline, c.Commit)
+			return Refuse(Finished, "team %s is complete and its work is committed", s.team.Name).With(undo)
 		}
 		return refuse(Finished, "team %s is %s, and the work of its tasks stays as it is", s.team.Name, s.team.Status)
 	case s.team.Consolidation.Open():
 		return Refuse(NotReady, "team %s is being consolidated", s.team.Name).With(s.team.hint(ActRollBack))
+	case t.ForEach != nil:
+		return Refuse(Nothing, "%s has no work of its own; roll back the tasks that it made, one at a time", t.label()).
+			With(t.Hint(&s.team, ActShowTask))
 	case t.Status == InProgress:
 		return Refuse(NotReady, "%s is in progress by %s", t.label(), t.Owner).
-			With(t.hint(&s.team, ActRetryTask))
+			With(t.Hint(&s.team, ActRetryTask))
+	case t.Skipped != "":
+		return refuse(Nothing, "%s was skipped: it has no work to roll back", t.label())
 	case done && len(waiting) > 0:
 		return refuse(Conflict, "%s builds on %s and is completed; roll that back first",
 			strings.Join(waiting, ", "), t.label())
@@ -49,13 +46,13 @@ func (s *State) RollsBack(task string) error {
 		return refuse(Conflict, "%s builds on %s and is in progress; release it first",
 			strings.Join(holders, ", "), t.label())
 	case !done && t.Saved == nil:
-		return refuse(Nothing, "no work of %s was saved: only the work of completed tasks is recorded; git diff shows what "+
-			"else it left", t.label())
+		return Refuse(Nothing, "no work of %s was saved. Only the work of completed tasks is recorded. "+
+			"There may be uncommitted changes of this one.", t.label()).With(t.Hint(&s.team, ActShowTask))
 	case !done:
 		return nil
 	case t.Work == nil || t.Work.Base == "":
-		return refuse(Nothing, "the work of %s is not recorded: no host ran when it was claimed, or the team is in no "+
-			"repository", t.label())
+		return Refuse(Nothing, "the work of %s is not recorded: no host ran when it was claimed, or the team is not "+
+			"in a repository", t.label()).With(t.Hint(&s.team, ActShowTask))
 	case t.Work.Open():
 		return Refuse(NotReady, "a host must still record the work of %s", t.label()).
 			With(s.team.hint(ActResume))
@@ -64,6 +61,25 @@ func (s *State) RollsBack(task string) error {
 			clipTo(strings.Join(t.Work.Left, "; "), 500))
 	}
 	return nil
+}
+
+// buildOn returns the completed tasks that build on the task, and those in progress with their
+// holders. The group that made the task is not among them: it is done again with it.
+func (s *State) buildOn(t *Task) (completed, held []string) {
+	behind := t.Blocks
+	if g := s.task(t.Of); g != nil {
+		behind = slices.Concat(behind, g.Blocks)
+	}
+	for _, id := range behind {
+		switch w := s.task(id); {
+		case w == nil || w.ID == t.Of || w.Skipped != "": // a skipped one returns to the queue with this one
+		case w.Status == Completed:
+			completed = append(completed, w.label())
+		case w.begun():
+			held = append(held, w.label()+" by "+w.Owner)
+		}
+	}
+	return completed, held
 }
 
 // reopens reports whether the rollback of a task reopens the team: it is complete, and was not
@@ -98,6 +114,7 @@ func (b *RollBackTask) decide(d *decision) error {
 		d.emit(&TeamStatusChanged{Status: TeamActive, Reason: t.label() + " was rolled back"})
 	}
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
+	d.reopenGroup(t, "its task "+t.Called()+" was rolled back")
 	d.retried(t)
 	if owner != "" {
 		d.assigned(owner, t.ID, "The work of task %s was rolled back, and the task is in the queue again.",
@@ -129,8 +146,10 @@ func (e *TaskRolledBack) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.StartedAt, t.CompletedAt, t.CompletedBy, t.Result = Pending, 0, 0, "", ""
 		t.Owner, t.Assigned = s.known(e.Owner), e.Owner != ""
-		t.Failure, t.Failures = "", 0
-		t.Saved, t.Work = nil, nil
+		t.Failure, t.FailedBy, t.Failures = "", "", 0
+		t.Saved, t.Work, t.Rejected, t.Skipped, t.Submission = nil, nil, nil, "", nil
+		t.Verified, t.Verdict, t.LastWords = nil, "", ""
 		t.Fence++
 	})
+	s.childrenOver(e.Task)
 }

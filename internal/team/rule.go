@@ -7,8 +7,8 @@ import (
 )
 
 // Rule is a permission rule that was added to the team while it worked. It is asked about before
-// every tool, so adding or removing it counts at once. The rules of [Permissions.Allow] are given to
-// a session at its start.
+// every tool, so adding or removing it counts at once. The rules of [Permissions.Allow] are given
+// to a session at its start.
 type Rule struct {
 	Rule   string // as Claude Code writes it: Bash(go test:*)
 	Member string // the only member that it is for; "" for all
@@ -148,8 +148,8 @@ func orAll(member string) string {
 	return member
 }
 
-// Rules returns the permission rules of the team: those that it was created with, and then those that
-// were added, the oldest first.
+// Rules returns the permission rules of the team: those that it was created with, and then those
+// that were added, the oldest first.
 func (s *State) Rules() (all []Rule) {
 	for _, rule := range s.team.Permissions.Allow {
 		all = append(all, Rule{Rule: rule})

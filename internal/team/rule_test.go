@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRuleFor checks that the narrowest rule for a request allows the request, and nothing beside it.
+// TestRuleFor checks that the narrowest rule for a request allows the request, and nothing beside
+// it.
 func TestRuleFor(t *testing.T) {
 	s := &State{}
 	s.Apply(&Record{Seq: 1, ID: "r", At: 1, Events: []Event{&TeamCreated{Team: Team{ID: "t", Name: "demo", Dir: "/w",

@@ -22,8 +22,8 @@ func (s *State) RuleFor(p Permission) (string, error) {
 		rule = p.Tool + "(" + pathPattern(file, s.team.Dir) + ")"
 	}
 	if CheckRule(rule) != nil || !ruleAllows(rule, p.Tool, p.Input, s.team.Dir) {
-		return "", refuse(Invalid, "no rule can cover this request: it has several lines, is very long, or asks for more "+
-			"than its tool; it can be allowed once")
+		return "", refuse(Invalid, "no rule can cover this request: it has several lines, is very long, or asks for "+
+			"more than its tool; it can be allowed once")
 	}
 	return rule, nil
 }
@@ -86,14 +86,14 @@ func RuleMeaning(rule string) string {
 	return tool + " of " + place
 }
 
-// otherTools are tools of agents, by Claude Code's names, that are neither the team's nor read or change
-// files.
+// otherTools are tools of agents, by Claude Code's names, that are neither the team's nor read or
+// change files.
 var otherTools = []string{"Bash", "BashOutput", "KillShell", "PowerShell", "Monitor", "LSP", "Task",
 	"TaskOutput", "TaskStop",
 	"Agent", "SlashCommand", "AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ExitWorktree", "Workflow"}
 
-// UnknownTool returns the tool of a permission rule that no agent is known to have, and the known tools.
-// It returns "" for the tools of an MCP server, and for what is not a rule.
+// UnknownTool returns the tool of a permission rule that no agent is known to have, and the known
+// tools. It returns "" for the tools of an MCP server, and for what is not a rule.
 func UnknownTool(rule string) (tool string, known []string) {
 	tool, _, _ = splitRule(rule)
 	known = slices.Concat(otherTools, editors, readers, TeamTools)
@@ -104,8 +104,8 @@ func UnknownTool(rule string) (tool string, known []string) {
 }
 
 // Unbounded says why a rule allows more than a person can foresee; "" for one that does not. Such a
-// rule is added only when the user confirms it. It is "" for what is not a rule, too. dir is the team's
-// directory.
+// rule is added only when the user confirms it. It is "" for what is not a rule, too. dir is the
+// team's directory.
 func Unbounded(rule, dir string) string {
 	if CheckRule(rule) != nil {
 		return ""
@@ -184,7 +184,8 @@ func unboundedCommand(pattern string) string {
 	case "git", "go", "npm", "pnpm", "yarn", "cargo", "docker", "podman", "kubectl", "gh", "pip", "uv",
 		"brew", "systemctl":
 		if !named {
-			return "it allows every command of " + program + ", also those that run other programs or change what others see"
+			return "it allows every command of " + program + ", also those that run other programs or change what " +
+				"others see"
 		}
 		if program == "git" && slices.Contains([]string{"push", "reset", "clean", "config", "rebase", "filter-branch"},
 			words[len(words)-1]) {

@@ -99,7 +99,8 @@ func TestLongChainAndWideFan(t *testing.T) {
 	}
 	_, err := Decide(b.State, Command{ID: "cycle", Actor: "lead",
 		Body: &UpdateTask{Task: "1", AddBlockedBy: []string{strconv.Itoa(n)}}})
-	want := "these tasks would wait for each other in a cycle: 1 → 10000 → 9999 → 9998 → 9997 → 9996 → 9995 → 9994 → 9993 → 9992 → (9981 more) → 10 → 9 → 8 → 7 → 6 → 5 → 4 → 3 → 2 → 1"
+	want := "these tasks would wait for each other in a cycle: 1 → 10000 → 9999 → 9998 → 9997 → 9996 → 9995 → 9994 → " +
+		"9993 → 9992 → (9981 more) → 10 → 9 → 8 → 7 → 6 → 5 → 4 → 3 → 2 → 1"
 	if err == nil || err.Error() != want {
 		t.Errorf("the error is %v", err)
 	}

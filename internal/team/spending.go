@@ -52,8 +52,8 @@ func (m *Member) BudgetSince() Time {
 	return m.JoinedAt
 }
 
-// BudgetSpent says which of the member's own budgets is spent at that time: tokens, cost or time; ""
-// for none.
+// BudgetSpent says which of the member's own budgets is spent at that time: tokens, cost or time;
+// "" for none.
 func (m *Member) BudgetSpent(at Time) string {
 	if m.Exhausted != "" {
 		return m.Exhausted
@@ -90,9 +90,23 @@ func (u Spent) Percent() int64 {
 	return int64(float64(u.Used) / float64(u.Limit) * 100)
 }
 
+// SpentOf says that this budget of the member is spent, and how much of it; "" is the team's. The
+// text begins without an article.
+func (u Spent) SpentOf(member string) string {
+	return fmt.Sprintf("%s is spent (%s)", BudgetOf(u.What, member), u)
+}
+
+// BudgetOf names a budget of the member: "token budget of ann"; "" is the team's.
+func BudgetOf(what, member string) string {
+	if member == "" {
+		member = "the team"
+	}
+	return BudgetWord(what) + " of " + member
+}
+
 // String says how much is used of which limit. Beyond the limit "12 min of 6 s" would be a riddle.
 func (u Spent) String() string {
-	if u.Used > u.Limit {
+	if u.Used > u.Limit && u.amount(u.Used) != u.amount(u.Limit) {
 		return fmt.Sprintf("used %s, the limit is %s", u.amount(u.Used), u.amount(u.Limit))
 	}
 	if u.What == "cost" || u.What == "time" {

@@ -101,6 +101,10 @@ const MaxSetbacks = 5
 // before tasks had names use it.
 const FileIDKey = "id"
 
+// ParametersKey is the metadata key of a team with the values of the parameters of its team file
+// that are not the defaults: a JSON list of {name, text}.
+const ParametersKey = "parameters"
+
 // Hook is a quality gate that belongs to the team itself, not to the project or the user.
 type Hook struct {
 	Event   string        // TeammateIdle, TaskCreated or TaskCompleted
@@ -135,6 +139,12 @@ type Team struct {
 	Alerted       []Alerted
 	Hooks         []Hook
 	Permissions   Permissions
+	MaxParallel   int64    // how many teammates have a turn at a time; 0 for no limit
+	Depth         int64    // how deep it is nested in other teams; 0 for a team by itself
+	MaxDepth      int64    // how deep teams may be nested in it; 0 for none
+	Parent        Parent   // the member that it is for, if it is nested
+	Outbox        []int64  // messages to the parent's lead that were not passed on yet
+	Children      []Child  // the teams that its members run, in the order in which they began
 	MaxTeammates  int64    // how many run at a time; 0 for [DefaultMaxTeammates] if the lead spawns, else no limit
 	HandoverAt    int64    // percent of a context at which a fresh session takes over; 0 for [DefaultHandoverAt]
 	Origin        string   // path of the team file that it was made from; "" for none
@@ -148,17 +158,18 @@ type Team struct {
 	UpdatedAt     Time     // when it last changed
 	CleanedUp     bool     // it was removed
 	Timing        Timing
-	Facts         []Fact  // files that all members rely on, as they were when last recorded
-	LeadSession   string  // id of the session that leads
-	LeadMachine   string  // name of its computer; "" if unknown
-	LeadAgent     bool    // it is a session of an agent
-	LeadSince     Time    // when it took the lead, or resumed it
-	LeadLost      Time    // since when no session leads; 0 while one does
-	HeldAfter     int64   // while no session leads, messages of members after this number wait
-	Checks        []Check // that must pass before the team's work is committed
-	Clean         bool    // the checks run in a clean checkout of the tree to commit
-	Changes       bool    // files that the checks change are committed too
-	Base          Base    // the project when the team was created
+	Facts         []Fact         // files that all members rely on, as they were when last recorded
+	LeadSession   string         // id of the session that leads
+	LeadMachine   string         // name of its computer; "" if unknown
+	LeadAgent     bool           // it is a session of an agent
+	LeadSince     Time           // when it took the lead, or resumed it
+	LeadLost      Time           // since when no session leads; 0 while one does
+	HeldAfter     int64          // while no session leads, messages of members after this number wait
+	Checks        []Check        // that must pass before the team's work is committed
+	Commands      []NamedCommand // that tasks can name as their check
+	Clean         bool           // the checks run in a clean checkout of the tree to commit
+	Changes       bool           // files that the checks change are committed too
+	Base          Base           // the project when the team was created
 	Consolidation Consolidation
 	Restored      Restored  // the history before this journal's
 	Missing       []Missing // see [State.Missing]
@@ -189,11 +200,13 @@ type Member struct {
 	Role           string       // its role; "" for none
 	Prompt         string       // what it is told first
 	Color          string       // color in which its agent shows it, if the agent reports one
+	Nested         *Nested      // what its teams are made from, if it is a team; nil for other members
 	Isolation      string       // worktree if it has a git worktree and branch of its own; "" for the team's directory
 	Status         MemberStatus // spawning, active, idle, blocked, shutting_down, stopped or failed
 	Since          Time         // since when it has that status
 	Incarnation    int64        // number of its present session; counts from 1
 	PermissionMode string       // default, acceptEdits, auto, bypassPermissions, dontAsk or plan; "" for default
+	OwnMode        string       // permission mode that it has as soon as the parent team allows it; "" for the present one
 	Plan           Plan         // its plan, if it works in plan mode
 	Shutdown       Shutdown
 	Host           string  // id of the host that holds its lease; "" for none
@@ -205,6 +218,9 @@ type Member struct {
 	Interrupt      int64   // number of the request to interrupt its turn, until its next turn; 0 for none
 	Setbacks       int64   // failed turns and unexpected ends of sessions in a row
 	RetryAt        Time    // it is not started again before then
+	Pool           string  // pool of its session, whose rate limit it shares; "" while it is unknown
+	Turn           int64   // seq of the record that granted it its turn, in a team with MaxParallel; 0 for none
+	Limited        Time    // since when it waits for a rate limit with its turn cut short; 0 for no such wait
 	Context        int64   // percent of its context that is full, by the agent's own figures
 	JoinedAt       Time    // when it joined the team
 	Usage          Usage   // tokens and cost of all its sessions
@@ -258,23 +274,50 @@ type Task struct {
 	Owner      string     // member that has it, or that it is assigned to
 	// another member or the user named the owner, who keeps it when it is released
 	Assigned  bool
-	Role      string                     // only members of this role take it; "" for any
-	BlockedBy []string                   // ids of the tasks that must be completed first
-	Blocks    []string                   // ids of the tasks that wait for it
-	Priority  string                     // low, medium, high or critical
-	Run       string                     // command for a shell member
-	In        string                     // where the command runs: [InMerged], or "" for its member's directory
-	Dir       string                     // directory below that one in which the command runs
-	Env       []string                   // NAME=value, added to its environment
-	When      string                     // [Always], or "" for after its blockers are done
-	Timeout   time.Duration              // limit for one attempt of its command; 0 for an hour
-	Retries   int64                      // number of failed attempts that are repeated
-	Fence     int64                      // number of the newest claim; older claims are void
-	Attempts  int64                      // number of claims so far
-	Failures  int64                      // number of attempts that failed
-	Failure   string                     // why the last attempt failed; kept until the next claim
-	Result    string                     // what its owner reported when it was completed
-	Metadata  map[string]json.RawMessage // what its creator keeps with it
+	Role      string          // only members of this role take it; "" for any
+	BlockedBy []string        // ids of the tasks that must be completed first
+	Blocks    []string        // ids of the tasks that wait for it
+	Priority  string          // low, medium, high or critical
+	Run       string          // command for a shell member
+	In        string          // where the command runs: [InMerged], or "" for its member's directory
+	Dir       string          // directory below that one in which the command runs
+	Env       []string        // NAME=value, added to its environment
+	When      string          // [Always], [OnFailure], or "" for after its blockers are done
+	Timeout   time.Duration   // limit for one attempt of its command; 0 for an hour
+	Retries   int64           // number of failed attempts that are repeated
+	Fence     int64           // number of the newest claim; older claims are void
+	Attempts  int64           // number of claims so far
+	Failures  int64           // number of attempts that failed
+	Failure   string          // why the last attempt failed; kept until the next claim
+	FailedBy  string          // who made that attempt; kept as long
+	Result    string          // what its owner reported when it was completed
+	Schema    json.RawMessage // JSON Schema that its result must fit; nil for any result
+	Check     *TaskCheck      // command that must pass before it is completed; nil for none
+	Verify    *Verify         // who must accept it before it counts as completed; nil for nobody
+	// its result, while others verify it; else nil. It is replaced, never changed
+	Submission *Submission
+	// the last result that was sent back, until it is completed; nil for none. It is replaced,
+	// never changed
+	Rejected *TaskRejection
+	Verified []string // who accepted it, once it is completed
+	Workers  []string // who worked on it since it was last completed, where others verify it
+	Verifies string   // id of the task that this one verifies; "" for other tasks
+	Verdict  string   // what came of verifying: accepted or rejected; "" before that
+	// the last text of the turn in which it was completed without a result
+	LastWords string
+	// why it will never run, if it counts as completed because of that; "" for other tasks
+	Skipped  string
+	Metadata map[string]json.RawMessage // what its creator keeps with it
+	// patterns of the files that it changes; none for a task that says nothing of them
+	Paths []string
+	// patterns that belong to it while it is in progress: its paths, and those that its owner added
+	Holds []string
+	// the items for which it makes tasks that do it; nil for a task that is done by
+	// a member. It is replaced, never changed
+	ForEach  *ForEach
+	Expanded bool            // it has made these tasks, and waits for them
+	Of       string          // id of the group that made it; "" for a task that no group made
+	Item     json.RawMessage // the item of that group
 	// digests of what its team file says of it, as key=digest; nil for a task of no file
 	FileDigests []string
 	// what the last owner had done when it could not continue; nil for nothing. It is replaced,
@@ -292,17 +335,45 @@ type Task struct {
 	Usage       Usage  // tokens and cost of the work on it
 
 	blockage blockage
+	marked   bool     // it has no name, and another task has, or had, its number as a name
 	open     []string // only in a copy for readers: the ids of the tasks that it waits for
-	names    []string // their names, "" for a task without one
+	path     string   // only in such a copy: the path for which it waits; "" for none
+	names    []string // what those are called; "" for one that is called by its number alone
 }
 
-// Blocked returns the ids of the open tasks that this task waits for.
+// Blocked returns the ids of the open tasks that this task waits for: its blockers, or tasks that
+// have a path of it.
 func (t Task) Blocked() []string { return t.open }
+
+// WaitsForPath returns a path of the task for which it waits, because it belongs to another task;
+// "" for none.
+func (t Task) WaitsForPath() string { return t.path }
 
 // OutOfRetries reports whether the task has failed after its last retry. It does not return to the
 // queue by itself: a member must claim it by its id.
 func (t Task) OutOfRetries() bool {
-	return t.Failures > t.Retries && t.Status == Pending && t.Failure != ""
+	return t.Failures > t.retries() && t.Status == Pending && t.Failure != ""
+}
+
+// retries returns how often a failed attempt is repeated. The tasks of a list or a matrix cannot be
+// made if they could not be made before.
+func (t Task) retries() int64 {
+	if t.ForEach != nil && !t.ForEach.Outside() {
+		return 0
+	}
+	return t.Retries
+}
+
+// Worker returns the member that has the task, completed it, or failed it after its last retry;
+// else the one that should do it, or "".
+func (t Task) Worker() string {
+	switch {
+	case t.OutOfRetries() && t.FailedBy != "": // older snapshots do not have it
+		return t.FailedBy
+	case t.Owner != "":
+		return t.Owner
+	}
+	return t.CompletedBy
 }
 
 // Permission is a member's request that waits for an answer.
@@ -333,13 +404,18 @@ type State struct {
 	rejections  []Rejection      // things that were rejected [MaxStrikes] times in a row and have not passed since
 	answers     []Answer         // the last ones, for a person who answers second
 	recent      recent
+	notebook
+	rateLimits []RateLimit // of the pools, in the order in which they were limited first
 
-	ready  [4]bitset // by priority: tasks that could be claimed
-	under  bitset    // tasks in progress
-	failed bitset    // tasks that have failed after their last retry
-	traced bitset    // tasks whose start or work a host must record
-	counts [4]int    // by status
-	named  map[string]int
+	ready   [4]bitset // by priority: tasks that could be claimed
+	under   bitset    // tasks in progress
+	failed  bitset    // tasks that have failed after their last retry
+	traced  bitset    // tasks whose start or work a host must record
+	holding bitset    // tasks in progress whose paths are kept from other members
+	groups  bitset    // pending tasks with ForEach
+	due     bitset    // those of them for which ExpandTask has something to do
+	counts  [4]int    // by status
+	named   map[string]int
 
 	tasksNamed map[string]int // place of each task with a name
 }
@@ -352,7 +428,11 @@ func (s *State) Seq() int64 { return s.seq }
 func (s *State) Position() int64 { return s.team.Restored.Seq + s.seq }
 
 // Remembers reports whether the command with that id is among the last [Remembered] ones.
-func (s *State) Remembers(command string) bool { return s.recent.seq(command) != 0 }
+func (s *State) Remembers(command string) bool { return s.Recorded(command) != 0 }
+
+// Recorded returns the seq of the record that the command with that id became; 0 if it is not among
+// the last [Remembered] ones.
+func (s *State) Recorded(command string) int64 { return s.recent.seq(command) }
 
 // Exists reports whether the team was created and is not cleaned up.
 func (s *State) Exists() bool { return s.team.ID != "" && !s.team.CleanedUp }
@@ -382,22 +462,39 @@ func (s *State) Task(id string) (Task, bool) {
 	return Task{}, false
 }
 
+// Listed reports whether there is a task with that id that was not deleted.
+func (s *State) Listed(id string) bool {
+	t := s.task(id)
+	return t != nil && t.Status != Deleted
+}
+
 // Tasks yields the tasks that were not deleted, in the order of their ids.
 func (s *State) Tasks() iter.Seq[Task] {
 	return func(yield func(Task) bool) {
+		l := s.line()
 		for i := range s.tasks {
-			if t := &s.tasks[i]; t.Status != Deleted && !yield(s.show(t)) {
+			if t := &s.tasks[i]; t.Status != Deleted && !yield(s.shown(t, l)) {
 				return
 			}
 		}
 	}
 }
 
-func (s *State) show(t *Task) (shown Task) {
+// show returns a copy of the task for readers.
+func (s *State) show(t *Task) Task { return s.shown(t, s.line()) }
+
+// shown is show for several tasks with one lineup.
+func (s *State) shown(t *Task, l *lineup) (shown Task) {
 	shown = *t
-	shown.open = s.blockersOf(t)
+	if shown.open = s.blockersOf(t); len(shown.open) == 0 {
+		shown.open, shown.path = l.blockers(t)
+	}
 	for _, id := range shown.open {
-		shown.names = append(shown.names, s.task(id).Name)
+		name := ""
+		if b := s.task(id); b.Name != "" || b.marked {
+			name = b.Ref()
+		}
+		shown.names = append(shown.names, name)
 	}
 	return shown
 }
@@ -455,8 +552,8 @@ func (s *State) member(name string) *Member {
 	return nil
 }
 
-// known returns the name as the state has it. A name in a record is part of the record's line, which
-// would be kept as long as the name.
+// known returns the name as the state has it. A name in a record is part of the record's line,
+// which would be kept as long as the name.
 func (s *State) known(name string) string {
 	if m := s.member(name); m != nil {
 		return m.Name
@@ -474,76 +571,6 @@ func (s *State) task(id string) *Task {
 		return &s.tasks[i]
 	}
 	return nil
-}
-
-// takes reports whether m may take t: it is meant for m by name, or for no member by name and for
-// m's role or any role. A shell can only run a task's command, so it takes a task without a command
-// only if it is meant for the shell by name. A lead that is an agent plans work for others, so it
-// takes only its own tasks.
-//
-// A member whose own budget is spent takes none.
-func (s *State) takes(m *Member, t *Task) bool {
-	if m.Exhausted != "" {
-		return false
-	}
-	if m.Name == s.team.Lead && m.Agent != External && t.Owner != m.Name {
-		return false
-	}
-	if t.In == InMerged && m.Agent != Shell || len(t.BlockedBy) > 0 && s.hidden(m, t.In, t.BlockedBy) != nil {
-		return false
-	}
-	return t.Owner == m.Name || t.Owner == "" && (t.Role == "" || t.Role == m.Role) && (m.Agent != Shell || t.Run != "")
-}
-
-// next returns the task that m would be given: the highest priority first, then the lowest id. A
-// member that was interrupted is given none before it got a message.
-func (s *State) next(m *Member) *Task {
-	if m.Exhausted != "" || m.Interrupt != 0 {
-		return nil
-	}
-	for p := len(s.ready) - 1; p >= 0; p-- {
-		for i := range s.ready[p].all() {
-			if s.takes(m, &s.tasks[i]) {
-				return &s.tasks[i]
-			}
-		}
-	}
-	return nil
-}
-
-// Claimable returns the tasks that the member could claim now, in the order in which it would get
-// them. For "" it returns those that any member could claim.
-func (s *State) Claimable(member string) []Task {
-	m := s.member(member)
-	var found []Task
-	for p := len(s.ready) - 1; p >= 0; p-- {
-		for i := range s.ready[p].all() {
-			if t := &s.tasks[i]; member == "" || m != nil && s.takes(m, t) {
-				found = append(found, s.show(t))
-			}
-		}
-	}
-	return found
-}
-
-// HasWork reports whether there is a task that the member could claim now.
-func (s *State) HasWork(member string) bool {
-	m := s.member(member)
-	return m != nil && s.next(m) != nil
-}
-
-// holds returns the tasks in progress by that member.
-func (s *State) holds(member string) []*Task {
-	var held []*Task
-	if s.counts[statusIndex(InProgress)] == 0 {
-		return nil
-	}
-	for i := range s.under.all() {
-		if t := &s.tasks[i]; t.Owner == member {
-			held = append(held, t)
-		}
-	}
-	return held
 }
 
 func statusIndex(s TaskStatus) int {
@@ -565,13 +592,4 @@ func names(list []string) string {
 		return "none"
 	}
 	return strings.Join(list, ", ")
-}
-
-// Held returns the tasks that the member has in progress.
-func (s *State) Held(member string) []Task {
-	var held []Task
-	for _, t := range s.holds(member) {
-		held = append(held, s.show(t))
-	}
-	return held
 }

@@ -37,8 +37,8 @@ const (
 	Paused Phase = "paused"
 )
 
-// MemberMoves lists all transitions of a member.
-var MemberMoves = func() []Move[Phase] {
+// MemberMoves returns all transitions of a member.
+func MemberMoves() []Move[Phase] {
 	var all []Move[Phase]
 	add := func(when string, to Phase, from ...Phase) {
 		for _, f := range from {
@@ -71,7 +71,7 @@ var MemberMoves = func() []Move[Phase] {
 		Zombie, Paused)
 	add("its session ends by itself, for good", failed, spawning, active, idle, blocked, shuttingDown, Zombie, Paused)
 	return all
-}()
+}
 
 // Phase returns the member's phase; "" if there is no such member.
 func (s *State) Phase(member string) Phase {
@@ -101,17 +101,18 @@ func (s *State) Roster() []Member {
 }
 
 // retired returns a lead as people see it. In a team that has ended, the lead's session ends with
-// its host after the report, and nothing starts it again. So it is shown as stopped, though it
-// remains the lead: a rollback may reopen the team.
+// its host after the report, and nothing starts it again; a person has nothing more to lead. So it
+// is shown as stopped, though it remains the lead: a rollback may reopen the team.
 func (s *State) retired(lead Member) Member {
 	over := s.team.Status == TeamComplete || s.team.Status == TeamAborted
-	if over && lead.Name == s.team.Lead && lead.Agent != External && lead.Status.Running() {
+	if over && lead.Name == s.team.Lead && lead.Status.Running() {
 		lead.Status, lead.Summary, lead.Host = Stopped, "the team is "+string(s.team.Status), ""
 	}
 	return lead
 }
 
-// LedByUser reports whether the user leads the team as a person: no agent runs a session for the lead.
+// LedByUser reports whether the user leads the team as a person: no agent runs a session for the
+// lead.
 func (s *State) LedByUser() bool {
 	t, lead := &s.team, s.member(s.team.Lead)
 	return lead != nil && lead.Agent == External && t.Observed == "" &&

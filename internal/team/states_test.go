@@ -2,6 +2,8 @@ package team
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +14,7 @@ import (
 // movesOf remembers the status of the team and its members. The returned function checks that they
 // have changed only by moves in the tables.
 func movesOf(s *State) func(*Record) error {
-	was := s.team.Status
+	was, moves := s.team.Status, MemberMoves()
 	phases := map[string]Phase{}
 	for i := range s.members {
 		phases[s.members[i].Name] = s.Phase(s.members[i].Name)
@@ -23,7 +25,7 @@ func movesOf(s *State) func(*Record) error {
 		}
 		for i := range s.members {
 			name := s.members[i].Name
-			if now := s.Phase(name); now != phases[name] && !allowed(MemberMoves, phases[name], now) {
+			if now := s.Phase(name); now != phases[name] && !allowed(moves, phases[name], now) {
 				return fmt.Errorf("%s went from %q to %q, which no move does", name, phases[name], now)
 			}
 		}
@@ -78,12 +80,28 @@ func draw[S ~string](what string, moves []Move[S]) string {
 	return b.String()
 }
 
-// TestThePageDrawsTheStates checks that the page shows the tables as they are.
+// TestThePageDrawsTheStates checks that the page shows the tables as they are, and the states of a
+// task as the package comment draws them.
 func TestThePageDrawsTheStates(t *testing.T) {
 	const page = "../../docs/architecture/core.md"
 	const begin, end = "<!-- states: drawn by internal/team from its tables; go test ./internal/team -run Draws " +
 		"-update -->\n", "<!-- end of states -->"
-	golden.Part(t, page, begin, end, "```\n"+draw("team", TeamMoves)+"\n"+draw("member", MemberMoves)+"```\n")
+	golden.Part(t, page, begin, end, "```\n"+draw("team", TeamMoves)+"\n"+draw("member", MemberMoves())+"\n"+
+		taskDrawing(t)+"```\n")
+}
+
+// taskDrawing returns the drawing in the package comment of the states of a task.
+func taskDrawing(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawing := regexp.MustCompile(`(?m)^//\ttask .*\n(//\t.*\n)*`).FindString(string(text))
+	if drawing == "" {
+		t.Fatal("the package comment does not draw the states of a task")
+	}
+	return strings.ReplaceAll(drawing, "//\t", "")
 }
 
 // TestSpentBudgetPauses checks that a member whose own budget is spent is not shown as spawning
@@ -112,7 +130,7 @@ func TestSpentBudgetPauses(t *testing.T) {
 // reached and, except for the last ones, left.
 func TestMovesAreATable(t *testing.T) {
 	checkMoves(t, TeamMoves, TeamAborted)
-	checkMoves(t, MemberMoves, Phase(Stopped), Phase(Failed))
+	checkMoves(t, MemberMoves(), Phase(Stopped), Phase(Failed))
 }
 
 func checkMoves[S ~string](t *testing.T, moves []Move[S], last ...S) {

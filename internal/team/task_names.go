@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 )
 
@@ -19,11 +20,21 @@ func ValidTaskName(name string) bool {
 }
 
 // Called returns what people and agents call the task: its name, or its number where it has none.
-func (t Task) Called() string { return cmp.Or(t.Name, t.ID) }
+// The number has a mark (#3) where another task has, or had, that number as its name. A task in an
+// event has no such mark: there, [State.Called] knows.
+func (t Task) Called() string {
+	if t.marked {
+		return t.Ref()
+	}
+	return cmp.Or(t.Name, t.ID)
+}
 
 // WaitsFor returns what the task's open blockers are called. The mark stands before the number of a
-// task without a name.
+// task without a name. Of a group that has made its tasks it says only how many of them are open.
 func (t Task) WaitsFor(mark string) (all []string) {
+	if n := len(t.open); n > 0 && t.Expanded {
+		return []string{fmt.Sprintf("%d of its %d tasks", n, len(t.BlockedBy))}
+	}
 	for i, id := range t.open {
 		all = append(all, cmp.Or(t.names[i], mark+id))
 	}
@@ -31,14 +42,19 @@ func (t Task) WaitsFor(mark string) (all []string) {
 }
 
 // TaskStates are the values of [Task.State] for a task that was not deleted.
-var TaskStates = []string{"pending", "blocked", "in_progress", "failed", "completed"}
+var TaskStates = []string{"pending", "blocked", "in_progress", "verifying", "failed", "skipped", "completed"}
 
 // State returns the task's status as people see it. A task that waits for another one is blocked,
-// and one that is out of retries has failed; both have the status pending.
+// one whose result others verify is verifying, and one that is out of retries has failed; all of
+// these have the status pending. One that will never run is skipped, and has the status completed.
 func (t Task) State() string {
 	switch {
 	case t.OutOfRetries():
 		return "failed"
+	case t.Skipped != "":
+		return "skipped"
+	case t.Submission != nil:
+		return "verifying"
 	case t.Status == Pending && len(t.open) > 0:
 		return "blocked"
 	}
@@ -174,7 +190,8 @@ func (s *State) find(ref string) (*Task, error) {
 	switch {
 	case numbered != nil && named != nil && numbered != named:
 		return nil, Refuse(Invalid, "%s is the name of the task #%s (%s), and the number of another one (%s): write "+
-			"'#%s' or '#%s'", ref, named.ID, Inline(brief(named.Subject)), numbered.about(), named.ID, numbered.ID)
+			"'#%s' or '#%s'", ref, named.ID, Inline(brief(named.Subject)), numbered.about(), named.ID, numbered.ID).
+			With(named.Hint(&s.team, ActShowTask), numbered.Hint(&s.team, ActShowTask))
 	case named != nil:
 		return named, nil
 	}
@@ -241,10 +258,12 @@ func (s *State) byName(name string) *Task {
 	return nil
 }
 
-// name records the name of the task at i. The name of a deleted task may be used again.
+// name records the name of the task at i, and which task has a number that is a name. The name of a
+// deleted task may be used again.
 func (s *State) name(i int) {
 	t := &s.tasks[i]
 	if t.Name == "" {
+		t.marked = s.byName(t.ID) != nil
 		return
 	}
 	if before := s.byName(t.Name); before != nil && before.Status != Deleted && t.Status == Deleted {
@@ -254,6 +273,9 @@ func (s *State) name(i int) {
 		s.tasksNamed = map[string]int{}
 	}
 	s.tasksNamed[t.Name] = i
+	if other := s.task(t.Name); other != nil && other.Name == "" {
+		other.marked = true
+	}
 }
 
 // checkTaskName refuses an invalid name for a new task.
@@ -267,12 +289,16 @@ func (d *decision) checkTaskName(name string) error {
 				"these, dots, _ or -", brief(name))
 	}
 	if t := d.byName(name); t != nil && t.Status != Deleted {
-		return Refuse(Taken, "a task named %s exists already (#%s)", name, t.ID).With(t.hint(&d.team, ActShowTask))
+		return Refuse(Taken, "a task named %s exists already (#%s)", name, t.ID).With(t.Hint(&d.team, ActShowTask))
 	}
 	return nil
 }
 
-// hint returns a hint about the task.
-func (t *Task) hint(of *Team, a Action) Hint {
-	return Hint{Action: a, Team: of.Name, Task: t.ID, TaskName: t.Name}
+// Hint returns a hint about the task.
+func (t Task) Hint(of *Team, a Action) Hint {
+	h := Hint{Action: a, Team: of.Name, Task: t.ID, TaskName: t.Name}
+	if t.marked {
+		h.TaskRef = t.Ref()
+	}
+	return h
 }

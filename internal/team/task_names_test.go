@@ -98,3 +98,49 @@ func TestValidTaskName(t *testing.T) {
 		}
 	}
 }
+
+// TestCalled checks that no two tasks of a team are called the same: the number of a task without a
+// name has a mark where it is another task's name, whichever of the two was added first.
+func TestCalled(t *testing.T) {
+	s := named(t, "2", "", "", "3")
+	do := func(body Body) {
+		t.Helper()
+		d, err := Decide(s, Command{ID: fmt.Sprint("more", s.Seq()), Actor: User, At: 1, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(d.Record)
+	}
+	do(&CreateTask{Subject: "last", BlockedBy: []string{"1", "2", "3"}})
+	again, err := DecodeSnapshot(s.Seq(), string(AppendSnapshot(nil, s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*State{s, again} {
+		if got := fmt.Sprint(s.CalledAll([]string{"1", "2", "3", "4", "5", "6"})); got != "[2 #2 #3 3 5 6]" {
+			t.Errorf("the tasks are called %s", got)
+		}
+		last, _ := s.Task("5")
+		if got := fmt.Sprint(last.WaitsFor(""), last.WaitsFor("#")); got != "[2 #2 #3] [2 #2 #3]" {
+			t.Errorf("the last one waits for %s", got)
+		}
+		second, _ := s.Task("2")
+		if h := second.Hint(&s.team, ActShowTask); h.TypedTask() != "#2" || h.Purpose() != "look at task #2" {
+			t.Errorf("a hint about the second: %+v, typed as %s, to %s", h, h.TypedTask(), h.Purpose())
+		}
+		for task := range s.Tasks() {
+			h := task.Hint(&s.team, ActShowTask)
+			if id, err := s.TaskID(h.TypedTask()); id != task.ID {
+				t.Errorf("%s of a hint is the task %q, want %s: %v", h.TypedTask(), id, task.ID, err)
+			}
+		}
+		if text := second.label(); !strings.HasPrefix(text, "task #2 (") {
+			t.Errorf("an error calls the second %q", text)
+		}
+	}
+	do(&UpdateTask{Task: "5", RemoveBlockedBy: []string{"1"}})
+	do(&DeleteTask{Task: "1"}) // records from before still call it 2
+	if got := fmt.Sprint(s.CalledAll([]string{"1", "2"})); got != "[2 #2]" {
+		t.Errorf("after the first was deleted, the tasks are called %s", got)
+	}
+}

@@ -3,6 +3,7 @@ package team
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -24,6 +25,26 @@ func (t Time) Sub(u Time) time.Duration {
 		return -longest
 	}
 	return multiple(int64(t-u), time.Millisecond)
+}
+
+// Duration is a duration that JSON shows in whole milliseconds, as it shows a [Time].
+type Duration time.Duration
+
+// Std returns the duration in the type of the standard library.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+func (d Duration) String() string { return d.Std().String() }
+
+// MarshalJSON writes the duration as a number of milliseconds.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, d.Std().Milliseconds(), 10), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	n, err := strconv.ParseInt(string(data), 10, 64)
+	*d = Duration(multiple(n, time.Millisecond))
+	return err
 }
 
 // longest is the longest duration in whole milliseconds.
@@ -48,7 +69,7 @@ func wholeUnits(d, unit time.Duration) int64 {
 	return n
 }
 
-// Span formats a duration for people, in one unit or two. All texts of the program use it.
+// Span formats a duration for people, in one unit or two. All texts above the tools use it.
 func Span(d time.Duration) string {
 	if d < time.Second {
 		if d = max(0, d.Truncate(time.Millisecond)); d > 0 {

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"encoding/json"
 	"math"
 	"reflect"
 	"testing"
@@ -82,12 +83,33 @@ func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Hour: "0 s", 0: "0 s", time.Microsecond: "0 s", 300 * time.Millisecond: "300 ms",
 		999*time.Millisecond + 999*time.Microsecond: "999 ms", time.Second: "1 s", 1540 * time.Millisecond: "1.5 s",
-		10 * time.Second: "10 s", 59960 * time.Millisecond: "1 min", time.Minute: "1 min", 65 * time.Second: "1 min 05 s",
+		10 * time.Second: "10 s", 59960 * time.Millisecond: "1 min", time.Minute: "1 min",
+		65 * time.Second: "1 min 05 s",
 		30 * time.Minute: "30 min", time.Hour - time.Millisecond: "59 min 59 s", 90 * time.Minute: "1 h 30 min",
 		2 * time.Hour: "2 h", 48*time.Hour - time.Second: "47 h 59 min", 48 * time.Hour: "2 days",
 	} {
 		if got := Span(d); got != want {
 			t.Errorf("%d ns: got %q, want %q", d, got, want)
 		}
+	}
+}
+
+// TestDurationInJSON checks that JSON shows a duration in whole milliseconds, and omits none.
+func TestDurationInJSON(t *testing.T) {
+	type value struct {
+		Took Duration `json:"millis"`
+		Left Duration `json:"leftMillis,omitempty"`
+	}
+	data, err := json.Marshal(value{Took: Duration(1500*time.Millisecond + 999)})
+	if err != nil || string(data) != `{"millis":1500}` {
+		t.Errorf("JSON is %s, %v", data, err)
+	}
+	var read value
+	err = json.Unmarshal([]byte(`{"millis":9223372036854775807,"leftMillis":250}`), &read)
+	if want := (value{Duration(longest), Duration(250 * time.Millisecond)}); err != nil || read != want {
+		t.Errorf("read %+v, %v", read, err)
+	}
+	if err := json.Unmarshal([]byte(`{"millis":"1s"}`), &read); err == nil {
+		t.Error("a text was read as a duration")
 	}
 }

@@ -25,15 +25,20 @@ var bodies = func() map[string]reflect.Type {
 		&ReportFailed{}, &SetMode{},
 		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{},
 		&ExpirePlan{},
-		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &Interrupt{}, &AskReport{}, &GiveReport{},
+		&ReportTrouble{}, &RetryMember{}, &LiftLimit{}, &GrantTurn{}, &HandOver{}, &Interrupt{}, &AskReport{},
+		&GiveReport{},
 		&AttachLead{}, &LoseLead{}, &RecordFacts{}, &MoveTeam{}, &SaveWork{}, &RecordWork{}, &RollBackTask{},
 		&MarkLate{}, &ResendMessages{}, &ReportOffline{}, &ReportOnline{},
 		&LeaveBranch{}, &Consolidate{}, &ReportMerged{}, &ReportStaged{}, &ReportCheck{}, &ReportMade{},
 		&ReportConsolidated{}, &AbandonConsolidation{},
 		&RequestPermission{}, &AnswerPermission{}, &ExpirePermission{},
-		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &FailTask{}, &ReleaseTask{}, &DeleteTask{},
-		&Batch{}, &ReviseTeam{}, &ReviseMember{}, &ReviseTask{}, &RedoTask{},
+		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &RejectResult{}, &FailTask{}, &ReleaseTask{},
+		&DeleteTask{},
+		&Batch{}, &ReviseTeam{}, &ReviseMember{}, &ReviseTask{}, &RedoTask{}, &ExpandTask{},
+		&ClaimPaths{}, &ReleasePaths{}, &ReportWrites{},
+		&SetNote{}, &AppendNote{}, &DeleteNote{},
 		&SendMessage{}, &Broadcast{}, &ReceiveMessages{}, &MarkRead{},
+		&BeginChild{}, &ReportChild{}, &EndChild{}, &HearParent{}, &HearChild{}, &PassedToParent{}, &ConfineTeam{},
 	} {
 		t := reflect.TypeOf(b).Elem()
 		all[t.Name()] = t
@@ -48,7 +53,7 @@ var bodies = func() map[string]reflect.Type {
 //	at MILLIS                                          the time of the commands that follow
 //	wants [MILLIS]                                     what should be true of the outside world, and when to ask again
 //	overdue                                            what a process sends before a command of its own
-//	show team|member NAME|task ID|inbox NAME           a part of the state
+//	show team|member NAME|task ID|inbox NAME|notes|limits|waits   a part of the state
 //
 // In the fields, $x*N stands for N times the letter x.
 func TestTranscripts(t *testing.T) {
@@ -162,6 +167,9 @@ func (s *stage) command(line string) {
 	switch {
 	case err != nil:
 		s.printf("refused %s: %v%s", CodeOf(err), err, hintLines(err))
+		if now := NoteOf(err); now != nil {
+			s.json(now)
+		}
 	case decision.Repeats != 0:
 		s.printf("repeats %d", decision.Repeats)
 	case decision.Record == nil:
@@ -226,6 +234,18 @@ func (s *stage) show(what string) {
 	case "task":
 		t, _ := s.state.Task(name)
 		s.json(t)
+	case "limits":
+		for _, l := range s.state.RateLimits() {
+			s.printf("%+v", l)
+		}
+	case "waits":
+		for _, m := range s.state.Members() {
+			s.printf("%s waits for a turn: %v", m.Name, s.state.WaitsForTurn(m.Name, s.now))
+		}
+	case "notes":
+		for _, n := range s.state.Notes() {
+			s.json(n)
+		}
 	case "inbox":
 		for _, m := range s.state.Inbox(name) {
 			s.json(m)

@@ -22,6 +22,12 @@ func (u Usage) Tokens() int64 {
 	return plus(plus(u.InputTokens, u.OutputTokens), plus(u.CacheReadTokens, u.CacheWriteTokens))
 }
 
+// Plus returns the sum of both. Like the sums in a state, it does not overflow.
+func (u Usage) Plus(v Usage) Usage {
+	u.add(v)
+	return u
+}
+
 func (u *Usage) add(v Usage) {
 	u.InputTokens = plus(u.InputTokens, v.InputTokens)
 	u.OutputTokens = plus(u.OutputTokens, v.OutputTokens)
@@ -85,7 +91,7 @@ func (s *State) Uncounted() (agents []string) {
 	}
 	for i := range s.members {
 		m := &s.members[i]
-		if m.Status.Running() && m.Agent != External && m.Agent != Shell && !tellsCost(m.Agent) &&
+		if m.Status.Running() && m.Agent != External && !m.runs() && !tellsCost(m.Agent) &&
 			m.Usage.CostMicroUSD == 0 {
 			agents = append(agents, m.Agent)
 		}

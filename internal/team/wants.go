@@ -34,6 +34,10 @@ const (
 	WantMarkLate WantKind = "mark_late" // the lead is notified of late messages
 	WantBase     WantKind = "base"      // the starting point of the claimed Task is recorded
 	WantRecord   WantKind = "record"    // the work of the completed Task is recorded
+	// the member keeps its lease, and its session is not started yet, for Reason
+	WantWait   WantKind = "wait"
+	WantTurn   WantKind = "turn"   // the member is granted a turn
+	WantExpand WantKind = "expand" // the group Task has its tasks, or is completed; see [ExpandTask]
 )
 
 // Want is one thing that should be true of the outside world. Wants are derived from the state and
@@ -46,8 +50,8 @@ type Want struct {
 	Incarnation int64
 	Seqs        []int64 // delivery: which messages, in order
 	Request     string  // expire_permission, expire_plan
-	Reason      string  // stop, retry, handover, rest, yield
-	Task        string  // base, record
+	Reason      string  // stop, retry, handover, rest, yield, wait
+	Task        string  // base, record, expand
 }
 
 // Wants returns what should be true at that time, always in the same order. It also returns the
@@ -80,6 +84,8 @@ func (s *State) AppendWants(wants []Want, now Time) (all []Want, next Time) {
 		}
 	}
 	wants = s.appendTraceWants(wants)
+	wants = s.appendTurnWants(wants, now)
+	wants = s.appendExpandWants(wants)
 	for i := range s.members {
 		m := &s.members[i]
 		if !m.Status.Running() {
@@ -101,7 +107,7 @@ func (s *State) AppendWants(wants []Want, now Time) (all []Want, next Time) {
 		case ends:
 			wants = appendEndWants(wants, m, due)
 		case m.Agent != External && s.team.Exhausted == "" && m.Exhausted == "" && m.Setbacks < MaxSetbacks:
-			wants = s.appendLifeWants(wants, m, due)
+			wants = s.appendLifeWants(wants, m, now, due)
 		}
 	}
 	return wants, next
@@ -134,7 +140,7 @@ func appendEndWants(wants []Want, m *Member, due func(Time) bool) []Want {
 	reason := AsAsked
 	switch {
 	case m.Shutdown.Answer == "approved":
-	case m.RetryAt != 0:
+	case m.RetryAt != 0 || m.Limited != 0:
 		reason = LeftAlone
 	default:
 		reason = AtDeadline
@@ -145,10 +151,24 @@ func appendEndWants(wants []Want, m *Member, due func(Time) bool) []Want {
 
 // appendLifeWants appends the wants of a member that should have a session. While no session leads
 // the team, the member's session rests after a time.
-func (s *State) appendLifeWants(wants []Want, m *Member, due func(Time) bool) []Want {
+func (s *State) appendLifeWants(wants []Want, m *Member, now Time, due func(Time) bool) []Want {
 	patient := m.RetryAt != 0 && !due(m.RetryAt)
 	if m.Status == Spawning && m.Host == "" && patient {
 		return wants
+	}
+	wait := Want{Kind: WantWait, Key: fmt.Sprintf("wait/%s/%d", m.Name, m.Incarnation), Member: m.Name,
+		Incarnation: m.Incarnation}
+	switch until := s.limitedUntil(m); {
+	case until != 0 && !due(until):
+		wait.Reason = "its model is rate limited"
+		if patient = true; m.Status == Spawning && m.Host != "" {
+			return append(wants, wait)
+		}
+	case m.Status != Active && s.takesTurns(m) && !s.hasTurn(m, now):
+		wait.Reason = "it waits for a free turn"
+		if patient = true; m.Status == Spawning {
+			return append(wants, wait)
+		}
 	}
 	if !s.orphaned(m) {
 		return s.appendSessionWants(wants, m, patient)
@@ -168,10 +188,11 @@ func (s *State) appendLifeWants(wants []Want, m *Member, due func(Time) bool) []
 }
 
 // Overdue returns the commands that end what is overdue and that no host handles. These are
-// requests whose deadline has passed, members without a session whose shutdown is overdue, and
-// budgets whose time has passed. Every process sends them before a command of its own, and while it
-// waits. So a budget ends at its time, and not at the next look of a host. Overdue also returns the
-// time at which more becomes overdue even if nothing happens; 0 for never.
+// requests whose deadline has passed, members without a session whose shutdown is overdue, budgets
+// whose time has passed, and groups of tasks that need nothing from outside. Every process sends
+// them before a command of its own, and while it waits. So a budget ends at its time, and not at
+// the next look of a host. Overdue also returns the time at which more becomes overdue even if
+// nothing happens; 0 for never.
 func (s *State) Overdue(now Time) (bodies []Body, next Time) {
 	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
 		return nil, 0
@@ -185,6 +206,7 @@ func (s *State) Overdue(now Time) (bodies []Body, next Time) {
 	if s.team.Exhausted == "" && s.budgetDue(due) {
 		bodies = append(bodies, &CheckBudget{})
 	}
+	bodies = append(bodies, s.overdueGroups()...)
 	for _, p := range s.permissions {
 		if due(p.Deadline) {
 			bodies = append(bodies, &ExpirePermission{Request: p.Request})
@@ -253,7 +275,11 @@ func (s *State) appendSessionWants(wants []Want, m *Member, patient bool) []Want
 	if patient {
 		return wants
 	}
-	if m.Status == Blocked && m.RetryAt != 0 {
+	if m.Status == Blocked && m.Limited != 0 {
+		w := want(WantRetry, fmt.Sprintf("/limit-%d", m.Limited))
+		w.Reason = m.Summary
+		wants = append(wants, w)
+	} else if m.Status == Blocked && m.RetryAt != 0 {
 		// the first setback after a good turn must have another key than the setback before that
 		// turn
 		w := want(WantRetry, fmt.Sprintf("/%d", m.RetryAt))
@@ -269,21 +295,28 @@ func (s *State) appendSessionWants(wants []Want, m *Member, patient bool) []Want
 		w.Seqs = slices.Clone(ripe)
 		wants = append(wants, w)
 	}
-	if m.Status == Idle && m.Interrupt == 0 && !s.orphaned(m) && s.team.Status != TeamConsolidating &&
-		m.Shutdown.Request == "" &&
-		s.AllowsTool(m.Name, "TaskClaim") == nil {
-		if t := s.next(m); t != nil {
+	if m.Status == Idle {
+		if t := s.work(m); t != nil {
 			wants = append(wants, want(WantWork, fmt.Sprintf("/%s/%d", t.ID, t.Fence)))
 		}
 	}
 	return wants
 }
 
+// work returns the task that the idle member is given; nil for none.
+func (s *State) work(m *Member) *Task {
+	if m.Interrupt != 0 || s.orphaned(m) || s.team.Status == TeamConsolidating || m.Shutdown.Request != "" ||
+		s.AllowsTool(m.Name, "TaskClaim") != nil {
+		return nil
+	}
+	return s.next(m)
+}
+
 // wakes reports whether a message in the inbox should start a turn.
 func (s *State) wakes(m *Member) bool {
 	return slices.ContainsFunc(m.Inbox, func(seq int64) bool {
 		msg := s.messages[seq]
-		return msg != nil && !msg.Quiet && !s.held(msg)
+		return msg != nil && !msg.Quiet && !s.held(msg) && !m.forChild(msg)
 	})
 }
 
@@ -297,7 +330,7 @@ func (s *State) Wakes(member string) bool {
 func (s *State) News(member string) (seqs []int64) {
 	if m := s.member(member); m != nil {
 		for _, seq := range m.Inbox {
-			if msg := s.messages[seq]; msg != nil && !msg.Quiet && !s.held(msg) {
+			if msg := s.messages[seq]; msg != nil && !msg.Quiet && !s.held(msg) && !m.forChild(msg) {
 				seqs = append(seqs, seq)
 			}
 		}
@@ -317,7 +350,7 @@ func (s *State) Busy(member string) bool {
 	case m.RetryAt != 0 && m.Status != Active &&
 		m.Name != s.team.Lead: // it is tried again if there is work for it
 		return s.next(m) != nil || s.wakes(m)
-	case m.Agent == Shell && len(s.holds(m.Name)) > 0: // it is about to run it
+	case m.runs() && len(s.holds(m.Name)) > 0: // it is about to run it
 		return true
 	}
 	return m.Status != Idle || m.Shutdown.Request != "" || m.Handover != "" || m.Plan.State == "submitted" || s.wakes(m)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Count returns a number with what it counts, such as "1 task" or "3 tasks". All texts of the program
-// use it.
+// Count returns a number with what it counts, such as "1 task" or "3 tasks". All texts of the
+// program use it.
 func Count[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -213,6 +213,7 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 }
 
 func TestShellTeammate(t *testing.T) {
+	t.Parallel()
 	o := folders(t)
 	o.Env = []string{"GREETING=hello"}
 	m := manage(t, o)
@@ -230,12 +231,13 @@ func TestShellTeammate(t *testing.T) {
 
 func TestTeammateIdleHook(t *testing.T) {
 	var asked atomic.Int32
-	m := manage(t, teams.Options{Hooks: []teams.Hook{{Event: teams.HookTeammateIdle, Ask: func(_ context.Context, e teams.HookEvent) error {
-		if asked.Add(1) == 1 {
-			return teams.Reject(fmt.Sprintf("%s, there are %d tasks left", e.Member, e.Remaining))
-		}
-		return errors.New("a broken hook stops no work")
-	}}}})
+	m := manage(t, teams.Options{Hooks: []teams.Hook{{Event: teams.HookTeammateIdle,
+		Ask: func(_ context.Context, e teams.HookEvent) error {
+			if asked.Add(1) == 1 {
+				return teams.Reject(fmt.Sprintf("%s, there are %d tasks left", e.Member, e.Remaining))
+			}
+			return errors.New("a broken hook stops no work")
+		}}}})
 	team := create(t, m, "core", "ann")
 	add(t, team.Tasks(), "look")
 	ann := as(t, team, "ann")
@@ -291,6 +293,7 @@ func TestTaskCompletedHook(t *testing.T) {
 // TestSettingsHooks checks that the commands of settings.json are hooks too, and that both kinds
 // can reject.
 func TestSettingsHooks(t *testing.T) {
+	t.Parallel()
 	o := folders(t)
 	ok(t, os.MkdirAll(o.ClaudeHome, 0o700))
 	settings := `{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "echo from the command >&2; exit 2"}]}]}}`

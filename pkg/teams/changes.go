@@ -42,8 +42,8 @@ func (t *Team) follow(ctx context.Context, o RunOptions) error {
 	}
 	_, err := run.Follow(ctx, t.of, o.file, o.Redo, func(c run.Changes) error {
 		if o.Changed == nil {
-			return team.Refuse(team.NotReady, "%s was changed since team %s was made from it; set RunOptions.Changed to "+
-				"apply the changes", c.Path, c.Team)
+			return team.Refuse(team.NotReady, "%s was changed since team %s was made from it; set RunOptions.Changed "+
+				"to apply the changes", c.Path, c.Team)
 		}
 		var all []FileChange
 		for _, one := range c.All {

@@ -20,7 +20,8 @@ func TestChangedTeamFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "team.yaml")
 	load := func(tasks string) *teams.TeamFile {
 		t.Helper()
-		ok(t, os.WriteFile(path, []byte("name: port\nmembers: [{name: ann, agent: shell}]\ntasks: ["+tasks+"]\n"), 0o600))
+		ok(t, os.WriteFile(path, []byte("name: port\nmembers: [{name: ann, agent: shell}]\ntasks: ["+tasks+"]\n"),
+			0o600))
 		f, err := teams.LoadTeamFile(path)
 		ok(t, err)
 		return f

@@ -38,11 +38,19 @@ type TeamConfig struct {
 	// MaxTeammates bounds the number of teammates at a time, without the lead. Adding one more
 	// returns [ErrMaxTeammates]. 0 means 10 if an agent leads, and no limit if this program leads.
 	MaxTeammates int
+	// MaxParallel bounds how many teammates have a turn at a time. The others wait, by the priority
+	// of their tasks. The lead's turns do not count. 0 means no limit.
+	MaxParallel int
+	// MaxDepth is how deep teams may be nested in the team, at most 3; 0 for no teams in it.
+	MaxDepth int
 
 	// Checks have to pass before [Team.Consolidate] commits what the team did.
 	Checks           []Check
 	CleanCheckout    bool // the checks run in a clean checkout of the files to commit
 	WithCheckChanges bool // what the checks change is committed, too
+	// Commands are commands that tasks can name as their check, by their names. An agent that adds
+	// a task can name these, and no others.
+	Commands map[string]string
 	// Facts are files that all members rely on. The team records their present state.
 	Facts    []SharedFact
 	Liveness Liveness
@@ -60,12 +68,17 @@ type TeamConfig struct {
 // MemberConfig describes a member to add, and how its sessions are started. The team's history
 // records all of it, so pass secrets in Options.Env.
 type MemberConfig struct {
-	Name  string // unique in the team, ignoring case; for its form see TeamConfig.Name
-	Agent string // External, Shell, Claude, Codex, Gemini, OpenCode, ACP with a command, or a name in Options.Agents
+	Name string // unique in the team, ignoring case; for its form see TeamConfig.Name
+	// Agent is External, Shell, Claude, Codex, Gemini, OpenCode, ACP with a command, NestedTeam, or
+	// a name in Options.Agents.
+	Agent string
 	// Role restricts which tasks the member takes. If the role has a definition in .claude/agents,
 	// of the project or the user, the member gets its prompt, tools and model.
-	Role    string
-	Prompt  string   // part of the first prompt of each new session, which does not see the lead's conversation
+	Role string
+	// Prompt is part of the first prompt of each new session, which does not see the lead's
+	// conversation. For a NestedTeam it is the goal to which an agent leads its teams. Teams by
+	// files and templates come with [LoadTeamFile].
+	Prompt  string
 	Model   string   // "" for the agent's own choice
 	Program string   // executable, by its path or its name in PATH; "" for the agent's own
 	Args    []string // added to the arguments of the agent
@@ -77,7 +90,8 @@ type MemberConfig struct {
 	Isolation    Isolation // "" to work in the team's directory
 	Budget       Budget    // of its own, beside the team's; not for a lead
 
-	fileDigests []string // of the part of the team file about it; nil for no file
+	fileDigests []string     // of the part of the team file about it; nil for no file
+	nested      *team.Nested // what its teams are made from, if it is a team of a team file
 }
 
 // PermissionMode is what a member may do without asking, with Claude Code's names. Other agents use
@@ -164,13 +178,14 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		facts = append(facts, team.Fact{Name: f.Name, Path: f.Path})
 	}
 	create := &team.CreateTeam{Hooks: hooksOf(c.Hooks), Timing: c.Liveness.core(), Facts: facts,
-		Checks: checksOf(c.Checks), Clean: c.CleanCheckout, Changes: c.WithCheckChanges, Origin: c.origin,
-		OriginDigest: c.digest, FileDigests: c.fileDigests, LeadDigests: lead.fileDigests, Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
-		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
+		Checks: checksOf(c.Checks), Commands: commandsOf(c.Commands), Clean: c.CleanCheckout,
+		Changes: c.WithCheckChanges, Origin: c.origin, OriginDigest: c.digest, FileDigests: c.fileDigests,
+		LeadDigests: lead.fileDigests, Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name, LeadAgent: lead.Agent,
+		LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env,
 		LeadPrompt: lead.Prompt, LeadRole: lead.Role,
 		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: team.Budget(c.Budget),
 		Permissions: c.Permissions.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates),
-		Metadata: c.Metadata}
+		MaxParallel: int64(c.MaxParallel), MaxDepth: int64(c.MaxDepth), Metadata: c.Metadata}
 	if err := m.engine.Founding(ctx, create); err != nil {
 		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
 	}
@@ -217,7 +232,8 @@ func (o Options) able(ctx context.Context, s MemberConfig, dir string) error {
 }
 
 func (s MemberConfig) core() *team.SpawnMember {
-	return &team.SpawnMember{Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt,
+	return &team.SpawnMember{Nested: s.nested,
+		Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt,
 		Mode:         string(s.PermissionMode),
 		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: string(s.Isolation),
 		Budget: team.Budget(s.Budget), FileDigests: s.fileDigests}

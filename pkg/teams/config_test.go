@@ -147,7 +147,8 @@ func TestIsolation(t *testing.T) {
 		m := manage(t, o)
 		team := found(t, m, teams.TeamConfig{Name: "core",
 			Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell, Isolation: teams.IsolationWorktree}},
-			Tasks:   []teams.TaskConfig{{Subject: "write", Run: "echo by ann >written; git branch --show-current; pwd"}}})
+			Tasks: []teams.TaskConfig{{Subject: "write",
+				Run: "echo by ann >written; git branch --show-current; pwd"}}})
 		said := strings.Fields(first(t, team, any1[teams.TaskCompleted]).Result)
 		equal(t, "branch", said[0], "cadre/core@ann")
 		if _, err := os.Stat(filepath.Join(o.Dir, "written")); err == nil {

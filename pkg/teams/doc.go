@@ -1,6 +1,9 @@
 // Package teams runs teams of coding agents from a Go program: a lead and its teammates, who share
-// a task list with dependencies and a mailbox. The same rules hold for every process that takes part.
-// It is the whole product as a library: for each command of cadre there is an entry.
+// a task list with dependencies and a mailbox. The same rules hold for every process that takes
+// part. What a command of cadre does to teams has an entry here, too. The screen, the server with
+// its board, notifications, trust in hooks, and what the session of an agent calls are in the
+// program alone; commands_test.go has every command with its entries, or with the reason why it has
+// none.
 //
 // # Who is who
 //
@@ -30,9 +33,9 @@
 //	result, err := team.Run(ctx, teams.RunOptions{})
 //
 // The lead is a member too. If it is [External], this program leads, and the manager acts as the
-// lead. If it is an agent, the agent leads by itself, and the manager acts as the [User]: it creates
-// tasks, writes to members and answers their [Team.Questions], but it claims no task and has no
-// mailbox.
+// lead. If it is an agent, the agent leads by itself, and the manager acts as the [User]: it
+// creates tasks, writes to members and answers their [Team.Questions], but it claims no task and
+// has no mailbox.
 //
 // # Life of a team
 //
@@ -70,17 +73,19 @@
 //
 // # Where to start
 //
-// docs/migrating.md maps the names of the first description of agent teams to these names. A program
-// that imports this package does not compile the dependencies of cadre's tests.
+// docs/migrating.md maps the names of the first description of agent teams to these names. A
+// program that imports this package does not compile the dependencies of cadre's tests. Package
+// client is for a program that leaves the running of teams to a server; docs/embedding.md says
+// when.
 //
 // # Stability
 //
-// Before version 1, an entry may change with a minor version; the release notes name the old and the
-// new one. From version 1 on, exported names follow Go's compatibility promise: names, signatures and
-// documented behaviour stay within a major version. This includes the values of codes, statuses and
-// other enumerations, because programs store them. The texts of errors and of Attention are for
-// people, and may change. Minor versions add fields of structs, constants and types of [Fact]. So a
-// switch over them needs a default, and struct literals need field names.
+// Before version 1, an entry may change with a minor version; the release notes name the old and
+// the new one. From version 1 on, exported names follow Go's compatibility promise: names,
+// signatures and documented behaviour stay within a major version. This includes the values of
+// codes, statuses and other enumerations, because programs store them. The texts of errors and of
+// Attention are for people, and may change. Minor versions add fields of structs, constants and
+// types of [Fact]. So a switch over them needs a default, and struct literals need field names.
 //
 // The format on disk has its own version. A newer program reads what an older one wrote. An older
 // program returns ErrNewerVersion for a format that it does not know, and changes nothing.

@@ -14,7 +14,9 @@ var inTests = []string{"github.com/anishathalye/porcupine", "github.com/coder/we
 	"github.com/google/jsonschema-go",
 	"github.com/modelcontextprotocol/go-sdk", "github.com/rogpeppe/go-internal", "go.uber.org/goleak",
 	"pgregory.net/rapid", "github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2", "golang.org/x/time",
-	"golang.org/x/tools", "github.com/segmentio/encoding", "github.com/segmentio/asm"}
+	"golang.org/x/tools", "github.com/segmentio/encoding", "github.com/segmentio/asm",
+	"github.com/prometheus/client_golang", "github.com/prometheus/client_model", "github.com/prometheus/common",
+	"google.golang.org/protobuf", "github.com/munnerz/goautoneg"}
 
 // TestTheEmbedder checks what a program that imports the library is built of: the packages of the
 // library and their few dependencies. The test dependencies of this module are neither compiled nor
@@ -35,9 +37,13 @@ import (
 	"fmt"
 
 	"cadre/pkg/teams"
+	"cadre/pkg/teams/client"
 )
 
-func main() { fmt.Println(teams.New(teams.Options{})) }
+func main() {
+	fmt.Println(teams.New(teams.Options{}))
+	fmt.Println(client.Open(client.Options{}))
+}
 `)
 	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	ok(t, err)

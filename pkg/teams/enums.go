@@ -204,6 +204,7 @@ const (
 	AttentionPermission  = AttentionKind(team.ItemPermission)  // a member asks to use a tool
 	AttentionPlan        = AttentionKind(team.ItemPlan)        // a member's plan waits for approval
 	AttentionQuestion    = AttentionKind(team.ItemQuestion)    // a member asks the person who leads
+	AttentionNested      = AttentionKind(team.ItemNested)      // a team in the team waits for a person
 	AttentionDirectory   = AttentionKind(team.ItemDirectory)   // the directory that the team works in is missing
 	AttentionElsewhere   = AttentionKind(team.ItemElsewhere)   // the team may be running on another machine
 	AttentionInterrupted = AttentionKind(team.ItemInterrupted) // a consolidation was interrupted
@@ -218,14 +219,16 @@ const (
 	AttentionCheck       = AttentionKind(team.ItemCheck)       // the last consolidation ended with a failed check
 	AttentionConflict    = AttentionKind(team.ItemConflict)    // a branch does not merge, and must be merged by hand
 	AttentionTaskFailed  = AttentionKind(team.ItemTaskFailed)  // a task is out of retries
-	AttentionTaskYours   = AttentionKind(team.ItemTaskYours)   // a task is for the person who leads, or for an external member of a run
+	// a task is for the person who leads, or for an external member of a run
+	AttentionTaskYours   = AttentionKind(team.ItemTaskYours)
 	AttentionUnassigned  = AttentionKind(team.ItemUnassigned)  // tasks are open that no member takes
 	AttentionHook        = AttentionKind(team.ItemHook)        // a hook keeps rejecting the same thing
 	AttentionConsolidate = AttentionKind(team.ItemConsolidate) // all work is done, and waits for the consolidation
 	AttentionBudgetLow   = AttentionKind(team.ItemBudgetLow)   // half of a budget is spent, or more
 	AttentionLate        = AttentionKind(team.ItemLate)        // messages are late
-	AttentionUntrusted   = AttentionKind(team.ItemUntrusted)   // hooks of the project do not run, because the user does not trust them
-	AttentionFacts       = AttentionKind(team.ItemFacts)       // files that all members rely on changed
+	// hooks of the project do not run, because the user does not trust them
+	AttentionUntrusted = AttentionKind(team.ItemUntrusted)
+	AttentionFacts     = AttentionKind(team.ItemFacts) // files that all members rely on changed
 )
 
 // ObservedStatus is the state of a teammate of an observed team.

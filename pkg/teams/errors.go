@@ -67,6 +67,9 @@ type Error struct {
 	Text string
 	// Hints are the next steps, as data: the text names no command.
 	Hints []Hint
+	// Note is set with the code ErrConflict for an edit of a note that another one preceded: the
+	// present note.
+	Note *Note
 	// Final is set with the code ErrRejected if the same thing was rejected so often in a row that
 	// the lead was told. Trying again would be a loop.
 	Final bool
@@ -131,6 +134,10 @@ func public(err error) error {
 		return a
 	}
 	e := &Error{Code: code, Text: err.Error(), Hints: hintsOf(err), cause: err}
+	if now := team.NoteOf(err); now != nil {
+		note := noteOf(*now)
+		e.Note = &note
+	}
 	if r, ok := errors.AsType[*replica.Rejected](err); ok {
 		e.Final, e.Pause = r.Final(), r.Pause()
 	}

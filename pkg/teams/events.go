@@ -18,6 +18,18 @@ type Event struct {
 // Fact is what happened: one of the types below.
 type Fact interface{ fact() }
 
+// eventsOf returns the events of records, without those about hosts only.
+func eventsOf(records ...*team.Record) (all []Event) {
+	for _, r := range records {
+		for _, e := range r.Events {
+			if fact := factOf(e, r); fact != nil {
+				all = append(all, Event{Seq: r.Seq, At: clock(r.At), By: r.Actor, Fact: fact})
+			}
+		}
+	}
+	return all
+}
+
 // factOf returns the event's public form; nil for an event about hosts only.
 func factOf(e team.Event, r *team.Record) Fact {
 	switch e := e.(type) {
@@ -82,6 +94,12 @@ func memberFact(e team.Event, r *team.Record) Fact {
 		return MemberDetached(*e)
 	case *team.MemberTroubled:
 		return MemberTroubled{e.Member, Trouble(e.Trouble), e.Text, e.Setbacks, clock(e.RetryAt)}
+	case *team.RateLimited:
+		return RateLimited{e.Pool, clock(e.Until), e.By, e.Text, e.Tries, e.Ended}
+	case *team.RateLimitLifted:
+		return RateLimitLifted(*e)
+	case *team.TurnGranted:
+		return TurnGranted(*e)
 	case *team.HandoverRequested:
 		return HandoverRequested(*e)
 	case *team.InterruptRequested:
@@ -132,9 +150,28 @@ func workFact(e team.Event, r *team.Record) Fact {
 	case *team.TaskFailed:
 		return TaskFailed{e.Task, e.By, e.Reason, e.Result, slices.Clone(e.Unblocked)}
 	case *team.TaskCompleted:
-		return TaskCompleted{e.Task, e.By, e.Result, slices.Clone(e.Unblocked)}
+		return TaskCompleted{e.Task, e.By, e.Result, slices.Clone(e.Unblocked), slices.Clone(e.Verified),
+			Verdict(e.Verdict)}
+	case *team.TaskSubmitted:
+		return TaskSubmitted{e.Task, e.By, e.Result, int(e.Round), slices.Clone(e.Tasks)}
+	case *team.TaskRejected:
+		return TaskSentBack(*e)
+	case *team.TaskSkipped:
+		return TaskSkipped{e.Task, e.Reason, slices.Clone(e.Unblocked)}
+	case *team.WordsRecorded:
+		return WordsRecorded(*e)
 	case *team.TaskDeleted:
 		return TaskDeleted{e.Task, slices.Clone(e.Unblocked)}
+	case *team.PathsChanged:
+		return PathsChanged{e.Task, e.By, slices.Clone(e.Added), slices.Clone(e.Removed)}
+	case *team.WritesFound:
+		return WritesFound{e.Member, e.Task, e.Holder, slices.Clone(e.Files), e.Unsure}
+	case *team.NoteSet:
+		return NoteSet(*e)
+	case *team.NoteAppended:
+		return NoteAppended(*e)
+	case *team.NoteDeleted:
+		return NoteDeleted(*e)
 	case *team.MessageSent:
 		m := messageOf(e.Message)
 		m.SentAt = clock(r.At)

@@ -103,6 +103,25 @@ type MemberTroubled struct {
 	RetryAt  time.Time
 }
 
+// RateLimited reports that a model takes no turns before Until. Pool says for whom: the members
+// that share an agent, an endpoint, a source of credentials and a model all wait. By was refused,
+// for the Tries-th time in a row. Ended says that this ended its turn: it keeps its task, and
+// continues by itself.
+type RateLimited struct {
+	Pool  string
+	Until time.Time
+	By    string
+	Text  string
+	Tries int64
+	Ended bool
+}
+
+// RateLimitLifted reports that the model takes turns again. By is who found out or decided it.
+type RateLimitLifted struct{ Pool, By string }
+
+// TurnGranted reports that the member may start a turn, in a team with a limit of turns at a time.
+type TurnGranted struct{ Member string }
+
 // HandoverRequested asks for a fresh session that replaces the member's present one.
 type HandoverRequested struct{ Member, Reason string }
 
@@ -123,6 +142,24 @@ type RuleAdded struct{ Rule, Member string }
 
 // RuleRemoved reports that the user removed a permission rule that was added.
 type RuleRemoved struct{ Rule, Member string }
+
+// NoteSet reports that a note was set to a text. Seq numbers the changes of all notes of the team.
+type NoteSet struct {
+	Key, Text string
+	Seq       int64
+}
+
+// NoteAppended reports that a text was added to a note, on a line of its own.
+type NoteAppended struct {
+	Key, Text string
+	Seq       int64
+}
+
+// NoteDeleted reports that a note was deleted.
+type NoteDeleted struct {
+	Key string
+	Seq int64
+}
 
 // ModeChanged reports what the member may do without asking from now on.
 type ModeChanged struct {
@@ -228,6 +265,20 @@ type TaskClaimed struct {
 	Fence        int64
 }
 
+// PathsChanged reports that the member added paths to its task in progress, or gave some back.
+type PathsChanged struct {
+	Task, By       string
+	Added, Removed []string
+}
+
+// WritesFound reports that the member changed files that belong to the task of Holder. With Unsure
+// both ran commands when the files changed.
+type WritesFound struct {
+	Member, Task, Holder string
+	Files                []string // from the team's directory, with slashes
+	Unsure               bool
+}
+
 // TaskReleased returns the task to the queue, for Owner, or for any member if that is "".
 type TaskReleased struct{ Task, Owner, Reason string }
 
@@ -261,11 +312,44 @@ type TaskFailed struct {
 	Unblocked                []string
 }
 
+// TaskSentBack reports that the result of a task was sent back to the member, with Feedback, for
+// the Count-th time in this attempt. By is "result" for a result that does not fit its schema, and
+// "check" for a check that did not pass; else it names the members who verified it. At Limit the
+// attempt has failed: a TaskFailed follows.
+type TaskSentBack struct {
+	Task, Member, By, Feedback string
+	Count, Limit               int64
+}
+
+// TaskSkipped reports that the task will never run, and counts as completed: it has When "failed",
+// and none of the tasks that it depends on has failed. Unblocked are the tasks that are no longer
+// blocked.
+type TaskSkipped struct {
+	Task, Reason string
+	Unblocked    []string
+}
+
 // TaskCompleted completes the task. Unblocked are the tasks that are no longer blocked.
+// Verified are those who accepted it, if others had to. Verdict is that of a task that verifies
+// another one.
 type TaskCompleted struct {
 	Task, By, Result string
 	Unblocked        []string
+	Verified         []string
+	Verdict          Verdict
 }
+
+// TaskSubmitted reports that the result of the task waits for others to accept it. Tasks are the
+// tasks that verify it, which were created for that.
+type TaskSubmitted struct {
+	Task, By, Result string
+	Round            int
+	Tasks            []string
+}
+
+// WordsRecorded reports what the member said at the end of the turn in which it completed the task
+// without a result.
+type WordsRecorded struct{ Task, Member, Words string }
 
 // TaskDeleted deletes the task. Unblocked are the tasks that are no longer blocked.
 type TaskDeleted struct {
@@ -310,6 +394,9 @@ func (MemberBudgetExhausted) fact() {}
 func (ReportAsked) fact()           {}
 func (ReportGiven) fact()           {}
 func (MemberTroubled) fact()        {}
+func (RateLimited) fact()           {}
+func (RateLimitLifted) fact()       {}
+func (TurnGranted) fact()           {}
 func (HandoverRequested) fact()     {}
 func (InterruptRequested) fact()    {}
 func (MemberSpawned) fact()         {}
@@ -320,6 +407,9 @@ func (MemberStopped) fact()         {}
 func (MemberFailed) fact()          {}
 func (RuleAdded) fact()             {}
 func (RuleRemoved) fact()           {}
+func (NoteSet) fact()               {}
+func (NoteAppended) fact()          {}
+func (NoteDeleted) fact()           {}
 func (ModeChanged) fact()           {}
 func (ShutdownRequested) fact()     {}
 func (ShutdownAnswered) fact()      {}
@@ -341,7 +431,13 @@ func (TaskRevised) fact()           {}
 func (MemberRevised) fact()         {}
 func (TeamRevised) fact()           {}
 func (TaskCompleted) fact()         {}
+func (TaskSentBack) fact()          {}
+func (TaskSkipped) fact()           {}
 func (TaskDeleted) fact()           {}
+func (TaskSubmitted) fact()         {}
+func (WordsRecorded) fact()         {}
+func (PathsChanged) fact()          {}
+func (WritesFound) fact()           {}
 func (MessageSent) fact()           {}
 func (MessagesDelivered) fact()     {}
 func (MessagesRead) fact()          {}

@@ -16,7 +16,12 @@ func TestTasksKeepEveryField(t *testing.T) {
 		BlockedBy: []string{"1"}, Priority: "high", Run: "make lint", In: team.InMerged, Dir: "sub",
 		Env:  []string{"A=1"},
 		When: team.Always, Timeout: time.Minute, Retries: 2, Metadata: map[string]json.RawMessage{"k": []byte("1")},
-		ActiveForm: "Linting", FileDigests: []string{"v=1"}}
+		ActiveForm: "Linting", Paths: []string{"src"}, Schema: []byte(`{"type":"object"}`),
+		Check: &team.TaskCheck{Run: "make", Rounds: 3, Name: "build"},
+		ForEach: &team.ForEach{Matrix: []team.Axis{{Name: "os", Values: []json.RawMessage{[]byte(`"linux"`)}}},
+			Exclude: []json.RawMessage{[]byte(`{"os":"linux"}`)}},
+		Verify: &team.Verify{By: "reviewer", Count: 2, Rule: team.RuleMajority,
+			Rounds: 4}, FileDigests: []string{"v=1"}}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[team.CreateTask]()) {
 		// a run of a team file sets the digests, and a task of the library is of no file
 		if f.Name != "FileDigests" && reflect.ValueOf(c).FieldByIndex(f.Index).IsZero() {
@@ -30,7 +35,8 @@ func TestTasksKeepEveryField(t *testing.T) {
 	}
 	shown := taskOf(team.Task{Name: c.Name, Subject: c.Subject, Description: c.Description, ActiveForm: c.ActiveForm,
 		Owner: c.Owner, Role: c.Role, Priority: c.Priority, Run: c.Run, In: c.In, Dir: c.Dir, Env: c.Env, When: c.When,
-		Timeout: c.Timeout, Retries: c.Retries, Metadata: c.Metadata, BlockedBy: c.BlockedBy})
+		Timeout: c.Timeout, Retries: c.Retries, Metadata: c.Metadata, BlockedBy: c.BlockedBy, Paths: c.Paths,
+		Schema: c.Schema, Check: c.Check, ForEach: c.ForEach, Verify: c.Verify})
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[TaskConfig]()) {
 		if f.IsExported() && reflect.ValueOf(shown).FieldByName(f.Name).IsZero() {
 			t.Errorf("a task does not show its %s", f.Name)

@@ -2,6 +2,8 @@ package teams
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"cadre/internal/consolidate"
@@ -23,6 +25,13 @@ func checksOf(all []Check) (checks []team.Check) {
 		checks = append(checks, team.Check{Name: c.Name, Command: c.Command, Timeout: c.Timeout})
 	}
 	return checks
+}
+
+func commandsOf(all map[string]string) (commands []team.NamedCommand) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		commands = append(commands, team.NamedCommand{Name: name, Run: all[name]})
+	}
+	return commands
 }
 
 func publicChecks(all []team.Check) (checks []Check) {
@@ -115,14 +124,18 @@ func (t *Team) Consolidate(ctx context.Context, o ConsolidateOptions) (*Consolid
 	if err := t.consolidates("Team.Consolidate"); err != nil {
 		return nil, err
 	}
-	record, err := t.of.Consolidate(ctx, consolidate.Options{Actor: team.User, Message: o.Message, Include: o.Include,
-		Only: o.Only, NoCommit: o.NoCommit, Clean: o.CleanCheckout, Changes: o.WithCheckChanges, Without: o.Without,
-		Restart: o.Restart, Staged: o.OnStaged, Checking: o.OnCheck})
+	record, err := t.of.Consolidate(ctx, o.core())
 	if err != nil {
 		return nil, public(err)
 	}
 	t.of.Project(context.WithoutCancel(ctx))
 	return recordOf(record), nil
+}
+
+func (o ConsolidateOptions) core() consolidate.Options {
+	return consolidate.Options{Actor: team.User, Message: o.Message, Include: o.Include, Only: o.Only,
+		NoCommit: o.NoCommit, Clean: o.CleanCheckout, Changes: o.WithCheckChanges, Without: o.Without,
+		Restart: o.Restart, Staged: o.OnStaged, Checking: o.OnCheck}
 }
 
 // TryChecks runs the checks on the team's present work, as cadre consolidate --no-commit does. It

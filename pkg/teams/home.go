@@ -3,15 +3,16 @@ package teams
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"time"
 
 	"cadre/internal/engine"
+	"cadre/internal/engine/transfer"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 // Overview is a team in the list of teams.
@@ -75,13 +76,21 @@ func (m *Manager) overview(ctx context.Context, of *engine.Team, one *Overview) 
 		return err
 	}
 	of.View(func(s *team.State) {
-		o := catalog.Summarize(m.engine.Home, s, outside)
-		*one = Overview{Team: infoOf(s.Team()), Hosted: o.Hosted, Led: o.Led, Dormant: o.Dormant,
-			Interrupted: o.Interrupted, Observed: o.Observed != "", Pending: o.Tasks["pending"],
-			InProgress: o.Tasks["in_progress"], Completed: o.Tasks["completed"], Teammates: o.Teammates,
-			Offline: o.Offline, Attention: attentionOf(o.Name, o.Attention)}
+		*one = overviewOf(catalog.Summarize(m.engine.Home, s, outside))
+		one.Team = infoOf(s.Team())
 	})
 	return nil
+}
+
+// overviewOf returns the overview with what it says of the team itself.
+func overviewOf(o catalog.Overview) Overview {
+	info := TeamInfo{ID: o.ID, Name: o.Name, Status: TeamStatus(o.Status), Goal: o.Goal, Dir: o.Dir, Lead: o.Lead,
+		Delegate: o.Delegate, Exhausted: BudgetKind(o.Exhausted), Report: o.Report, Metadata: maps.Clone(o.Metadata),
+		Usage: Usage(o.Usage), CreatedAt: clock(o.CreatedAt), UpdatedAt: clock(o.UpdatedAt)}
+	return Overview{Team: info, Hosted: o.Hosted, Led: o.Led, Dormant: o.Dormant, Interrupted: o.Interrupted,
+		Observed: o.Observed != "", Pending: o.Tasks["pending"], InProgress: o.Tasks["in_progress"],
+		Completed: o.Tasks["completed"], Teammates: o.Teammates, Offline: o.Offline,
+		Attention: attentionOf(o.Name, o.Attention)}
 }
 
 // View opens a team for reading while see runs. It starts no session, runs no hook, and changes
@@ -161,11 +170,15 @@ func (m *Manager) Checkpoints(ctx context.Context, dir string) ([]CheckpointInfo
 	}
 	var all []CheckpointInfo
 	for _, c := range found {
-		all = append(all, CheckpointInfo{Team: c.Name, ID: c.Team, Branch: c.Branch, Commit: c.Commit,
-			Status: TeamStatus(c.Status), Completed: c.Completed, Open: c.Pending + c.InProgress,
-			UpdatedAt: clock(c.UpdatedAt), Here: c.Here, Unread: c.Why})
+		all = append(all, checkpointInfoOf(c))
 	}
 	return all, nil
+}
+
+func checkpointInfoOf(c catalog.Checkpoint) CheckpointInfo {
+	return CheckpointInfo{Team: c.Name, ID: c.Team, Branch: c.Branch, Commit: c.Commit, Status: TeamStatus(c.Status),
+		Completed: c.Completed, Open: c.Pending + c.InProgress, UpdatedAt: clock(c.UpdatedAt), Here: c.Here,
+		Unread: c.Why}
 }
 
 // dir returns the given directory, or that of the options.
@@ -246,7 +259,7 @@ func (m *Manager) examine(ctx context.Context, entry, name string) (h upkeep.Hea
 	if err := m.onDisk("has no files"); err != nil {
 		return h, x, err
 	}
-	x = upkeep.FileCheck{Home: m.engine.Home, Log: m.opts.log, Explain: error.Error}
+	x = upkeep.FileCheck{Home: m.engine.Home, Log: m.opts.log}
 	h, err = x.Check(ctx, name)
 	return h, x, err
 }
@@ -305,8 +318,8 @@ func (m *Manager) RemoveTeam(ctx context.Context, name string, o RemoveOptions) 
 		all = append(all, one)
 	}
 	if len(removed.Lost()) > 0 {
-		err = refuse(ErrNotReady, "team "+name+" is removed; branches stay, because they have commits that are in no other "+
-			"branch")
+		err = refuse(ErrNotReady, "team "+name+" is removed; branches stay, because they have commits that are in no "+
+			"other branch")
 	}
 	return all, err
 }

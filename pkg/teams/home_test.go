@@ -38,12 +38,14 @@ func repository(t *testing.T) (teams.Options, func(args ...string) string) {
 
 // TestListAndView checks the views of teams that other processes own. Viewing changes nothing.
 func TestListAndView(t *testing.T) {
+	t.Parallel()
 	o := folders(t)
 	m := manage(t, o)
 	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "led", Goal: "look",
 		Liveness: teams.Liveness{Offline: time.Hour},
 		Members:  []teams.MemberConfig{{Name: "ann", Agent: teams.External, PlanApproval: true}},
-		Tasks:    []teams.TaskConfig{{Subject: "one"}, {Subject: "two", BlockedBy: []string{"1"}, Priority: teams.PriorityHigh}}})
+		Tasks: []teams.TaskConfig{{Subject: "one"}, {Subject: "two", BlockedBy: []string{"1"},
+			Priority: teams.PriorityHigh}}})
 	ok(t, err)
 	_, err = as(t, team, "ann").SubmitPlan(limited(t), "look around")
 	ok(t, err)
@@ -301,7 +303,10 @@ func TestTeamFile(t *testing.T) {
 
 	var staged, checked []string
 	record, err := team.Consolidate(limited(t), teams.ConsolidateOptions{Message: "Say hello",
-		OnStaged: func(changes []string) { staged = changes }, OnCheck: func(name string) { checked = append(checked, name) }})
+		OnStaged: func(changes []string) { staged = changes }, OnCheck: func(name string) {
+			checked = append(checked,
+				name)
+		}})
 	ok(t, err)
 	equal(t, "commit", git("rev-parse", "HEAD"), record.Commit)
 	equal(t, "message", git("log", "-1", "--format=%s"), "Say hello")
@@ -339,6 +344,36 @@ func TestTeamFile(t *testing.T) {
 	_, err = teams.LoadTeamFile(path)
 	want(t, err, teams.ErrInvalid)
 	equal(t, "where", strings.Contains(err.Error(), "port.yaml:2:"), true)
+}
+
+// TestRunConsolidates checks that a run commits the team's work where the options say so, and that
+// the result of the run stays where a check fails. The next run then finishes only what is left.
+func TestRunConsolidates(t *testing.T) {
+	t.Parallel()
+	o, git := repository(t)
+	m := manage(t, o)
+	check := filepath.Join(t.TempDir(), "mended")
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Checks: []teams.Check{
+		{Name: "mended", Command: "test -f " + check}}, Members: []teams.MemberConfig{{Name: "ann",
+		Agent: teams.Shell}},
+		Tasks: []teams.TaskConfig{{Subject: "say", Run: "echo hello >said"}}})
+	ok(t, err)
+	how := teams.RunOptions{Consolidate: &teams.ConsolidateOptions{Message: "Say hello"}}
+	head := git("rev-parse", "HEAD")
+	r, err := team.Run(limited(t), how)
+	want(t, err, teams.ErrNotReady)
+	if r.Completed != 1 || r.Consolidated != nil || !strings.Contains(err.Error(), "mended") {
+		t.Errorf("with a failed check it ended with %+v, %v", r, err)
+	}
+	equal(t, "HEAD", git("rev-parse", "HEAD"), head)
+	ok(t, os.WriteFile(check, nil, 0o600))
+	r, err = team.Run(limited(t), how)
+	ok(t, err)
+	if r.Completed != 1 || r.Consolidated == nil || r.Consolidated.Commit != git("rev-parse", "HEAD") ||
+		r.Team.Status != teams.TeamStatusComplete {
+		t.Errorf("it ended with %+v", r)
+	}
+	equal(t, "message", git("log", "-1", "--format=%s"), "Say hello")
 }
 
 // TestConsolidationTakenBack checks a rollback: the team continues, a failed check commits nothing,
@@ -489,9 +524,10 @@ func TestConsolidateOptions(t *testing.T) {
 	}
 }
 
-// TestNamesOfProjects: the managers of two projects may have teams of one name. A manager outside both
-// is told which teams the name stands for, and opens, views and removes one by its id.
+// TestNamesOfProjects: the managers of two projects may have teams of one name. A manager outside
+// both is told which teams the name stands for, and opens, views and removes one by its id.
 func TestNamesOfProjects(t *testing.T) {
+	t.Parallel()
 	o := folders(t)
 	var made []teams.Candidate
 	for range 2 {

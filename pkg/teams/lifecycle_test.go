@@ -43,6 +43,7 @@ func readRoster(t testing.TB, o teams.Options, name string) (r roster) {
 }
 
 func TestTeamCreation(t *testing.T) {
+	t.Parallel()
 	o := folders(t)
 	team := create(t, manage(t, o), "core")
 	r := readRoster(t, o, "core")
@@ -326,6 +327,7 @@ func TestFeatureGate(t *testing.T) {
 }
 
 func TestResume(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]teams.Options{"disk": folders(t), "memory": {Memory: new(teams.Memory)}} {
 		t.Run(name, func(t *testing.T) {
 			agent := newListener()

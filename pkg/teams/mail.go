@@ -59,13 +59,17 @@ func (b *Mailbox) History(ctx context.Context) (mail []Message, err error) {
 	if err := b.look(ctx, func(*team.State) {}); err != nil {
 		return nil, err
 	}
-	letters, err := history.Mail(b.team.of.Read(ctx, 0), b.name)
-	for _, l := range letters {
-		m := messageOf(l.Message)
-		m.DeliveredAt, m.ReadAt = clock(l.DeliveredAt), clock(l.ReadAt)
-		mail = append(mail, m)
+	messages, err := history.Mail(b.team.of.Read(ctx, 0), b.name)
+	for _, l := range messages {
+		mail = append(mail, letterOf(l))
 	}
 	return mail, public(err)
+}
+
+func letterOf(l history.MailboxMessage) Message {
+	m := messageOf(l.Message)
+	m.DeliveredAt, m.ReadAt = clock(l.DeliveredAt), clock(l.ReadAt)
+	return m
 }
 
 // Receive returns the pending messages in order, and records them as delivered. It does not wait;

@@ -207,8 +207,8 @@ func TestPlanApproval(t *testing.T) {
 	want(t, team.ApprovePlan(ctx, "none", ""), teams.ErrNotFound)
 }
 
-// TestPermissionRules adds a rule for the request of a member, and removes it: only what the rule covers
-// is allowed without asking, and only as long as it is there.
+// TestPermissionRules adds a rule for the request of a member, and removes it: only what the rule
+// covers is allowed without asking, and only as long as it is there.
 func TestPermissionRules(t *testing.T) {
 	ctx := limited(t)
 	m := manage(t, teams.Options{})

@@ -16,7 +16,6 @@ import (
 	"cadre/internal/observe/source"
 	"cadre/internal/observe/store"
 	"cadre/internal/replica"
-	"cadre/internal/team"
 )
 
 // Observer watches a team of Claude Code that another program runs. It reads the streams of its
@@ -109,7 +108,7 @@ type Observation struct {
 // Show passes one message, or line, of a source to the observer.
 func (o *Observer) Show(source string, message []byte) Observation {
 	seen := o.watch.Show(source, message)
-	s := Observation{TeamToolUse: seen.TeamToolUse, Events: eventsOf(seen.Records)}
+	s := Observation{TeamToolUse: seen.TeamToolUse, Events: eventsOf(seen.Records...)}
 	for _, m := range seen.Supplements {
 		s.Messages = append(s.Messages, encoded(m))
 	}
@@ -293,24 +292,13 @@ func (o *Observer) look(_ store.Observer, seen observe.Seen) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.consumers {
-		c.waiting = append(c.waiting, eventsOf(seen.Records)...) // its own copy: it may change the event
+		c.waiting = append(c.waiting, eventsOf(seen.Records...)...) // its own copy: it may change the event
 		select {
 		case c.more <- struct{}{}:
 		default:
 		}
 	}
 	return nil
-}
-
-func eventsOf(records []*team.Record) (all []Event) {
-	for _, r := range records {
-		for _, e := range r.Events {
-			if fact := factOf(e, r); fact != nil {
-				all = append(all, Event{Seq: r.Seq, At: clock(r.At), By: r.Actor, Fact: fact})
-			}
-		}
-	}
-	return all
 }
 
 // TeamState is an observed team, in the shape that consumers of an agent's stream use. Its members

@@ -13,7 +13,10 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/engine"
 	"cadre/internal/layout"
+	"cadre/internal/run"
+	"cadre/internal/run/templates"
 	"cadre/internal/team"
+	"cadre/internal/ui/settings"
 )
 
 // Options configure a [Manager]. The zero Options lead teams in the user's own folders.
@@ -92,7 +95,7 @@ const defaultShutdownWithin = 30 * time.Second
 func (o Options) log(text string) { o.Logger.Info(text) }
 
 // advise sends the note to the logger, with the hints as an attribute.
-func (o Options) advise(n team.Note) {
+func (o Options) advise(n team.Advice) {
 	hints := make([]Hint, len(n.Hints))
 	for i, h := range n.Hints {
 		hints[i] = hint(h)
@@ -153,6 +156,13 @@ type Memory struct{ kept engine.Memory }
 // engine returns the engine for teams on disk or in memory.
 func (o Options) engine() (*engine.Engine, error) {
 	e := &engine.Engine{Agents: o.drivers(), NoSettingsHooks: o.NoSettingsHooks, Log: o.log, Advise: o.advise}
+	e.Nested = run.Nested(func(name, dir string) (run.Source, error) {
+		return templates.Places{Home: e.Home}.Loader().Template(name, dir)
+	})
+	e.MachineTurns = func() (int, error) {
+		s, err := settings.Load(settings.File(e.Home.Root))
+		return s.MaxParallel, err
+	}
 	if o.Memory != nil {
 		e.Memory = &o.Memory.kept
 		return e, nil

@@ -16,6 +16,7 @@ type Moment struct {
 	Members     []Member
 	Tasks       []Task // without deleted ones
 	Permissions []Permission
+	Notes       []Note
 	// Attention is what waited for a person, according to the records. The records do not say which
 	// processes were alive.
 	Attention []Attention
@@ -41,6 +42,9 @@ func (v *View) At(ctx context.Context, seq int64) (Moment, error) {
 	}
 	for _, p := range s.Permissions() {
 		m.Permissions = append(m.Permissions, permissionOf(p))
+	}
+	for _, n := range s.Notes() {
+		m.Notes = append(m.Notes, noteOf(n))
 	}
 	return m, nil
 }

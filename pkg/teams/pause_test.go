@@ -8,8 +8,8 @@ import (
 	"cadre/pkg/teams"
 )
 
-// TestPauseTeam pauses a team that another manager runs. The other program continues, and the team is
-// resumed with its task.
+// TestPauseTeam pauses a team that another manager runs. The other program continues, and the team
+// is resumed with its task.
 func TestPauseTeam(t *testing.T) {
 	t.Parallel()
 	o, _ := repository(t)

@@ -26,6 +26,8 @@ const (
 	// ACP, followed by a command line, is any program that speaks the Agent Client Protocol: ACP +
 	// "my-agent --acp". Quotes keep words together.
 	ACP = team.ACP
+	// NestedTeam is a team of its own for each of its tasks; see TeamConfig.MaxDepth.
+	NestedTeam = team.NestedTeam
 )
 
 // InstalledAgent is a coding agent that is installed.

@@ -109,7 +109,7 @@ func (m *Manager) prepare(ctx context.Context, name string, o ResumeOptions) (Re
 	if err != nil {
 		return Resumed{}, errors.Join(moved(err), of.Close())
 	}
-	found := Resumed{Probe: viewOf(of).probeOf(examination)}
+	found := Resumed{Probe: probeOf(examination)}
 	takeover := upkeep.LeaveIt
 	if o.TakeOver {
 		takeover = upkeep.TakeIt

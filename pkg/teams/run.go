@@ -1,12 +1,15 @@
 package teams
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/replica"
 	"cadre/internal/run"
 	"cadre/internal/run/teamfile"
@@ -26,6 +29,11 @@ type RunOptions struct {
 	// Redo names completed tasks to do again, for options that come from a team file.
 	Redo []string
 
+	// Consolidate, if not nil, is how Run consolidates the team once everything is done, as cadre
+	// run --consolidate does and [Team.Consolidate] would. If an earlier Run was killed meanwhile,
+	// the consolidation is finished, and nothing is run.
+	Consolidate *ConsolidateOptions
+
 	sections []string // names of the tasks whose results the report shows first
 	leftOut  []string // names of the tasks whose results it does not show
 	file     *teamfile.File
@@ -40,6 +48,8 @@ type RunResult struct {
 	Failed    int      // tasks that failed and are out of retries
 	Open      int      // tasks that are neither
 	Unmerged  []string // branches with work of members that is not merged yet, as far as that is recorded
+
+	Consolidated *ConsolidatedRecord // nil if the team was not consolidated
 }
 
 // Run runs the team to its end. It waits until nothing more can happen: every task is completed or
@@ -53,8 +63,8 @@ type RunResult struct {
 //	   │  ▲                           └─ new work ─▶ working
 //	   └──┴─ ctx ended, budget spent, tasks out of retries: the report says so, and the team stays as it is
 //
-// The error is nil when everything is done. With one of the following errors, RunResult is valid too,
-// the report is written, and the team is unfinished:
+// The error is nil when everything is done. With one of the following errors, RunResult is valid
+// too, the report is written, and the team is unfinished:
 //
 //   - the cause of ctx: its sessions continue until the manager is closed;
 //   - ErrBudgetExhausted: the budget is spent; [Team.SetBudget] raises it;
@@ -62,11 +72,13 @@ type RunResult struct {
 //     tasks again;
 //   - ErrSessionFailed: the lead's agent cannot continue, in its own words, and only a person can
 //     help;
-//   - ErrFinished: another process ended the team.
+//   - ErrFinished: another process ended the team;
+//   - with RunOptions.Consolidate, the errors of [Team.Consolidate]: all tasks are done, and nothing is
+//     committed.
 //
-// After any other error RunResult is empty: ErrNotReady if the team runs already, also with cadre run;
-// ErrDenied for the manager of a teammate; ErrFinished if the manager was closed; or the error of
-// the host or of the report's file. Run can be called again, in any process.
+// After any other error RunResult is empty: ErrNotReady if the team runs already, also with cadre
+// run; ErrDenied for the manager of a teammate; ErrFinished if the manager was closed; or the error
+// of the host or of the report's file. Run can be called again, in any process.
 //
 // While it runs, a program or person should answer the team's [Team.Questions]: questions without
 // an answer are denied. If this program leads, Run does not read its mail, and does not wait for
@@ -79,47 +91,80 @@ func (t *Team) Run(ctx context.Context, report RunOptions) (RunResult, error) {
 		return RunResult{}, refuse(ErrDenied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's "+
 			"manager runs the team", t.me.name))
 	}
+	steps := run.Steps{Work: func(ctx context.Context) (run.Result, error) { return t.work(ctx, report) }}
+	if how := report.Consolidate; how != nil {
+		if err := t.consolidates("Team.Consolidate"); err != nil {
+			return RunResult{}, err
+		}
+		if err := t.of.Refresh(ctx); err != nil {
+			return RunResult{}, cause(ctx, err)
+		}
+		now := t.of.Team()
+		steps.Interrupted = now.Consolidation.Open()
+		steps.Consolidate = func(ctx context.Context) (*consolidate.Record, error) {
+			return t.of.Consolidate(ctx, how.core())
+		}
+	}
+	end, err := run.Through(ctx, steps)
+	if err != nil {
+		return RunResult{}, err
+	}
+	t.of.Project(context.WithoutCancel(ctx))
+	return t.result(end), public(cmp.Or(end.Short, end.Failure))
+}
+
+// result returns how a run and its consolidation ended.
+func (t *Team) result(end run.Ended) RunResult {
+	r := RunResult{Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}
+	if end.Record != nil {
+		r.Consolidated = recordOf(end.Record)
+	}
+	t.of.View(func(s *team.State) {
+		r.Team = infoOf(s.Team())
+		for _, m := range s.Unmerged() {
+			r.Unmerged = append(r.Unmerged, m.Left.Branch)
+		}
+		if !end.Ran {
+			r.Completed, r.Failed = s.Count(team.Completed), len(slices.Collect(s.OutOfRetries()))
+			r.Open = s.Count(team.Pending) + s.Count(team.InProgress) - r.Failed
+		}
+	})
+	return r
+}
+
+// work runs the team until nothing more can happen, and writes the report. The error is one for the
+// caller of [Team.Run].
+func (t *Team) work(ctx context.Context, report RunOptions) (end run.Result, err error) {
 	leave, err := t.of.Claim(ctx)
 	if err != nil {
-		return RunResult{}, cause(ctx, err)
+		return end, cause(ctx, err)
 	}
 	defer leave()
 	if err := t.follow(ctx, report); err != nil {
-		return RunResult{}, cause(ctx, err)
+		return end, cause(ctx, err)
 	}
 	l := t.runner(report)
 	l.Session = "go-" + strings.ToLower(replica.NewID())
 	led, release, err := l.Hold(ctx)
 	if err != nil {
-		return RunResult{}, cause(ctx, err)
+		return end, cause(ctx, err)
 	}
 	short, err := l.Work(led, t.host.Done())
 	release()
 	switch {
 	case errors.Is(err, run.ErrHostEnded):
 		if err := t.host.Err(); err != nil {
-			return RunResult{}, fmt.Errorf("the host of team %s has ended: %w", t.name, public(err))
+			return end, fmt.Errorf("the host of team %s has ended: %w", t.name, public(err))
 		}
-		return RunResult{}, refuse(ErrFinished, fmt.Sprintf("the manager released team %s while it ran", t.name))
+		return end, refuse(ErrFinished, fmt.Sprintf("the manager released team %s while it ran", t.name))
 	case err != nil:
-		return RunResult{}, public(err)
+		return end, public(err)
 	}
 	if short == nil {
 		short = l.Undone()
 	}
-	end, err := l.Finish(ctx, short)
-	if err != nil {
-		return RunResult{}, public(err)
-	}
-	t.of.Project(context.WithoutCancel(ctx))
-	r := RunResult{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed,
-		Open: end.Open}
-	t.of.View(func(s *team.State) {
-		for _, m := range s.Unmerged() {
-			r.Unmerged = append(r.Unmerged, m.Left.Branch)
-		}
-	})
-	return r, public(short)
+	end, err = l.Finish(ctx, short)
+	return end, public(err)
 }
 
 // cause returns why ctx ended, if err says only that it did.
@@ -159,6 +204,18 @@ func (t *Team) Interrupt(ctx context.Context, member string) error {
 		return err
 	}
 	_, err := t.me.do(ctx, &team.Interrupt{Member: member})
+	return err
+}
+
+// LiftRateLimit has the model of the member tried again now, although its provider named a later
+// time. The members that share the rate limit try again with it; if the model still takes no
+// requests, they wait again. Only the lead and the user can do that. It returns [ErrNotReady] if
+// the member waits for no rate limit.
+func (t *Team) LiftRateLimit(ctx context.Context, member string) error {
+	if err := t.pass("Team.LiftRateLimit", nil); err != nil {
+		return err
+	}
+	_, err := t.me.do(ctx, &team.LiftLimit{Member: member})
 	return err
 }
 

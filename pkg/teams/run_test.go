@@ -186,6 +186,7 @@ func TestRunIsCutShort(t *testing.T) {
 // TestWhoRuns checks that only one manager at a time runs a team, and that a teammate's manager
 // cannot.
 func TestWhoRuns(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
 		team := found(t, m, shells(teams.TaskConfig{Subject: "wait", Run: "until test -e go; do sleep 0.01; done"}))

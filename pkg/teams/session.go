@@ -12,7 +12,9 @@ import (
 // Shown is one entry of a session's output. The host of a team on disk keeps the last MiB of a
 // member's sessions. It is not part of the history.
 type Shown struct {
-	Seq         int64 // counts the entries of the member's sessions, from 1; a ShownOutput has that of the entry before it
+	// counts the entries of the member's sessions, from 1; a ShownOutput has that of the entry
+	// before it
+	Seq         int64
 	At          time.Time
 	Kind        ShownKind
 	ID          string // of a tool use, or of a question or plan and its answer

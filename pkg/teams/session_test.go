@@ -50,14 +50,17 @@ func TestSession(t *testing.T) {
 	}))
 }
 
-// TestSessionOfARunningCommand checks that a program sees the output of a command while the command runs.
+// TestSessionOfARunningCommand checks that a program sees the output of a command while the command
+// runs.
 func TestSessionOfARunningCommand(t *testing.T) {
+	t.Parallel()
 	o := folders(t)
 	m := manage(t, o)
 	gate := filepath.Join(t.TempDir(), "gate")
 	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core",
 		Members: []teams.MemberConfig{{Name: "ann", Agent: teams.Shell}},
-		Tasks:   []teams.TaskConfig{{Subject: "look", Run: "echo seen; until [ -e " + gate + " ]; do sleep 0.05; done", Owner: "ann"}}})
+		Tasks: []teams.TaskConfig{{Subject: "look", Run: "echo seen; until [ -e " + gate + " ]; do sleep 0.05; done",
+			Owner: "ann"}}})
 	ok(t, err)
 	ran := make(chan error, 1)
 	go func() {

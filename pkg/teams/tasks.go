@@ -26,34 +26,57 @@ type TaskConfig struct {
 	Name        string
 	Subject     string
 	Description string
-	ActiveForm  string        // the subject in the present continuous form: "Fixing the parser"
-	Owner       string        // the member that should do it; "" for any
-	Role        string        // the role that should do it, instead of an owner
-	BlockedBy   []string      // ids or names of the tasks that it depends on
-	Priority    Priority      // "" for medium
-	Run         string        // command that a shell member runs, by /bin/sh in the team's directory
-	RunIn       RunIn         // where the command runs, if not in the team's directory
-	RunDir      string        // the subdirectory in which the command runs
-	RunEnv      []string      // added to the environment of the command, each as "name=value"
-	When        When          // when it may start
-	Timeout     time.Duration // of one attempt of a shell member, in whole milliseconds; 0 for an hour
-	Retries     int           // how many failed attempts are retried
-	Metadata    map[string]json.RawMessage
+	ActiveForm  string   // the subject in the present continuous form: "Fixing the parser"
+	Owner       string   // the member that should do it; "" for any
+	Role        string   // the role that should do it, instead of an owner
+	BlockedBy   []string // ids or names of the tasks that it depends on
+	Priority    Priority // "" for medium
+	Run         string   // command that a shell member runs, by /bin/sh in the team's directory
+	RunIn       RunIn    // where the command runs, if not in the team's directory
+	RunDir      string   // the subdirectory in which the command runs
+	RunEnv      []string // added to the environment of the command, each as "name=value"
+	When        When     // when it may start
+	// Check is a command that must pass where the member works before the task is completed; "" for
+	// none. Its output goes back to the member. With Rounds, an attempt at the task is tried so
+	// many times until it passes; with 0, the task of a shell member is tried once.
+	Check  string
+	Rounds int
+	// Schema is a JSON Schema that the result must fit; nil for any result. A result that does not
+	// fit goes back to the member, with the errors.
+	Schema  json.RawMessage
+	Timeout time.Duration // of one attempt of a shell member, and of Check, in whole milliseconds; 0 for an hour
+	Retries int           // how many failed attempts are retried
+	// Paths are the files that it changes, as patterns from the team's directory: src/parser/**.
+	// While it is in progress, a task of another member with a path in common waits.
+	Paths []string
+	// ForEach makes one task for each item, when the tasks that it depends on are completed; nil
+	// for a task by itself. Each has the fields of this one, and its item.
+	ForEach *ForEach
+	// Verify says who must accept it before it counts as completed; nil for nobody.
+	Verify   *Verify
+	Metadata map[string]json.RawMessage
 
 	fileDigests []string // of the part of the team file about it; nil for no file
+	checkName   string   // of the team's command that Check is; "" for none
 }
 
 func (n TaskConfig) core() *team.CreateTask {
-	return &team.CreateTask{Name: n.Name, Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm,
+	var check *team.TaskCheck
+	if n.Check != "" || n.Rounds != 0 {
+		check = &team.TaskCheck{Run: n.Check, Rounds: int64(n.Rounds), Name: n.checkName}
+	}
+	return &team.CreateTask{Schema: n.Schema, Check: check, Name: n.Name, Subject: n.Subject,
+		Description: n.Description, ActiveForm: n.ActiveForm,
 		Owner: n.Owner, Role: n.Role,
 		BlockedBy: n.BlockedBy, Priority: string(n.Priority), Run: n.Run, In: string(n.RunIn), Dir: n.RunDir,
-		Env: n.RunEnv, When: string(n.When), Timeout: n.Timeout, Retries: int64(n.Retries), Metadata: n.Metadata,
-		FileDigests: n.fileDigests}
+		Env: n.RunEnv, When: string(n.When), Timeout: n.Timeout, Retries: int64(n.Retries), Paths: n.Paths,
+		ForEach: n.ForEach.core(), Verify: n.Verify.core(), Metadata: n.Metadata, FileDigests: n.fileDigests}
 }
 
 // Create adds a task and returns it. The hook TaskCreated can reject it.
 func (l *TaskList) Create(ctx context.Context, n TaskConfig) (Task, error) {
-	if err := l.team.pass("TaskList.Create", map[string]bool{"Run": n.Run != ""}); err != nil {
+	if err := l.team.pass("TaskList.Create", map[string]bool{"Run": n.Run != "", "Check": n.Check != "",
+		"ForEachRun": n.ForEach.runs()}); err != nil {
 		return Task{}, err
 	}
 	r, err := l.do(ctx, n.core())
@@ -69,7 +92,10 @@ func (l *TaskList) Create(ctx context.Context, n TaskConfig) (Task, error) {
 // team. The hook TaskCreated runs for each task; one rejection rejects all.
 func (l *TaskList) CreateAll(ctx context.Context, tasks []TaskConfig) ([]Task, error) {
 	runs := slices.ContainsFunc(tasks, func(n TaskConfig) bool { return n.Run != "" })
-	if err := l.team.pass("TaskList.CreateAll", map[string]bool{"Run": runs}); err != nil {
+	checks := slices.ContainsFunc(tasks, func(n TaskConfig) bool { return n.Check != "" })
+	lists := slices.ContainsFunc(tasks, func(n TaskConfig) bool { return n.ForEach.runs() })
+	if err := l.team.pass("TaskList.CreateAll", map[string]bool{"Run": runs, "Check": checks,
+		"ForEachRun": lists}); err != nil {
 		return nil, err
 	}
 	if len(tasks) == 0 {
@@ -96,7 +122,7 @@ func (l *TaskList) CreateAll(ctx context.Context, tasks []TaskConfig) ([]Task, e
 	}
 	created, next := make([]Task, len(tasks)), 0
 	for _, e := range r.Events {
-		if e, is := e.(*team.TaskCreated); is {
+		if e, is := e.(*team.TaskCreated); is && e.Task.Of == "" {
 			created[order[next]] = l.seen(e.Task.ID)
 			next++
 		}
@@ -226,7 +252,7 @@ func (l *TaskList) WaitNext(ctx context.Context) (Claim, error) {
 // Complete completes a task with its result, and returns the ids of the tasks that are no longer
 // blocked. It returns ErrConflict if the claim was lost. If the hook TaskCompleted rejects it, it
 // returns ErrRejected with the feedback, and the task stays in progress. The lead may complete any
-// task that is not blocked, with Claim{ID: id}.
+// task that is not blocked, with Claim{ID: id}. A task that others verify is submitted to them.
 func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unblocked []string, err error) {
 	r, err := l.do(ctx, &team.CompleteTask{Task: c.ID, Fence: c.Fence, Result: result})
 	if err != nil {
@@ -237,6 +263,20 @@ func (l *TaskList) Complete(ctx context.Context, c Claim, result string) (unbloc
 		return nil, nil
 	}
 	return append(unblocked, e.Unblocked...), nil
+}
+
+// Decide completes a task that verifies another one with a verdict, and the reason. It returns the
+// verified task, whose round may have ended with that. It returns ErrDenied to the member whose
+// work is verified.
+func (l *TaskList) Decide(ctx context.Context, c Claim, verdict Verdict, reason string) (Task, error) {
+	if err := l.team.pass("TaskList.Decide", nil); err != nil {
+		return Task{}, err
+	}
+	_, err := l.do(ctx, &team.CompleteTask{Task: c.ID, Fence: c.Fence, Result: reason, Verdict: string(verdict)})
+	if err != nil {
+		return Task{}, err
+	}
+	return l.seen(l.seen(c.ID).Verifies), nil
 }
 
 // Fail ends an attempt that was not successful. partial is a partial result. The task returns to
@@ -264,6 +304,7 @@ type TaskUpdate struct {
 	Metadata                      map[string]json.RawMessage // the value null deletes its key
 	AddBlockedBy, RemoveBlockedBy []string                   // tasks that block it
 	AddBlocks, RemoveBlocks       []string                   // tasks that it blocks
+	Paths                         *[]string                  // all files that it changes
 }
 
 // Update changes a task, by its id or its name, and returns it. If a dependency would close a
@@ -275,11 +316,30 @@ func (l *TaskList) Update(ctx context.Context, id string, u TaskUpdate) (Task, e
 	_, err := l.do(ctx, &team.UpdateTask{Task: id, Run: u.Run, Subject: u.Subject, Description: u.Description,
 		ActiveForm: u.ActiveForm, Owner: u.Owner, Priority: (*string)(u.Priority),
 		Metadata: u.Metadata, AddBlockedBy: u.AddBlockedBy, RemoveBlockedBy: u.RemoveBlockedBy, AddBlocks: u.AddBlocks,
-		RemoveBlocks: u.RemoveBlocks})
+		RemoveBlocks: u.RemoveBlocks, Paths: u.Paths})
 	if err != nil {
 		return Task{}, err
 	}
 	return l.seen(id), nil
+}
+
+// ClaimPaths adds paths to a task in progress, by its id or its name. They belong to it until it
+// ends. A path that another task has is refused with ErrConflict, and nothing waits.
+func (l *TaskList) ClaimPaths(ctx context.Context, id string, paths ...string) error {
+	if err := l.team.pass("TaskList.ClaimPaths", nil); err != nil {
+		return err
+	}
+	_, err := l.do(ctx, &team.ClaimPaths{Task: id, Paths: paths})
+	return err
+}
+
+// ReleasePaths gives back paths of a task in progress before it ends, all of them if none is named.
+func (l *TaskList) ReleasePaths(ctx context.Context, id string, paths ...string) error {
+	if err := l.team.pass("TaskList.ReleasePaths", nil); err != nil {
+		return err
+	}
+	_, err := l.do(ctx, &team.ReleasePaths{Task: id, Paths: paths})
+	return err
 }
 
 // Delete deletes a task, by its id or its name. It no longer blocks other tasks, and its id is not

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cadre/internal/access"
-	"cadre/internal/engine/upkeep"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -369,7 +368,7 @@ func (t *Team) Abort(ctx context.Context, reason string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, abortWithin)
 	defer cancel()
-	return public(upkeep.Abort(ctx, t.of.Upkeep(t.me.name), reason))
+	return public(t.of.Abort(ctx, t.me.name, reason))
 }
 
 func (t *Team) setStatus(ctx context.Context, entry string, status team.TeamStatus, reason, report string) error {

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TeamHook is one hook of a team: a command of a settings file or of the team, or a function of this
-// program.
+// TeamHook is one hook of a team: a command of a settings file or of the team, or a function of
+// this program.
 type TeamHook struct {
 	// ID identifies the hook by its source, event and command. A hook whose command changes is
 	// another hook. The ID of a function has its name in place of the command.
@@ -56,15 +56,19 @@ func (t *Team) Hooks(ctx context.Context) ([]TeamHook, error) {
 	}
 	var all []TeamHook
 	for _, h := range list.Hooks {
-		one := TeamHook{ID: h.ID, Event: HookName(h.Event), Source: HookSource(h.Source), Command: h.Command,
-			File: h.File, Line: h.Line, Matcher: h.Matcher, Timeout: time.Duration(h.Millis) * time.Millisecond,
-			State: HookState(h.State), By: h.By, At: clock(h.At), Gone: h.Gone}
-		if one.Source == HookOfProgram {
-			one.Name, one.Command = h.Command, ""
-		}
-		all = append(all, one)
+		all = append(all, teamHookOf(h))
 	}
 	return all, nil
+}
+
+func teamHookOf(h engine.Hook) TeamHook {
+	one := TeamHook{ID: h.ID, Event: HookName(h.Event), Source: HookSource(h.Source), Command: h.Command, File: h.File,
+		Line: h.Line, Matcher: h.Matcher, Timeout: h.Timeout.Std(), State: HookState(h.State),
+		By: h.By, At: clock(h.At), Gone: h.Gone}
+	if one.Source == HookOfProgram {
+		one.Name, one.Command = h.Command, ""
+	}
+	return one
 }
 
 // DisableHook switches a hook off for this team, in every process and until [Team.EnableHook]. The
@@ -116,13 +120,17 @@ func (t *Team) TryHook(ctx context.Context, name string, e *HookEvent) (HookTria
 	if err != nil {
 		return HookTrial{}, public(err)
 	}
+	return trialOf(trial), nil
+}
+
+func trialOf(trial engine.HookTrial) HookTrial {
 	result := HookTrial{ExitCode: trial.ExitCode, Signal: trial.Signal, Stdout: trial.Stdout, Stderr: trial.Stderr,
-		Took: time.Duration(trial.Millis) * time.Millisecond, TimedOut: trial.TimedOut, Rejected: trial.Rejected,
+		Took: trial.Took.Std(), TimedOut: trial.TimedOut, Rejected: trial.Rejected,
 		Feedback: trial.Feedback, Stop: trial.Stop}
 	if trial.Error != "" {
 		result.Err = errors.New(trial.Error)
 	}
-	return result, nil
+	return result
 }
 
 // try calls the function once.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"path/filepath"
 
+	"cadre/internal/engine/transfer"
 	"cadre/internal/git/checkpoint"
-	"cadre/internal/transfer"
 )
 
 // PushOptions configure a push. The zero PushOptions push to git's default remote.

@@ -37,6 +37,9 @@ type TeamInfo struct {
 	// MaxTeammates bounds the number of teammates at a time. 0 means 10 for the lead, and no limit
 	// for the user.
 	MaxTeammates int
+	MaxParallel  int        // how many teammates have a turn at a time; 0 for no limit
+	Depth        int        // how deep it is nested in other teams; 0 for a team by itself
+	Parent       string     // id of the team that it is nested in; "" for none
 	Exhausted    BudgetKind // which budget was spent: tokens, cost or time; "" while none is
 	Liveness     Liveness
 	Report       string // path of the report's file; "" before it is written
@@ -91,7 +94,16 @@ type Task struct {
 	Role         string   // only members of this role take it; "" for any
 	BlockedBy    []string // ids of the tasks that it depends on
 	Blocks       []string
-	Waiting      []string // those of BlockedBy that are still open: until they are done, the task cannot be claimed
+	Waiting      []string // tasks for which it waits: those of BlockedBy that are open, or those that have a path of it
+	Paths        []string // patterns of the files that it changes
+	Holds        []string // those that belong to it now; none unless it is in progress
+	WaitsForPath string   // the path for which it waits; "" for none
+	// ForEach says for which items it makes tasks; nil for a task by itself. The tasks that it made
+	// are in BlockedBy, and it is completed when they are.
+	ForEach      *ForEach
+	Expanded     bool            // it has made these tasks
+	Of           string          // id of the task that made it; "" for none
+	Item         json.RawMessage // its item, for a task that another one made
 	Priority     Priority
 	Run          string // command for a shell member
 	RunIn        RunIn
@@ -105,6 +117,17 @@ type Task struct {
 	Failure      string // why the last attempt failed
 	OutOfRetries bool   // it is out of retries, and can only be claimed by its id
 	Result       string
+	LastWords    string          // of the turn in which it was completed without a result
+	Schema       json.RawMessage // JSON Schema that the result must fit; nil for any result
+	Check        string          // command that must pass before it is completed; "" for none
+	Rounds       int             // how often an attempt is tried until Check passes; 0 for a plain check
+	Verify       *Verify         // who must accept it before it counts as completed; nil for nobody
+	Submission   *Submission     // its result, while others verify it
+	SentBack     SentBack        // the last result that was sent back
+	Verified     []string        // who accepted it
+	Verifies     string          // id of the task that it verifies; "" for other tasks
+	Verdict      Verdict         // of a task that verifies another one
+	Skipped      string          // why it will never run, if it counts as completed because of that; "" for other tasks
 	Metadata     map[string]json.RawMessage
 	CreatedBy    string
 	CompletedBy  string
@@ -113,6 +136,18 @@ type Task struct {
 	StartedAt    time.Time // zero before the first claim
 	CompletedAt  time.Time // zero until it is completed
 	Usage        Usage
+}
+
+// SentBack says why the result of a task was sent back to its member. It is zero before that, and
+// once the task is completed.
+type SentBack struct {
+	// "result" for a result that does not fit, "check" for a check that did not pass, or the names
+	// of the members who verified it and did not accept it
+	By            string
+	Feedback      string
+	Results       int // results that did not fit, in the present attempt
+	Checks        int // failures of the check, in the present attempt
+	Verifications int // how often those who verify it did not accept it, in the present attempt
 }
 
 // Message is one message. A sender sets To and Body, and Intent and Priority if they matter.
@@ -155,8 +190,10 @@ func infoOf(t team.Team) TeamInfo {
 	return TeamInfo{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead,
 		Delegate:    t.Delegate,
 		Permissions: rulesOf(t.Permissions), Budget: Budget(t.Budget), HandoverAt: int(t.HandoverAt),
-		MaxTeammates: int(t.MaxTeammates), Exhausted: BudgetKind(t.Exhausted), Report: t.Report,
-		Metadata: maps.Clone(t.Metadata), Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
+		MaxTeammates: int(t.MaxTeammates), MaxParallel: int(t.MaxParallel), Depth: int(t.Depth), Parent: t.Parent.Team,
+		Exhausted: BudgetKind(t.Exhausted),
+		Report:    t.Report,
+		Metadata:  maps.Clone(t.Metadata), Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
 }
 
@@ -172,15 +209,30 @@ func memberOf(m team.Member) Member {
 }
 
 func taskOf(t team.Task) Task {
-	return Task{ID: t.ID, Name: t.Name, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm,
-		Status: TaskStatus(t.Status),
-		Owner:  t.Owner, Role: t.Role, BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks),
-		Waiting:  slices.Clone(t.Blocked()),
+	var check team.TaskCheck
+	if t.Check != nil {
+		check = *t.Check
+	}
+	var back SentBack
+	if r := t.Rejected; r != nil {
+		back = SentBack{By: r.By, Feedback: r.Feedback, Results: int(r.Results), Checks: int(r.Checks),
+			Verifications: int(r.Verifications)}
+	}
+	return Task{Schema: slices.Clone(t.Schema), Check: check.Run, Rounds: int(check.Rounds), SentBack: back,
+		Skipped: t.Skipped, ID: t.ID, Name: t.Name, Subject: t.Subject, Description: t.Description,
+		ActiveForm: t.ActiveForm,
+		Status:     TaskStatus(t.Status),
+		Owner:      t.Owner, Role: t.Role, BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks),
+		Waiting: slices.Clone(t.Blocked()),
+		Paths:   slices.Clone(t.Paths), Holds: slices.Clone(t.Holds), WaitsForPath: t.WaitsForPath(),
+		ForEach: forEachOf(t.ForEach), Expanded: t.Expanded, Of: t.Of, Item: slices.Clone(t.Item),
 		Priority: Priority(t.Priority), Run: t.Run, RunIn: RunIn(t.In), RunDir: t.Dir, RunEnv: slices.Clone(t.Env),
 		When: When(t.When), Timeout: t.Timeout,
 		Retries:  int(t.Retries),
 		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, OutOfRetries: t.OutOfRetries(),
-		Result:   t.Result,
+		Result: t.Result, LastWords: t.LastWords, Verify: verifyOf(t.Verify), Submission: submissionOf(t.Submission),
+		Verified: slices.Clone(t.Verified), Verifies: t.Verifies,
+		Verdict:  Verdict(t.Verdict),
 		Metadata: maps.Clone(t.Metadata), CreatedBy: t.CreatedBy, CompletedBy: t.CompletedBy,
 		CreatedAt: clock(t.CreatedAt),
 		UpdatedAt: clock(t.UpdatedAt), StartedAt: clock(t.StartedAt), CompletedAt: clock(t.CompletedAt),
@@ -191,7 +243,8 @@ func taskOf(t team.Task) Task {
 func (t Task) called() string { return cmp.Or(t.Name, t.ID) }
 
 func messageOf(m team.Message) Message {
-	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients), Type: MessageType(m.Type),
+	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients),
+		Type:     MessageType(m.Type),
 		Intent:   Intent(m.Intent),
 		Priority: MessagePriority(m.Priority), Body: m.Body, Ref: m.Ref, Metadata: maps.Clone(m.Metadata),
 		SentAt: clock(m.SentAt)}

@@ -178,13 +178,14 @@ func (v *View) Probe(ctx context.Context) (Probe, error) {
 	if err != nil {
 		return Probe{}, public(err)
 	}
-	return v.probeOf(found), nil
+	return probeOf(found), nil
 }
 
-func (v *View) probeOf(e *inspect.Examination) Probe {
+func probeOf(e *inspect.Examination) Probe {
 	p := Probe{Team: infoOf(e.Team), Facts: factsOf(e.Facts), Messages: e.Messages, Undelivered: e.Unread, Held: e.Held,
 		Late: e.Late, Pending: e.Tasks["pending"], InProgress: e.Tasks["in_progress"], Completed: e.Tasks["completed"],
-		Left: e.Left(), Attention: attentionOf(v.name, e.Attention), Lead: LeadLife{Session: e.Lead.Session,
+		Left: e.Left.Std(), Attention: attentionOf(e.Team.Name, e.Attention),
+		Lead: LeadLife{Session: e.Lead.Session,
 			LastSeen: clock(e.Lead.LastSeen), Alive: e.Lead.Alive, Taking: e.Lead.Taking, Machine: e.Lead.Machine,
 			Lost: clock(e.Lead.Lost), Stale: e.Lead.Stale}}
 	for _, m := range e.Members {
@@ -238,14 +239,18 @@ func (v *View) Review(ctx context.Context) (Review, error) {
 	if err != nil {
 		return Review{}, public(err)
 	}
-	r := Review{Probe: v.probeOf(found.Examination), LastWords: found.Team.LastWords, Intact: found.Intact}
+	return reviewOf(found), nil
+}
+
+func reviewOf(found engine.Review) Review {
+	r := Review{Probe: probeOf(found.Examination), LastWords: found.Team.LastWords, Intact: found.Intact}
 	for _, t := range found.All {
 		r.Tasks = append(r.Tasks, taskOf(t))
 	}
 	if found.Record != nil {
 		r.Consolidated = recordOf(found.Record)
 	}
-	return r, nil
+	return r
 }
 
 // TaskReader reads a team's task list.
@@ -314,6 +319,17 @@ func (r *TaskReader) List(ctx context.Context, f TaskFilter) (all []Task, err er
 	return all, cmp.Or(err, unknown)
 }
 
+// WithPaths returns the tasks in progress to which paths belong, and then those that wait for
+// paths.
+func (r *TaskReader) WithPaths(ctx context.Context) (all []Task, err error) {
+	err = r.view.look(ctx, func(s *team.State) {
+		for _, t := range s.WithPaths() {
+			all = append(all, taskOf(t))
+		}
+	})
+	return all, err
+}
+
 // Patch returns the work on a task as a patch for git apply: the recorded work, else what its
 // member saved. It returns ErrNoTask if neither exists.
 func (r *TaskReader) Patch(ctx context.Context, id string) ([]byte, error) {
@@ -344,12 +360,11 @@ func (v *View) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, erro
 				yield(Event{}, public(err))
 				return
 			}
-			for _, e := range r.Events {
-				fact := factOf(e, r)
-				if fact != nil && !yield(Event{Seq: r.Seq, At: clock(r.At), By: r.Actor, Fact: fact}, nil) {
+			for _, e := range eventsOf(r) {
+				if !yield(e, nil) {
 					return
 				}
-				if _, last := fact.(TeamCleanedUp); last {
+				if _, last := e.Fact.(TeamCleanedUp); last {
 					return
 				}
 			}

@@ -7,12 +7,17 @@
 // peculiarities of each agent are data, in facts.go and gemini.go. The driver decides nothing about
 // the team: it passes permission requests and plans to the caller that started the session.
 //
-//	lines.go    the agent's messages, in order: the agent waits if it sends more than is handled
-//	decode.go   the messages as updates: a pure function of the stream
-//	queue.go    where each prompt is, and what became of it: a value with rules
-//	client.go   the agent's requests
-//	turn.go     prompts and their answers, between the two
-//	session.go  the program, from its start to its end
+//	session.go          the program, from its start to its end
+//	lines.go, pen.go    the agent's messages and ours, each in order
+//	decode.go           the agent's messages as updates: a pure function of the stream
+//	client.go           the agent's requests
+//	turn.go             prompts and their answers, between the two
+//	queue.go            where each prompt is, and what became of it: a value with rules
+//	gemini_hook.go      how a prompt reaches Gemini CLI within a turn
+//	gemini_home.go      a home for one session of Gemini CLI
+//	opencode_plugin.go  how opencode tells of errors
+//	rules.go            whether the user's own settings require a question
+//	login.go, relay.go, reader.go, words.go  logins, the team's tools, other processes' output, errors
 //
 // # A session
 //

@@ -139,8 +139,8 @@ func (d *decoder) tool(id sdk.ToolCallId, told tool, status sdk.ToolCallStatus, 
 	return said
 }
 
-// running handles the output of a command that is running. Each update has the output so far, or the end
-// of it.
+// running handles the output of a command that is running. Each update has the output so far, or
+// the end of it.
 func (d *decoder) running(id sdk.ToolCallId, output string) []agent.Update {
 	t := d.tools[id]
 	if t == nil || !t.Said || t.Kind != sdk.ToolKindExecute {
@@ -183,8 +183,9 @@ func (t *tool) whole(status sdk.ToolCallStatus) bool {
 	return t.Kind != "" || len(t.Input) > 0
 }
 
-// permission returns what the agent asks permission for. aside reports that the question is not
-// about the tool in use but, for example, about a folder outside the project.
+// permission returns the tool for which the agent asks permission, and its input. aside reports
+// that the question is not about the tool in use but, for example, about a folder outside the
+// project.
 func (d *decoder) permission(r sdk.RequestPermissionRequest) (name, text string, aside bool) {
 	about := tool{Kind: value(r.ToolCall.Kind), Title: value(r.ToolCall.Title)}
 	if t := d.tools[r.ToolCall.ToolCallId]; t != nil {

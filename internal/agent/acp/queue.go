@@ -170,7 +170,7 @@ type handout struct {
 	After string `json:"after,omitempty"` // the text that started the turn; Again follows it
 }
 
-// hand returns what the hook adds to the next call of the model.
+// hand returns the messages that the hook adds to the next call of the model.
 func (q *queue) hand() handout {
 	h := handout{New: texts(q.forHook), Again: texts(q.handed)}
 	if h.Again != "" {

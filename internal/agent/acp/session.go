@@ -166,31 +166,8 @@ func (s *session) begin(ctx context.Context) error {
 	}
 	started := agent.Started{}
 	if s.spec.Resume != "" && hello.AgentCapabilities.LoadSession {
-		id, wait := s.agent.facts.load(s.spec.Resume, environment(s.spec, nil))
-		if err := sleep.For(ctx, wait); err != nil {
+		if started, err = s.load(ctx, servers); err != nil {
 			return err
-		}
-		s.mu.Lock()
-		s.loading = true
-		s.mu.Unlock()
-		loaded, err := s.conn.LoadSession(ctx, sdk.LoadSessionRequest{Cwd: s.spec.Dir, McpServers: servers,
-			SessionId: sdk.SessionId(id)})
-		s.settle(ctx)
-		s.mu.Lock()
-		s.loading = false
-		replayed := s.replayed
-		s.replayed = nil
-		s.mu.Unlock()
-		if err == nil && len(replayed) > 0 { // otherwise another session has its name
-			s.is(sdk.SessionId(id))
-			s.modes, s.usual = loaded.Modes, usual(loaded.Modes, loaded.ConfigOptions)
-			started.Resumed, started.Session = true, s.spec.Resume
-			s.decoder.cost = s.spec.Spent
-			if s.spec.Carries != nil {
-				for _, text := range replayed {
-					started.Seen = append(started.Seen, s.spec.Carries(text)...)
-				}
-			}
 		}
 	}
 	if !started.Resumed {
@@ -217,6 +194,38 @@ func (s *session) begin(ctx context.Context) error {
 	s.say(started)
 	go s.watch()
 	return nil
+}
+
+// load continues the session of the specification. Resumed is false if that is not possible.
+func (s *session) load(ctx context.Context, servers []sdk.McpServer) (started agent.Started, err error) {
+	id, wait := s.agent.facts.load(s.spec.Resume, environment(s.spec, nil))
+	if err := sleep.For(ctx, wait); err != nil {
+		return started, err
+	}
+	s.mu.Lock()
+	s.loading = true
+	s.mu.Unlock()
+	loaded, err := s.conn.LoadSession(ctx, sdk.LoadSessionRequest{Cwd: s.spec.Dir, McpServers: servers,
+		SessionId: sdk.SessionId(id)})
+	s.settle(ctx)
+	s.mu.Lock()
+	s.loading = false
+	replayed := s.replayed
+	s.replayed = nil
+	s.mu.Unlock()
+	if err != nil || len(replayed) == 0 { // another session has its name
+		return started, nil
+	}
+	s.is(sdk.SessionId(id))
+	s.modes, s.usual = loaded.Modes, usual(loaded.Modes, loaded.ConfigOptions)
+	started.Resumed, started.Session = true, s.spec.Resume
+	s.decoder.cost = s.spec.Spent
+	if s.spec.Carries != nil {
+		for _, text := range replayed {
+			started.Seen = append(started.Seen, s.spec.Carries(text)...)
+		}
+	}
+	return started, nil
 }
 
 // settle lets earlier updates in: they are handled one after the other, and the answer overtakes

@@ -232,8 +232,8 @@ func (s *session) note(text string) {
 	}
 }
 
-// forHook returns what the hook adds to the next call of the model. If the history's beginning was
-// the same for a whole turn and is different now, the history was shortened.
+// forHook returns the messages that the hook adds to the next call of the model. If the history's
+// beginning was the same for a whole turn and is different now, the history was shortened.
 func (s *session) forHook(call coming) handout {
 	s.mu.Lock()
 	if call.Session != s.id {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -48,6 +49,9 @@ func problemOf(err error) *agent.Problem {
 		} `json:"error"`
 	}
 	if json.Unmarshal([]byte(words), &answer) == nil && answer.Error.Message != "" {
+		if at := p.FreeAt(time.Time{}); !at.IsZero() { // the delay may be beside the message
+			p.After = at.Sub(time.Time{})
+		}
 		p.Text = fmt.Sprintf("API error %d: %s", answer.Error.Code, answer.Error.Message)
 	}
 	return p

@@ -87,6 +87,7 @@ type Turn struct {
 	RetryAfter string                // the header of that name
 	Cut        bool                  // the stream ends in the middle of the text
 	Wait       func(context.Context) // called first; its context ends when the program disconnects
+	Half       func(context.Context) // called in the middle of a text that is streamed
 	In, Out    int                   // tokens; 0 for 100 and 10
 	CacheRead  int                   // tokens of In that came from a cache
 	CacheWrite int                   // tokens of In that went into a cache
@@ -357,7 +358,10 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 	if t.Out == 0 {
 		t.Out = 10
 	}
-	out := &stream{w: w, live: r.Stream, cut: t.Cut}
+	out := &stream{w: w, live: r.Stream, cut: t.Cut, pause: func() {}}
+	if t.Half != nil {
+		out.pause = func() { t.Half(h.Context()) }
+	}
 	p.answer(out, r, t)
 }
 
@@ -390,9 +394,10 @@ func fill(w http.ResponseWriter, h *http.Request) {
 
 // stream writes the events of a streamed answer.
 type stream struct {
-	w    http.ResponseWriter
-	live bool
-	cut  bool
+	w     http.ResponseWriter
+	live  bool
+	cut   bool
+	pause func() // in the middle of a text
 }
 
 func (s *stream) head() {
@@ -408,6 +413,14 @@ func (s *stream) event(name string, data any) {
 	}
 	fmt.Fprintf(s.w, "data: %s\n\n", text)
 	s.w.(http.Flusher).Flush()
+}
+
+// half comes in the middle of a text.
+func (s *stream) half() {
+	if s.cut {
+		s.breakOff()
+	}
+	s.pause()
 }
 
 // breakOff closes the connection in the middle of the stream.

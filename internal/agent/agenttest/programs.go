@@ -200,7 +200,20 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	w := World{Home: home, Dir: filepath.Join(home, "project")}
+	w := World{Home: home, Dir: filepath.Join(home, "project"), Env: worldEnv(home, s, programs)}
+	w.fill(t, s)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", "begin"}} {
+		git := exec.Command("git", args...)
+		git.Dir, git.Env = w.Dir, w.Env
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	return w
+}
+
+// worldEnv returns the environment of the programs, which have nothing of the user's.
+func worldEnv(home string, s *Server, programs []Program) []string {
 	path := []string{}
 	for _, p := range programs {
 		path = append(path, p.Dir())
@@ -210,16 +223,21 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 			path = append(path, filepath.Dir(found))
 		}
 	}
-	w.Env = []string{"HOME=" + home, "PATH=" + strings.Join(append(path, "/usr/local/bin", "/usr/bin", "/bin"), ":"),
+	env := []string{"HOME=" + home, "PATH=" + strings.Join(append(path, "/usr/local/bin", "/usr/bin", "/bin"), ":"),
 		"TMPDIR=" + os.TempDir(), "LANG=C.UTF-8", "TERM=dumb", "USER=cadre",
 		"SHELL=/bin/bash", "NO_PROXY=127.0.0.1,localhost", "GIT_CONFIG_GLOBAL=" + filepath.Join(home, "gitconfig")}
-	w.Env = append(w.Env, claudeEnv(s)...)
-	w.Env = append(w.Env, "CADRE_TEST_KEY=dummy") // for codex
-	w.Env = append(w.Env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+s.URL, "GEMINI_CLI_NO_RELAUNCH=true",
+	env = append(env, claudeEnv(s)...)
+	env = append(env, "CADRE_TEST_KEY=dummy") // for codex
+	env = append(env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+s.URL, "GEMINI_CLI_NO_RELAUNCH=true",
 		"GEMINI_CLI_TRUST_WORKSPACE=true")
-	w.Env = append(w.Env, "OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true",
+	return append(env, "OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true",
 		"OPENCODE_MODELS_PATH="+filepath.Join(home, "models.json"), "OPENCODE_DISABLE_LSP_DOWNLOAD=true",
 		"OPENCODE_DISABLE_DEFAULT_PLUGINS=true")
+}
+
+// fill writes the configuration of each program, and a file of the project.
+func (w World) fill(t testing.TB, s *Server) {
+	t.Helper()
 	for name, text := range map[string]string{
 		"gitconfig": "[user]\n\tname = test\n\temail = " +
 			"test@example.org\n[init]\n\tdefaultBranch = main\n",
@@ -234,7 +252,7 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 		".config/opencode/node_modules/.keep": "",
 		"project/README.md":                   "A project to work in.\n",
 	} {
-		file := filepath.Join(home, name)
+		file := filepath.Join(w.Home, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -242,14 +260,6 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", "begin"}} {
-		git := exec.Command("git", args...)
-		git.Dir, git.Env = w.Dir, w.Env
-		if out, err := git.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	return w
 }
 
 func claudeEnv(s *Server) []string {

@@ -135,9 +135,7 @@ func (anthropic) answer(out *stream, r *Request, t Turn) {
 			event("content_block_start", object{"index": i, "content_block": object{"type": "text", "text": ""}})
 			first, rest := halves(t.Text)
 			event("content_block_delta", object{"index": i, "delta": object{"type": "text_delta", "text": first}})
-			if out.cut {
-				out.breakOff()
-			}
+			out.half()
 			event("content_block_delta", object{"index": i, "delta": object{"type": "text_delta", "text": rest}})
 		} else {
 			input, _ := json.Marshal(block["input"])
@@ -275,9 +273,7 @@ func (openai) answer(out *stream, r *Request, t Turn) {
 				"annotations": []any{}}))
 			first, rest := halves(t.Text)
 			event("response.output_text.delta", with("delta", first))
-			if out.cut {
-				out.breakOff()
-			}
+			out.half()
 			event("response.output_text.delta", with("delta", rest))
 			event("response.output_text.done", with("text", t.Text))
 		} else {
@@ -386,9 +382,7 @@ func (gemini) answer(out *stream, r *Request, t Turn) {
 	if t.Text != "" || len(calls) == 0 {
 		first, rest := halves(t.Text)
 		out.event("", chunk([]object{{"text": first}}, false))
-		if out.cut {
-			out.breakOff()
-		}
+		out.half()
 		out.event("", chunk([]object{{"text": rest}}, len(calls) == 0))
 	}
 	if len(calls) > 0 {

@@ -177,8 +177,8 @@ func (r *Run) Turn(text string) {
 }
 
 // Replay checks the decoder of a program against every recording in testdata. The expected result
-// is in the file beside the recording: each decoded line under its input. compare compares a text with
-// a golden file.
+// is in the file beside the recording: each decoded line under its input. compare compares a text
+// with a golden file.
 func Replay(t *testing.T, compare func(t testing.TB, path, got string),
 	fresh func(program string) (decode func(line []byte) []any)) {
 	recordings, err := filepath.Glob("testdata/*/*.jsonl")

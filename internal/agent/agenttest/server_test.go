@@ -162,6 +162,23 @@ func TestCut(t *testing.T) {
 	})
 }
 
+// TestHalf checks that a streamed text stops in the middle for as long as the script wants.
+func TestHalf(t *testing.T) {
+	forEach(t, func(t *testing.T, d dialect, stream bool) {
+		stopped := make(chan struct{}, 1)
+		s := agenttest.NewServer(t, func(*agenttest.Request) agenttest.Turn {
+			return agenttest.Turn{Text: "both halves", Half: func(context.Context) { stopped <- struct{}{} }}
+		})
+		if a, _, err := d.send(t.Context(), s, ask{stream: stream, tools: true}); err != nil ||
+			a.text != "both halves" {
+			t.Errorf("got %q: %v", a.text, err)
+		}
+		if got := len(stopped) == 1; got != stream {
+			t.Errorf("it stopped: %t; it was streamed: %t", got, stream)
+		}
+	})
+}
+
 // TestSide checks that the script does not see requests that a program makes for its own purposes.
 func TestSide(t *testing.T) {
 	forEach(t, func(t *testing.T, d dialect, stream bool) {

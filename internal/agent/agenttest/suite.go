@@ -252,34 +252,7 @@ func testAtTheEnd(t *testing.T, d Driver, r *Run, s *Server) {
 // revised.
 func testPlan(t *testing.T, d Driver, p Program) {
 	b, s := d.bench(t, p, nil)
-	file := filepath.Join(b.World.Dir, "written")
-	rounds := 0
-	s.script = func(r *Request) Turn {
-		switch {
-		case d.Plan != nil && r.Has("think of the tests") && rounds == 2:
-			rounds++
-			return d.Plan("The second plan, with tests.")
-		case r.Has("now write") || rounds > 2:
-			if strings.Contains(r.shown(), "[after the plan]") {
-				return Say("Written.")
-			}
-			rounds++
-			if rounds > 12 {
-				return Say("[gave up]")
-			}
-			if _, err := os.Stat(file); err == nil {
-				return Say("Written.")
-			}
-			return d.Write(file, "x")
-		case rounds == 0:
-			rounds++
-			return d.Write(file, "too early")
-		case rounds == 1 && d.Plan != nil:
-			rounds++
-			return d.Plan("The first plan.")
-		}
-		return Say("I wait.")
-	}
+	s.script = d.plans(filepath.Join(b.World.Dir, "written"))
 	b.Spec.Access.Writes = false
 	b.Spec.Access.Mode = "bypassPermissions"
 	allowed := false
@@ -317,6 +290,38 @@ func testPlan(t *testing.T, d Driver, p Program) {
 	allowed = true
 	second.Answer(true, "")
 	b.WaitFile("written")
+}
+
+// plans returns the script of a model that writes the file too early, proposes two plans, and
+// writes it once it may.
+func (d Driver) plans(file string) func(*Request) Turn {
+	rounds := 0
+	return func(r *Request) Turn {
+		switch {
+		case d.Plan != nil && r.Has("think of the tests") && rounds == 2:
+			rounds++
+			return d.Plan("The second plan, with tests.")
+		case r.Has("now write") || rounds > 2:
+			if strings.Contains(r.shown(), "[after the plan]") {
+				return Say("Written.")
+			}
+			rounds++
+			if rounds > 12 {
+				return Say("[gave up]")
+			}
+			if _, err := os.Stat(file); err == nil {
+				return Say("Written.")
+			}
+			return d.Write(file, "x")
+		case rounds == 0:
+			rounds++
+			return d.Write(file, "too early")
+		case rounds == 1 && d.Plan != nil:
+			rounds++
+			return d.Plan("The first plan.")
+		}
+		return Say("I wait.")
+	}
 }
 
 // errorCases are cases with errors of the model in one session. The session reports each error, and

@@ -51,8 +51,8 @@ func testWhileAToolRuns(t *testing.T, d Driver, r *Run, s *Server) {
 	}
 }
 
-// testOutput checks that the output of a command comes while the command runs, if the program shows it.
-// A program need not show what a command prints at its start.
+// testOutput checks that the output of a command comes while the command runs, if the program shows
+// it. A program need not show what a command prints at its start.
 func testOutput(t *testing.T, d Driver, r *Run, s *Server) {
 	if !d.Streams {
 		return
@@ -65,7 +65,8 @@ func testOutput(t *testing.T, d Driver, r *Run, s *Server) {
 		t.Errorf("while the command runs, it has shown %+v", got)
 	}
 	r.Touch("printed")
-	if done := Next[agent.ToolFinished](r); done.Failed || done.ID != use.ID || !strings.Contains(done.Output, "finished") {
+	if done := Next[agent.ToolFinished](r); done.Failed || done.ID != use.ID ||
+		!strings.Contains(done.Output, "finished") {
 		t.Errorf("got tool result %+v", done)
 	}
 	Next[agent.TurnEnded](r)

@@ -145,10 +145,11 @@ func environment(spec agent.Spec) []string {
 	return append(os.Environ(), spec.Env...)
 }
 
-// configDir returns the folder in which the program keeps its transcripts.
-func configDir(spec agent.Spec) string {
+// Folder returns the folder in which the program keeps its transcripts and teams, in an
+// environment.
+func Folder(env []string) string {
 	dir, home := "", ""
-	for _, v := range environment(spec) {
+	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, "CLAUDE_CONFIG_DIR="); ok {
 			dir = value
 		} else if value, ok := strings.CutPrefix(v, "HOME="); ok {

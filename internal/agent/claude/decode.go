@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/team"
@@ -84,6 +85,14 @@ type line struct {
 	MaxRetries  int    `json:"max_retries"`
 	ErrorStatus int    `json:"error_status"`
 	Error       string `json:"error"`
+	// before the retry, in milliseconds and parts of them
+	Delay float64 `json:"retry_delay_ms"`
+
+	// Fields of a rate_limit_event.
+	RateLimit struct {
+		Status   string `json:"status"`
+		ResetsAt int64  `json:"resetsAt"` // in seconds since 1970
+	} `json:"rate_limit_info"`
 }
 
 // spending is the usage of each model, by the member and its subagents.
@@ -117,6 +126,9 @@ type message struct {
 	Usage   Usage           `json:"usage"`
 }
 
+// maxDelay bounds the delay before a retry that is believed, in milliseconds.
+const maxDelay = 30 * 24 * 3600 * 1000
+
 // synthetic is the model of texts that the program itself writes, such as the words of an error.
 const synthetic = "<synthetic>"
 
@@ -130,6 +142,7 @@ type decoder struct {
 	window int64      // how many tokens fit; 0 before the first result
 	call   string     // id of the model's last message, one for each call
 	told   team.Usage // reported so far in this turn
+	resets time.Time  // when the limit that it has reached ends; zero for no limit
 	renews bool       // it is logged in with an account, whose token it renews by itself after one refusal
 }
 
@@ -149,6 +162,10 @@ func (d *decoder) decode(data []byte) []any {
 		return []any{answered{l.Response.RequestID, errorOf(&l)}}
 	case "system":
 		return d.system(&l)
+	case "rate_limit_event":
+		if d.resets = (time.Time{}); l.RateLimit.Status == "rejected" && l.RateLimit.ResetsAt > 0 {
+			d.resets = time.Unix(l.RateLimit.ResetsAt, 0)
+		}
 	case "stream_event": // a subagent's text is not the member's
 		if delta := l.Event.Delta; l.Parent == "" && delta.Type == "text_delta" && delta.Text != "" {
 			return []any{agent.TextPart{Text: delta.Text}}
@@ -196,7 +213,8 @@ func (d *decoder) system(l *line) []any {
 		if kind != agent.ProblemLogin { // no retry helps after a failed login
 			what += fmt.Sprintf("; it tries again (%d of %d)", l.Attempt, l.MaxRetries)
 		}
-		return []any{working{}, agent.Retrying{Problem: agent.Problem{Kind: kind, Text: what}}}
+		return []any{working{}, agent.Retrying{Problem: agent.Problem{Kind: kind, Text: what,
+			After: time.Duration(max(0, min(l.Delay, maxDelay)) * float64(time.Millisecond))}}}
 	}
 	return nil
 }
@@ -265,7 +283,8 @@ func (d *decoder) result(l *line) []any {
 		end.Interrupted = true
 	case l.IsError || strings.HasPrefix(l.Subtype, "error"):
 		// the model's text does not describe the problem
-		end.Problem = &agent.Problem{Kind: kindOf(d.error, l.Status, wordsOf(l, "")), Text: wordsOf(l, d.last)}
+		end.Problem = &agent.Problem{Kind: kindOf(d.error, l.Status, wordsOf(l, "")), Text: wordsOf(l, d.last),
+			Until: d.resets}
 	}
 	if end.Problem != nil {
 		end.Text = ""

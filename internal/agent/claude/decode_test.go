@@ -61,8 +61,8 @@ func FuzzDecode(f *testing.F) {
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":7,"input":{}},{"type":"text","text":"x"}],"usage":{"input_tokens":9e18}}}`,
 		`{"type":"result","is_error":"yes","modelUsage":{"m":{"costUSD":1e300,"contextWindow":1}},"result":{}}`,
 		`{"type":"control_request","request_id":5,"request":[]}`)
-	known := map[string]bool{"stream_event": true, "control_request": true, "control_cancel_request": true, "control_response": true,
-		"system": true, "assistant": true, "user": true, "result": true}
+	known := map[string]bool{"stream_event": true, "control_request": true, "control_cancel_request": true,
+		"control_response": true, "system": true, "assistant": true, "user": true, "result": true}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		d := &decoder{}
 		for line := range bytes.Lines(stream) {

@@ -324,7 +324,7 @@ func (s *session) writesPlan(input json.RawMessage) bool {
 	if json.Unmarshal(input, &in) != nil || !filepath.IsAbs(in.Path) {
 		return false
 	}
-	rest, err := filepath.Rel(filepath.Join(configDir(s.spec), "plans"), filepath.Clean(in.Path))
+	rest, err := filepath.Rel(filepath.Join(Folder(environment(s.spec)), "plans"), filepath.Clean(in.Path))
 	return err == nil && filepath.IsLocal(rest) && rest != "."
 }
 

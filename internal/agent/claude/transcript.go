@@ -16,7 +16,8 @@ func transcript(spec agent.Spec) string {
 	if spec.Resume == "" || filepath.Base(spec.Resume) != spec.Resume {
 		return ""
 	}
-	found, _ := filepath.Glob(filepath.Join(globless(configDir(spec)), "projects", "*", globless(spec.Resume)+".jsonl"))
+	found, _ := filepath.Glob(filepath.Join(globless(Folder(environment(spec))), "projects", "*",
+		globless(spec.Resume)+".jsonl"))
 	for _, path := range found {
 		if entries(path, func(*entry) bool { return true }) {
 			return path
@@ -47,7 +48,7 @@ type entry struct {
 	} `json:"attachment"`
 }
 
-// told returns what the agent was told: by its user, and by its tools.
+// told returns the texts that the agent got, from its user and its tools.
 func (e *entry) told() (texts []string) {
 	switch {
 	case e.Type == "user":

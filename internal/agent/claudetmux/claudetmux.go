@@ -36,7 +36,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -73,7 +72,7 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.
 		}
 	}
 	env := environment(spec)
-	h, started := &history{claude: folder(env), session: teamfiles.NewUUID()}, agent.Started{}
+	h, started := &history{claude: claude.Folder(env), session: teamfiles.NewUUID()}, agent.Started{}
 	if isID(spec.Resume) {
 		if left, err := teamfiles.Open(h.claude, teamOf(spec.Resume)); err == nil { // left by a dead host
 			left.Remove()
@@ -158,22 +157,6 @@ func environment(spec agent.Spec) []string {
 		"CLAUDE_CODE_TEAMMATE_COMMAND=", "TMUX=", "TERM=xterm-256color",
 		// it would ask a person whether to continue a long session that is older
 		"CLAUDE_CODE_RESUME_THRESHOLD_MINUTES=5000000")
-}
-
-// folder returns Claude Code's folder in an environment.
-func folder(env []string) string {
-	dir, home := "", ""
-	for _, v := range env {
-		if value, ok := strings.CutPrefix(v, "CLAUDE_CONFIG_DIR="); ok {
-			dir = value
-		} else if value, ok := strings.CutPrefix(v, "HOME="); ok {
-			home = value
-		}
-	}
-	if dir != "" {
-		return dir
-	}
-	return filepath.Join(home, ".claude")
 }
 
 // teamOf returns the name of a session's team.

@@ -128,7 +128,7 @@ func (h *history) used() *agent.Used {
 	return &agent.Used{Usage: u}
 }
 
-// told returns what the agent was told.
+// told returns the texts that the agent got in the entry.
 func (e *entry) told() (texts []string) {
 	switch {
 	case e.Type == "user":
@@ -168,7 +168,7 @@ func (e *entry) interrupted() bool {
 // carries reports whether a text contains a prompt.
 func carries(text, prompt string) bool { return strings.Contains(text, strings.TrimSpace(prompt)) }
 
-// says returns what the agent said and did.
+// says returns the updates about what the agent said and did in the entry.
 func (e *entry) says() (all []agent.Update) {
 	if e.Type != "assistant" && e.Type != "user" {
 		return nil

@@ -305,7 +305,7 @@ func (s *session) heard(e teamfiles.Entry) {
 	}
 	ctx, cancel := context.WithTimeout(s.over, fileTime)
 	defer cancel()
-	s.team.Settle(ctx, teamfiles.Lead, e.Key()) // an entry that cannot be removed is handled only once even so
+	s.team.MarkDelivered(ctx, teamfiles.Lead, e.Key()) // an entry that cannot be removed is handled only once even so
 }
 
 // idle ends the turn. If the program took a prompt that its transcript does not show by now, it has

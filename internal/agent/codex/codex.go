@@ -11,8 +11,8 @@
 // A session is one codex app-server that listens on a unix socket, with one thread. The connection
 // is a WebSocket. When it breaks while the program is running, the driver connects again and
 // continues the running turn. It reads what happened in between from the thread's history, and
-// reports it once. It answers a repeated question of the program once. A prompt whose answer was
-// lost is given again only after the turn that may have taken it has ended without it.
+// reports it once. If the program repeats a question, the driver answers it once. A prompt whose
+// answer was lost is given again only after the turn that may have taken it has ended without it.
 //
 //	thread/start or thread/resume ──▶ Started ──turn/start──▶ turn ──turn/completed──▶ waiting ──turn/start──▶ turn …
 //	                                                        └─ turn/steer: in the same turn's next call of the model

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/readonly"
@@ -106,14 +107,17 @@ type thread struct {
 // On a new connection the program repeats some of it, and some of it is only in the thread's
 // history.
 type decoder struct {
-	turn  string           // the last reported turn; "" before the first one
-	over  bool             // its end was reported
-	items map[string]*seen // the reported state of that turn's items
-	last  string           // the last text of that turn
-	spent breakdown        // the thread's tokens that were reported, or that belong to earlier sessions
+	turn     string           // the last reported turn; "" before the first one
+	turnOver bool             // its end was reported
+	items    map[string]*seen // the reported state of that turn's items
+	last     string           // the last text of that turn
+	parts    string           // the method of the last part of a text; "" if no message is unfinished
+	spent    breakdown        // the thread's tokens that were reported, or that belong to earlier sessions
 
-	context int  // percent of the context that is full
-	ours    bool // a turn has started in this session, so the thread's usage counts from now on
+	resets map[string]time.Time // by the name of the limit: when one that is used up ends
+
+	context  int  // percent of the context that is full
+	counting bool // a turn has started in this session, so the thread's usage counts from now on
 }
 
 // seen is the reported state of an item.
@@ -126,11 +130,11 @@ type seen struct {
 // resume gives the decoder the thread's history before this session, which is not reported again.
 func (d *decoder) resume(t *thread) {
 	if n := len(t.Turns); n > 0 {
-		d.turn, d.over = t.Turns[n-1].ID, true
+		d.turn, d.turnOver = t.Turns[n-1].ID, true
 	}
 }
 
-// missed returns what happened in the thread without a connection, from its history.
+// missed returns the updates of the time without a connection, from the history of the thread.
 func (d *decoder) missed(t *thread) (said []any) {
 	for _, now := range t.Turns[d.known(t):] {
 		said = append(said, d.begin(now.ID)...)
@@ -149,12 +153,12 @@ func (d *decoder) missed(t *thread) (said []any) {
 	return said
 }
 
-// known returns how many turns of the thread are not needed any more.
+// known returns how many turns of the thread were reported completely.
 func (d *decoder) known(t *thread) int {
 	for i, one := range t.Turns {
 		switch {
 		case one.ID != d.turn:
-		case d.over:
+		case d.turnOver:
 			return i + 1
 		default:
 			return i
@@ -181,6 +185,7 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 		RequestID json.RawMessage `json:"requestId"`
 		Delta     string          `json:"delta"`
 		ItemID    string          `json:"itemId"`
+		Limits    rateLimits      `json:"rateLimits"`
 	}
 	if agent.Parse(params, &p) != nil {
 		return nil
@@ -197,9 +202,9 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 		return d.started(&p.Item)
 	case "item/completed":
 		return d.completed(&p.Item)
-	case "item/agentMessage/delta":
+	case "item/agentMessage/delta", "item/plan/delta":
 		if p.Delta != "" {
-			return []any{agent.TextPart{Text: p.Delta}}
+			return []any{agent.TextPart{Text: d.separator(method) + p.Delta}}
 		}
 	case "item/commandExecution/outputDelta":
 		if s := d.items[p.ItemID]; s != nil && s.Started && !s.Ended && p.Delta != "" {
@@ -207,13 +212,17 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 		}
 	case "thread/tokenUsage/updated":
 		return d.usage(p.TokenUsage.Total, p.TokenUsage.Last.Total, p.TokenUsage.Window)
+	case "account/rateLimits/updated":
+		d.limited(p.Limits)
 	case "thread/compacted":
 		return []any{agent.Compacted{}}
 	case "serverRequest/resolved":
 		return []any{resolved{string(p.RequestID)}}
 	case "error":
 		if p.WillRetry {
-			return []any{agent.Retrying{Problem: retryOf(p.Error)}}
+			problem := retryOf(p.Error)
+			problem.Until = d.freeAt()
+			return []any{agent.Retrying{Problem: problem}}
 		}
 	}
 	return nil
@@ -223,26 +232,36 @@ func (d *decoder) begin(id string) []any {
 	if id == "" || id == d.turn {
 		return nil
 	}
-	d.turn, d.over, d.items, d.last, d.ours = id, false, map[string]*seen{}, "", true
+	d.turn, d.turnOver, d.items, d.last, d.parts, d.counting = id, false, map[string]*seen{}, "", "", true
 	return []any{turnStarted{id}}
 }
 
 func (d *decoder) end(t *turn) []any {
 	said := d.begin(t.ID)
-	if d.over || t.ID == "" {
+	if d.turnOver || t.ID == "" {
 		return nil
 	}
-	d.over = true
+	d.turnOver = true
 	end := agent.TurnEnded{Text: d.last, Interrupted: t.Status == "interrupted"}
 	if t.Status == "failed" {
 		var e turnError
 		if t.Error != nil {
 			e = *t.Error
 		}
-		end.Problem = &agent.Problem{Kind: kindOf(e), Text: wordsOf(e)}
+		end.Problem = &agent.Problem{Kind: kindOf(e), Text: wordsOf(e), Until: d.freeAt()}
 		end.Text = ""
 	}
 	return append(said, turnEnded{t.ID, end})
+}
+
+// separator returns what separates the next part of a text from the one before. A plan comes within
+// a message, which is completed after it.
+func (d *decoder) separator(method string) string {
+	before := d.parts
+	if d.parts = method; before != "" && before != method {
+		return "\n"
+	}
+	return ""
 }
 
 // of returns the reported state of the item.
@@ -282,6 +301,7 @@ func (d *decoder) completed(i *item) []any {
 	case "userMessage":
 		return []any{received{i.ClientID}}
 	case "agentMessage":
+		d.parts = ""
 		if strings.TrimSpace(i.Text) == "" {
 			return nil
 		}
@@ -311,6 +331,42 @@ func (i *item) failed() bool {
 	return false
 }
 
+// rateLimits are the limits of the account, as far as the program knows them.
+type rateLimits struct {
+	Primary   *rateLimit `json:"primary"`
+	Secondary *rateLimit `json:"secondary"`
+}
+
+type rateLimit struct {
+	Used     float64 `json:"usedPercent"`
+	ResetsAt int64   `json:"resetsAt"` // in seconds since 1970
+}
+
+// limited takes in when the limits end that are used up. A notification may have some of them only.
+func (d *decoder) limited(l rateLimits) {
+	for name, one := range map[string]*rateLimit{"primary": l.Primary, "secondary": l.Secondary} {
+		if one == nil {
+			continue
+		}
+		if delete(d.resets, name); one.Used >= 100 && one.ResetsAt > 0 {
+			if d.resets == nil {
+				d.resets = map[string]time.Time{}
+			}
+			d.resets[name] = time.Unix(one.ResetsAt, 0)
+		}
+	}
+}
+
+// freeAt returns when the last of the limits ends that are used up; zero for none.
+func (d *decoder) freeAt() (last time.Time) {
+	for _, at := range d.resets {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
 type breakdown struct {
 	Total      int64 `json:"totalTokens"`
 	Input      int64 `json:"inputTokens"`
@@ -336,7 +392,7 @@ func (d *decoder) usage(total breakdown, full, window int64) []any {
 	if window > 0 {
 		d.context = int(100 * max(0, min(1, float64(full)/float64(window))))
 	}
-	if !d.ours || b == (breakdown{}) && d.context == before {
+	if !d.counting || b == (breakdown{}) && d.context == before {
 		return nil
 	}
 	return []any{agent.Used{Context: d.context, Usage: team.Usage{InputTokens: max(0, b.Input-b.Cached-b.CacheWrite),
@@ -359,9 +415,9 @@ func toolOf(i *item) (name, input string) {
 	return "", ""
 }
 
-// editOf puts the file of a change where Claude Code's Edit has it, and the rest beside it. A
-// change of several files names none of them, because a permission for one is not a permission for
-// the others.
+// editOf returns the input of a change with its file in file_path, as Claude Code's Edit has it. A
+// change of several files has no file_path, because a permission for one file must not allow the
+// others.
 func editOf(changes json.RawMessage) string {
 	var list []struct {
 		Path string `json:"path"`
@@ -400,8 +456,8 @@ func wordsOf(e turnError) string {
 	return e.Message + ": " + e.Details
 }
 
-// retryOf returns the problem of an error after which the program tries again. The program puts a
-// count of tries before the error.
+// retryOf returns the problem for an error after which the program tries again. It moves the count
+// of tries, which the program puts before the error, to the end.
 func retryOf(e turnError) agent.Problem {
 	p := agent.Problem{Kind: kindOf(e), Text: wordsOf(e)}
 	count, rest, ok := strings.Cut(p.Text, ": ")
@@ -438,47 +494,55 @@ func kindOf(e turnError) agent.ProblemKind {
 	return agent.KindOf(status, wordsOf(e))
 }
 
+// requestParams are the parameters of all requests of the program that the driver answers.
+type requestParams struct {
+	Command   string          `json:"command"`
+	Dir       string          `json:"cwd"`
+	Kind      string          `json:"kind"`                  // "" and command for one that is to begin
+	More      json.RawMessage `json:"additionalPermissions"` // beyond its sandbox
+	Network   json.RawMessage `json:"networkApprovalContext"`
+	Place     json.RawMessage `json:"environmentId"` // where it runs, if not here
+	ItemID    string          `json:"itemId"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Reason    string          `json:"reason"`
+	Questions []struct {
+		ID string `json:"id"`
+	} `json:"questions"`
+	Server string `json:"serverName"`
+	Meta   struct {
+		Approval string          `json:"codex_approval_kind"`
+		Tool     string          `json:"tool_name"`
+		Params   json.RawMessage `json:"tool_params"`
+	} `json:"_meta"`
+}
+
+// shell returns the request to run a command.
+func (p *requestParams) shell() permission {
+	in := object{"command": readonly.Unwrap(p.Command), "description": p.Reason}
+	if p.Dir != "" {
+		in["cwd"] = p.Dir
+	}
+	for name, more := range map[string]json.RawMessage{"additionalPermissions": p.More,
+		"networkApprovalContext": p.Network, "environmentId": p.Place} {
+		if text := string(more); text != "" && text != "null" && !(name == "environmentId" && text == `"local"`) {
+			in[name] = more
+		}
+	}
+	if p.Kind != "" && p.Kind != "command" { // input for a running program
+		in["kind"] = p.Kind
+	}
+	text, _ := agent.JSON(in)
+	return permission{tool: "Bash", input: text}
+}
+
 // request returns the content of a request of the program; nil for an unknown one.
 func (d *decoder) request(method string, params json.RawMessage) any {
-	var p struct {
-		Command   string          `json:"command"`
-		Dir       string          `json:"cwd"`
-		Kind      string          `json:"kind"`                  // "" and command for one that is to begin
-		More      json.RawMessage `json:"additionalPermissions"` // beyond its sandbox
-		Network   json.RawMessage `json:"networkApprovalContext"`
-		Place     json.RawMessage `json:"environmentId"` // where it runs, if not here
-		ItemID    string          `json:"itemId"`
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
-		Reason    string          `json:"reason"`
-		Questions []struct {
-			ID string `json:"id"`
-		} `json:"questions"`
-		Server string `json:"serverName"`
-		Meta   struct {
-			Approval string          `json:"codex_approval_kind"`
-			Tool     string          `json:"tool_name"`
-			Params   json.RawMessage `json:"tool_params"`
-		} `json:"_meta"`
-	}
+	var p requestParams
 	agent.Parse(params, &p)
 	switch method {
 	case "item/commandExecution/requestApproval":
-		in := object{"command": readonly.Unwrap(p.Command), "description": p.Reason}
-		if p.Dir != "" {
-			in["cwd"] = p.Dir
-		}
-		for name, more := range map[string]json.RawMessage{"additionalPermissions": p.More,
-			"networkApprovalContext": p.Network, "environmentId": p.Place} {
-			if text := string(more); text != "" && text != "null" && !(name == "environmentId" && text == `"local"`) {
-				in[name] = more
-			}
-		}
-		if p.Kind != "" && p.Kind != "command" { // input for a running program
-			in["kind"] = p.Kind
-		}
-		text, _ := agent.JSON(in)
-		return permission{tool: "Bash", input: text}
+		return p.shell()
 	case "item/fileChange/requestApproval":
 		if s := d.items[p.ItemID]; s != nil && s.Edit != "" {
 			return permission{tool: "Edit", input: s.Edit}
@@ -505,8 +569,8 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 	return nil
 }
 
-// told returns what the agent was told in the thread, by its user and by its tools.
-func (t *thread) told() (texts []string) {
+// contextTexts returns the texts that the agent got in the thread, from its user and its tools.
+func (t *thread) contextTexts() (texts []string) {
 	for _, turn := range t.Turns {
 		for i := range turn.Items {
 			switch it := &turn.Items[i]; it.Type {

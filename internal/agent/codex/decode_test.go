@@ -17,7 +17,7 @@ var record = flag.Bool("record", false, "record the streams again, with the real
 // unread lists long keys of the stream that the decoder does not read.
 var unread = []string{"environments", "codexHome", "userAgent", "commandActions", "gitInfo", "collaborationMode",
 	"proposedExecpolicyAmendment", "availableDecisions", "processId", "sandbox",
-	"sandboxPolicy", "runtimeWorkspaceRoots", "instructionSources", "rateLimits", "installationId", "serverName",
+	"sandboxPolicy", "runtimeWorkspaceRoots", "instructionSources", "installationId", "serverName",
 	"platformOs", "platformFamily", "details"}
 
 func TestRecordings(t *testing.T) {
@@ -75,12 +75,13 @@ func TestOtherShapes(t *testing.T) {
 	var got thread
 	err := agent.Parse([]byte(`{"id":"x","turns":[{"id":"t","status":"completed","items":[{"type":"reasoning","id":"r","content":["I think"],"summary":["it thinks"]},
 		{"type":"userMessage","id":"u","content":[{"type":"text","text":"hello"}]},{"type":"later","tool":{},"status":7,"exitCode":"none"},{"type":"dynamicToolCall","id":"d","contentItems":[{"text":"well"}]}]}]}`), &got)
-	if told := got.told(); err != nil || !slices.Equal(told, []string{"hello", "well"}) {
+	if told := got.contextTexts(); err != nil || !slices.Equal(told, []string{"hello", "well"}) {
 		t.Errorf("told was %q: %v", told, err)
 	}
 }
 
-// TestOutputOfACommand decodes the parts of an output. Parts for a command that is not running show nothing.
+// TestOutputOfACommand decodes the parts of an output. Parts for a command that is not running show
+// nothing.
 func TestOutputOfACommand(t *testing.T) {
 	t.Parallel()
 	const (
@@ -96,6 +97,32 @@ func TestOutputOfACommand(t *testing.T) {
 	if want := []any{agent.ToolStarted{ID: "toolu_0001", Tool: "Bash", Input: `{"command":"make"}`},
 		agent.ToolOutput{ID: "toolu_0001", Text: "it prints 2\n"},
 		agent.ToolFinished{ID: "toolu_0001", Output: "it prints 2\n"}}; !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestPlanAsItComes decodes a message with a plan in it: the plan's text comes in parts, on lines
+// of its own.
+func TestPlanAsItComes(t *testing.T) {
+	t.Parallel()
+	part := func(kind, item, text string) string {
+		return `{"method":"item/` + kind + `/delta","params":{"threadId":"t","turnId":"u","itemId":"` + item + `","delta":"` + text + `"}}`
+	}
+	done := func(kind, item, text string) string {
+		return `{"method":"item/completed","params":{"item":{"type":"` + kind + `","id":"` + item + `","text":"` + text + `"},"threadId":"t","turnId":"u"}}`
+	}
+	var s stream
+	var got []any
+	for _, line := range []string{part("agentMessage", "m", "I propose:"), part("plan", "p", "1. Read"),
+		part("plan", "p", " it."),
+		done("plan", "p", "1. Read it."), done("agentMessage", "m", "I propose:"),
+		part("agentMessage", "n", "That is all.")} {
+		got = append(got, s.line([]byte(line))...)
+	}
+	if want := []any{agent.TextPart{Text: "I propose:"}, agent.TextPart{Text: "\n1. Read"},
+		agent.TextPart{Text: " it."},
+		planned{"1. Read it."}, agent.Text{Text: "I propose:"},
+		agent.TextPart{Text: "That is all."}}; !slices.Equal(got, want) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -161,7 +188,8 @@ func FuzzDecode(f *testing.F) {
 		`{"method":"item/completed","params":{"item":{"type":"reasoning","content":["x"]}}}`,
 		`{"result":{"thread":{"id":"x","turns":[{"id":"t","status":"inProgress","items":[{"type":"reasoning","content":["x"]},{"type":"fileChange","id":"7","changes":5}]}]}}}`)
 	known := map[string]bool{"": true, "turn/started": true, "turn/completed": true, "item/started": true,
-		"item/completed": true, "item/agentMessage/delta": true, "thread/tokenUsage/updated": true, "thread/compacted": true,
+		"item/completed": true, "item/agentMessage/delta": true, "item/plan/delta": true,
+		"thread/tokenUsage/updated": true, "thread/compacted": true,
 		"serverRequest/resolved": true, "error": true, "item/commandExecution/requestApproval": true,
 		"item/fileChange/requestApproval": true, "item/tool/call": true, "item/tool/requestUserInput": true,
 		"mcpServer/elicitation/request": true}

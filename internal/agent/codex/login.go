@@ -68,11 +68,10 @@ func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string
 
 // config has the settings that matter for a login.
 type config struct {
-	provider string // "" for the default one
-	key      string // the variable with its key
-	unclear  bool
-	// variables: there is a file of variables, which the program reads at its start.
-	variables bool
+	provider  string // "" for the default one
+	key       string // the variable with its key
+	unclear   bool
+	variables bool // there is a .env file, which the program reads at its start
 }
 
 // maxConfig bounds how much of the configuration is read, in bytes.

@@ -13,7 +13,7 @@ import (
 type Reader struct {
 	decoder      decoder
 	thread       string
-	told         bool // its start was reported
+	announced    bool // its start was reported
 	reintroduced bool // the program has introduced itself since, and the next thread may be another one
 }
 
@@ -34,8 +34,8 @@ type reading struct {
 // MarshalJSON implements [agent.Reader].
 func (r *Reader) MarshalJSON() ([]byte, error) {
 	d := &r.decoder
-	return json.Marshal(reading{r.thread, r.told, r.reintroduced, d.turn, d.over, d.items, d.last, d.spent, d.context,
-		d.ours})
+	return json.Marshal(reading{r.thread, r.announced, r.reintroduced, d.turn, d.turnOver, d.items, d.last, d.spent,
+		d.context, d.counting})
 }
 
 // UnmarshalJSON implements [agent.Reader].
@@ -45,18 +45,19 @@ func (r *Reader) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	maps.DeleteFunc(was.Items, func(_ string, s *seen) bool { return s == nil })
-	*r = Reader{decoder{was.Turn, was.Over, was.Items, was.Last, was.Spent, was.Context, was.Ours}, was.Thread,
-		was.Told, was.Reintroduced}
+	d := decoder{turn: was.Turn, turnOver: was.Over, items: was.Items, last: was.Last, spent: was.Spent,
+		context: was.Context, counting: was.Ours}
+	*r = Reader{d, was.Thread, was.Told, was.Reintroduced}
 	return nil
 }
 
 // Line implements [agent.Reader].
 func (r *Reader) Line(line []byte) []agent.Update {
 	said := r.read(line)
-	if r.thread == "" || r.told {
+	if r.thread == "" || r.announced {
 		return said
 	}
-	r.told = true
+	r.announced = true
 	return append([]agent.Update{agent.Started{Session: r.thread}}, said...)
 }
 
@@ -68,12 +69,12 @@ func (r *Reader) read(line []byte) []agent.Update {
 	switch {
 	case m.Method == "":
 		return r.answer(m.Result)
-	case !r.mine(m.Params):
+	case !r.inThread(m.Params):
 		return nil
 	case m.ID != nil:
-		return public([]any{r.decoder.request(m.Method, m.Params)})
+		return updatesOf([]any{r.decoder.request(m.Method, m.Params)})
 	}
-	return public(r.decoder.decode(m.Method, m.Params))
+	return updatesOf(r.decoder.decode(m.Method, m.Params))
 }
 
 // answer looks for a thread in an answer. If it is the known thread again, the answer has what
@@ -93,7 +94,7 @@ func (r *Reader) answer(result json.RawMessage) []agent.Update {
 		r.decoder.resume(&got.Thread)
 		return nil
 	case r.thread == got.Thread.ID:
-		return public(r.decoder.missed(&got.Thread))
+		return updatesOf(r.decoder.missed(&got.Thread))
 	}
 	return nil
 }
@@ -108,8 +109,8 @@ func (r *Reader) begins(thread string) bool {
 	return false
 }
 
-// mine reports whether a message belongs to the thread of this reader.
-func (r *Reader) mine(params json.RawMessage) bool {
+// inThread reports whether a message belongs to the thread of this reader.
+func (r *Reader) inThread(params json.RawMessage) bool {
 	var p struct {
 		Thread string `json:"threadId"`
 	}
@@ -120,8 +121,8 @@ func (r *Reader) mine(params json.RawMessage) bool {
 	return p.Thread == "" || p.Thread == r.thread
 }
 
-// public returns the updates among the contents.
-func public(said []any) (all []agent.Update) {
+// updatesOf returns the updates among the contents.
+func updatesOf(said []any) (all []agent.Update) {
 	for _, one := range said {
 		switch one := one.(type) {
 		case agent.Update:

@@ -238,9 +238,9 @@ func TestPromptOnABrokenConnection(t *testing.T) {
 	}
 }
 
-// TestBrokenOffByOthers checks that a turn which another client interrupted counts as failed,
-// because this driver did not ask for that.
-func TestBrokenOffByOthers(t *testing.T) {
+// TestInterruptedByAnotherClient checks that a turn which another client interrupted counts as
+// failed, because this driver did not ask for that.
+func TestInterruptedByAnotherClient(t *testing.T) {
 	t.Parallel()
 	b, _, r := bench(t, agenttest.Sequence(shell("touch began; sleep 1000")))
 	b.Spec.Access.Mode = "bypassPermissions"

@@ -15,10 +15,11 @@ import (
 // variables matches the setting for variables of commands. A name may be written with escapes.
 var variables = lazyregexp.New(`(?i)shell_environment_policy|\\[ux]`)
 
-// ruled reports whether the user's own rules for commands require any question: the program does
-// not say which rule made it ask. The program itself refuses what they forbid. A project's
-// configuration may set variables for commands, with which a command that only reads may do more.
-func ruled(env []string, dir string) bool {
+// rulesMayAsk reports whether the user's own rules may be the reason for a question. The program
+// does not say which rule made it ask, so any rule that prompts counts. What the rules forbid, the
+// program refuses itself. A project's configuration that sets variables for commands counts too,
+// because they can make a command that only reads do more.
+func rulesMayAsk(env []string, dir string) bool {
 	home := ""
 	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, "CODEX_HOME="); ok && value != "" {

@@ -38,11 +38,11 @@ func TestRuled(t *testing.T) {
 			t.Fatal(err)
 		}
 		home, dir := "HOME="+filepath.Join(base, "home"), filepath.Join(base, "project")
-		if got := ruled([]string{home}, dir); got != c.want {
+		if got := rulesMayAsk([]string{home}, dir); got != c.want {
 			t.Errorf("%s, %s: %t", c.file, c.text, got)
 		}
-		if strings.HasPrefix(c.file, "codex/") && !ruled([]string{"CODEX_HOME=" + filepath.Join(base, "codex"), home},
-			dir) {
+		if strings.HasPrefix(c.file, "codex/") && !rulesMayAsk([]string{"CODEX_HOME=" + filepath.Join(base, "codex"),
+			home}, dir) {
 			t.Error("another home of the program's is not looked at")
 		}
 	}
@@ -61,7 +61,7 @@ func TestRuledByAPipe(t *testing.T) {
 		if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if !ruled([]string{"HOME=/nowhere"}, dir) {
+		if !rulesMayAsk([]string{"HOME=/nowhere"}, dir) {
 			t.Errorf("a pipe in the place of %s is passed over", file)
 		}
 	}

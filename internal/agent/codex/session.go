@@ -35,28 +35,28 @@ type session struct {
 	end     context.CancelFunc
 	serving sync.WaitGroup // requests of the program in progress
 
-	giving sync.Mutex // held while a prompt is given, so that prompts stay in order
+	giveMu sync.Mutex // held while a prompt is given, so that prompts stay in order
 
-	words decoder // the thread's contents; owned by the reader
+	decoder decoder // the thread's contents; owned by the reader
 
-	mu     sync.Mutex
-	wire   *wire
-	ready  chan struct{} // closed while there is a connection with the thread on it
-	thread string
-	model  string
-	turn   string           // id of the running turn; "" while no turn runs
-	ended  chan struct{}    // closed when that turn has ended
-	given  map[string]given // prompts that are not received yet, by the client's id
-	over   string           // the turn that ended last
-	// those of them that the running turn may have taken: the connection broke before its answer
-	doubtful []agent.Prompt
-	open     map[string]*open // requests of the program without an answer, by id
-	plan     string           // the turn's plan
-	access   agent.Access
-	looks    bool // the turn was started without the right to write
-	stopping bool
-	refusals int // of one prompt, in a row
-	reasons  int // counts reasons of denials that were sent to the model
+	mu        sync.Mutex
+	wire      *wire
+	ready     chan struct{} // closed while there is a connection with the thread on it
+	thread    string
+	model     string
+	turn      string           // id of the running turn; "" while no turn runs
+	ended     chan struct{}    // closed when that turn has ended
+	given     map[string]given // prompts that are not received yet, by the client's id
+	lastEnded string           // the turn that ended last
+	// prompts that the running turn may have taken: the connection broke before the answer
+	maybeTaken   []agent.Prompt
+	open         map[string]*openRequest // requests of the program without an answer, by id
+	plan         string                  // the turn's plan
+	access       agent.Access
+	readOnlyTurn bool // the turn was started without the right to write
+	stopping     bool
+	refusals     int // of one prompt, in a row
+	reasons      int // counts reasons of denials that were sent to the model
 
 	commands    map[string]bool // the commands of the running turn that have not ended, by their items
 	interrupted bool            // the running turn was asked to end
@@ -71,7 +71,7 @@ type given struct {
 
 func newSession(spec agent.Spec) *session {
 	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}),
-		given: map[string]given{}, commands: map[string]bool{}, open: map[string]*open{}, access: spec.Access}
+		given: map[string]given{}, commands: map[string]bool{}, open: map[string]*openRequest{}, access: spec.Access}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -119,14 +119,14 @@ func (s *session) begin(ctx context.Context) error {
 				Thread thread `json:"thread"`
 			}
 			agent.Parse(result, &got)
-			s.words.resume(&got.Thread)
+			s.decoder.resume(&got.Thread)
 		})
 		if refused := (*rpcError)(nil); errors.As(err, &refused) {
 			err = nil // the thread is lost, or was empty
 		} else if err == nil {
 			started.Resumed = true
 			if s.spec.Carries != nil {
-				for _, text := range got.Thread.told() {
+				for _, text := range got.Thread.contextTexts() {
 					started.Seen = append(started.Seen, s.spec.Carries(text)...)
 				}
 			}
@@ -163,7 +163,7 @@ func (s *session) connect(ctx context.Context) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	go w.read(s.see)
+	go w.read(s.handle)
 	err = w.call(ctx, "initialize", object{"clientInfo": object{"name": "cadre", "title": "cadre", "version": "1"},
 		"capabilities": object{"experimentalApi": true, "requestAttestation": false}}, nil)
 	if err == nil {
@@ -299,7 +299,7 @@ func (s *session) resumed(w *wire, result json.RawMessage) {
 		Thread thread `json:"thread"`
 	}
 	agent.Parse(result, &got)
-	for _, said := range s.words.missed(&got.Thread) {
+	for _, said := range s.decoder.missed(&got.Thread) {
 		s.take(said)
 	}
 	s.mu.Lock()

@@ -13,14 +13,14 @@ import (
 	"cadre/internal/sys/sleep"
 )
 
-// see handles the program's notifications and requests. It runs on the connection's reader, one
+// handle handles the program's notifications and requests. It runs on the connection's reader, one
 // message after the other.
-func (s *session) see(w *wire, m rpc) {
+func (s *session) handle(w *wire, m rpc) {
 	if m.ID != nil {
-		s.asked(w, m)
+		s.handleRequest(w, m)
 		return
 	}
-	for _, said := range s.words.decode(m.Method, m.Params) {
+	for _, said := range s.decoder.decode(m.Method, m.Params) {
 		s.take(said)
 	}
 }
@@ -72,7 +72,7 @@ func (s *session) take(said any) {
 
 func (s *session) endTurn(t turnEnded) {
 	s.mu.Lock()
-	plan, writes, doubtful := s.plan, s.access.Writes, s.doubtful
+	plan, writes, doubtful := s.plan, s.access.Writes, s.maybeTaken
 	if t.end.Interrupted && !s.interrupted {
 		t.end = agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel,
 			Text: "codex ended the turn early by itself"}}
@@ -82,8 +82,8 @@ func (s *session) endTurn(t turnEnded) {
 		close(s.ended)
 	}
 	t.end.Continues = s.continues && t.end.Interrupted
-	s.doubtful, s.continues = nil, false
-	s.over = t.id
+	s.maybeTaken, s.continues = nil, false
+	s.lastEnded = t.id
 	var lost []string
 	for client, p := range s.given {
 		if p.turn == t.id { // the turn ended before it took the prompt
@@ -101,12 +101,12 @@ func (s *session) endTurn(t turnEnded) {
 	}
 	s.say(t.end)
 	for _, p := range doubtful {
-		s.again(p)
+		s.giveAgain(p)
 	}
 }
 
-// again gives a prompt once more that may not have been taken, unless it was.
-func (s *session) again(p agent.Prompt) {
+// giveAgain gives a prompt again, unless the thread has it.
+func (s *session) giveAgain(p agent.Prompt) {
 	s.mu.Lock()
 	_, missing := s.given[s.client(p)]
 	s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *session) client(p agent.Prompt) string {
 	return fmt.Sprintf("%d/%s", s.spec.Incarnation, p.ID)
 }
 
-// say sends an update. When the program has ended, it drops an update that is not taken.
+// say sends an update. After the program has ended, it drops the update if the channel is full.
 func (s *session) say(u agent.Update) {
 	select {
 	case s.updates <- u:
@@ -140,9 +140,10 @@ func (s *session) say(u agent.Update) {
 // starting is the id of a requested turn that has no id yet.
 const starting = "starting"
 
-// answerPlan continues after the lead's answer: the program's turn ends with its plan.
+// answerPlan gives the lead's answer as a new prompt, because the program's turn ended with its
+// plan.
 func (s *session) answerPlan(approved bool, feedback string) {
-	text := "The plan is rejected; revise it and lay it out again.\n" + feedback
+	text := "The plan is rejected; revise it and present it again.\n" + feedback
 	if approved {
 		s.mu.Lock()
 		s.access.Writes = true
@@ -159,8 +160,8 @@ func (s *session) answerPlan(approved bool, feedback string) {
 // Give gives a prompt: it starts a turn, or goes into the running one. If the connection breaks in
 // the meantime, the thread shows whether the prompt was taken.
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
-	s.giving.Lock()
-	defer s.giving.Unlock()
+	s.giveMu.Lock()
+	defer s.giveMu.Unlock()
 	client := s.client(p)
 	s.mu.Lock()
 	if s.stopping {
@@ -173,30 +174,30 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	if p.Urgent {
 		s.interruptAndWait(ctx)
 	}
-	s.endLooking(ctx)
+	s.endReadOnlyTurn(ctx)
 	for {
 		w, err := s.connected(ctx)
 		if err == nil {
-			err = s.hand(ctx, w, client, p.Text)
+			err = s.submit(ctx, w, client, p.Text)
 		}
 		switch refused := (*rpcError)(nil); {
 		case err == nil:
 			return nil
-		case errors.Is(err, errOver):
-			return s.untaken(client, err)
+		case errors.Is(err, errTurnOver):
+			return s.forgetPrompt(client, err)
 		case errors.Is(err, errBroken):
 			if _, err := s.connected(ctx); err != nil {
-				return s.untaken(client, err)
+				return s.forgetPrompt(client, err)
 			}
 			if s.taken(client, p) {
 				return nil
 			}
 		case errors.As(err, &refused):
-			if !s.settle(ctx) { // the turn has just ended, or has just started
-				return s.untaken(client, err)
+			if !s.awaitTurnChange(ctx) { // the turn has just ended, or has just started
+				return s.forgetPrompt(client, err)
 			}
 		default:
-			return s.untaken(client, err)
+			return s.forgetPrompt(client, err)
 		}
 	}
 }
@@ -208,12 +209,12 @@ func (s *session) taken(client string, p agent.Prompt) bool {
 	defer s.mu.Unlock()
 	_, missing := s.given[client]
 	if missing && s.turn != "" {
-		s.doubtful = append(s.doubtful, p)
+		s.maybeTaken = append(s.maybeTaken, p)
 	}
 	return !missing || s.turn != ""
 }
 
-func (s *session) untaken(client string, err error) error {
+func (s *session) forgetPrompt(client string, err error) error {
 	s.mu.Lock()
 	delete(s.given, client)
 	s.refusals = 0
@@ -224,8 +225,8 @@ func (s *session) untaken(client string, err error) error {
 // maxRefusals bounds how often a prompt is sent again because its turn had changed by then.
 const maxRefusals = 5
 
-// settle waits briefly until the stream shows which turn is running.
-func (s *session) settle(ctx context.Context) bool {
+// awaitTurnChange waits briefly until the stream shows which turn is running.
+func (s *session) awaitTurnChange(ctx context.Context) bool {
 	s.mu.Lock()
 	s.refusals++
 	again := s.refusals <= maxRefusals
@@ -233,7 +234,7 @@ func (s *session) settle(ctx context.Context) bool {
 	return sleep.For(ctx, 50*time.Millisecond) == nil && again
 }
 
-func (s *session) hand(ctx context.Context, w *wire, client, text string) error {
+func (s *session) submit(ctx context.Context, w *wire, client, text string) error {
 	s.mu.Lock()
 	turn := s.turn
 	s.mu.Unlock()
@@ -241,7 +242,7 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 		err := w.call(ctx, "turn/steer", object{"threadId": s.thread, "expectedTurnId": turn,
 			"clientUserMessageId": client, "input": input(text)}, nil)
 		if err == nil {
-			err = s.handed(client, turn)
+			err = s.submitted(client, turn)
 		}
 		return err
 	}
@@ -250,7 +251,7 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 		s.turn, s.ended, s.plan = starting, make(chan struct{}), ""
 	}
 	access := s.access
-	s.looks = !access.Writes
+	s.readOnlyTurn = !access.Writes
 	s.mu.Unlock()
 	approval, sandbox := policy(access, s.spec.Gate)
 	mode := object{"mode": "default", "settings": object{"model": s.model, "reasoning_effort": nil,
@@ -267,7 +268,7 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 		"approvalPolicy": approval, "sandboxPolicy": sandbox,
 		"collaborationMode": mode}, &got)
 	if err == nil {
-		return s.handed(client, got.Turn.ID)
+		return s.submitted(client, got.Turn.ID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,11 +279,11 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 	return err
 }
 
-// errOver reports that a turn that had accepted a prompt has ended without taking it.
-var errOver = errors.New("the turn ended before it took the prompt")
+// errTurnOver reports that a turn that had accepted a prompt has ended without taking it.
+var errTurnOver = errors.New("the turn ended before it took the prompt")
 
-// handed records the turn that a prompt was sent to, which may have ended in the meantime.
-func (s *session) handed(client, turn string) error {
+// submitted records the turn that a prompt was sent to, which may have ended in the meantime.
+func (s *session) submitted(client, turn string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusals = 0
@@ -290,8 +291,8 @@ func (s *session) handed(client, turn string) error {
 	switch {
 	case !missing:
 		return nil
-	case turn != "" && turn == s.over:
-		return errOver
+	case turn != "" && turn == s.lastEnded:
+		return errTurnOver
 	}
 	p.turn = turn
 	s.given[client] = p
@@ -313,15 +314,15 @@ func (s *session) interruptAndWait(ctx context.Context) {
 	}
 }
 
-// lookingTime is how long a read-only turn may take to end once the session may write.
-const lookingTime = 10 * time.Second
+// readOnlyGrace is how long a read-only turn may take to end once the session may write.
+const readOnlyGrace = 10 * time.Second
 
-// endLooking waits for the end of a read-only turn when the session may write. A turn keeps its
-// policy: if the agent learned in it that its plan is approved, it would fail to carry the plan
+// endReadOnlyTurn waits for the end of a read-only turn when the session may write. A turn keeps
+// its policy: if the agent learned in it that its plan is approved, it would fail to carry the plan
 // out.
-func (s *session) endLooking(ctx context.Context) {
+func (s *session) endReadOnlyTurn(ctx context.Context) {
 	s.mu.Lock()
-	ended, outdated := s.ended, s.turn != "" && s.looks && s.access.Writes
+	ended, outdated := s.ended, s.turn != "" && s.readOnlyTurn && s.access.Writes
 	s.mu.Unlock()
 	if !outdated {
 		return
@@ -329,7 +330,7 @@ func (s *session) endLooking(ctx context.Context) {
 	select {
 	case <-ended:
 		return
-	case <-time.After(lookingTime):
+	case <-time.After(readOnlyGrace):
 	case <-ctx.Done():
 		return
 	case <-s.ctx.Done():
@@ -379,7 +380,8 @@ func (s *session) endCommands(ctx context.Context, w *wire, commands map[string]
 				"processId": one.Process}, nil)
 		}
 	}
-	if _, refused := errors.AsType[*rpcError](err); refused { // an older Codex cannot do it; the turn is interrupted all the same
+	// an older Codex cannot do it; the turn is interrupted all the same
+	if _, refused := errors.AsType[*rpcError](err); refused {
 		return nil
 	}
 	return err
@@ -402,8 +404,8 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.continues = true
 	s.mu.Unlock()
 	s.interruptAndWait(ctx)
-	return s.Give(ctx, agent.Prompt{ID: fmt.Sprintf("access-%d", time.Now().UnixNano()), Text: "What you may do has " +
-		"changed: some of it is for others now. Continue within that."})
+	return s.Give(ctx, agent.Prompt{ID: fmt.Sprintf("access-%d", time.Now().UnixNano()),
+		Text: "Your permissions have changed, and some tools may now be denied. Continue with what is allowed."})
 }
 
 func (s *session) Stop(ctx context.Context) error {
@@ -414,20 +416,20 @@ func (s *session) Stop(ctx context.Context) error {
 	return s.child.Stop(ctx, proc.Ladder{Term: time.Second})
 }
 
-// open is a request of the program without an answer. An answer is lost when its connection breaks;
-// on the next one the program asks again, under the same id.
-type open struct {
+// openRequest is a request of the program without an answer. An answer is lost when its connection
+// breaks; on the next one the program asks again, under the same id.
+type openRequest struct {
 	wire   *wire  // the connection of the last question
 	answer object // nil until there is one
 }
 
-// asked handles a request of the program.
-func (s *session) asked(w *wire, m rpc) {
+// handleRequest handles a request of the program.
+func (s *session) handleRequest(w *wire, m rpc) {
 	id := string(m.ID)
 	s.mu.Lock()
 	o, again := s.open[id]
 	if !again {
-		o = &open{}
+		o = &openRequest{}
 		s.open[id] = o
 	}
 	o.wire = w
@@ -440,7 +442,7 @@ func (s *session) asked(w *wire, m rpc) {
 		return
 	}
 	answer := func(result object) { s.answer(id, object{"result": result}) }
-	switch r := s.words.request(m.Method, m.Params).(type) {
+	switch r := s.decoder.request(m.Method, m.Params).(type) {
 	case permission:
 		s.askPermission(w, r, answer)
 	case call:
@@ -483,7 +485,7 @@ func (s *session) askPermission(w *wire, r permission, answer func(object)) {
 			return
 		}
 	}
-	s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Ruled: ruled(environment(s.spec), s.spec.Dir),
+	s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Ruled: rulesMayAsk(environment(s.spec), s.spec.Dir),
 		Answer: func(allowed bool, reason string) {
 			if allowed || reason == "" {
 				decide(allowed)

@@ -14,9 +14,9 @@
 //
 // # The helper
 //
-// Some agents get the team's tools from a program that they start, and gemini runs one as a hook to
-// get its mail. That program is the [Set]'s helper. Its arguments are its own words, then those of
-// [Set.Relay] or of the hook of [acp.Gemini], then a socket. It serves them with [Serve]. The
+// Some agents start a program to get the team's tools, and gemini starts one as a hook to get its
+// mail. That program is the [Set]'s helper. It is called with [Set.Helper], then the words that
+// select its task, then the path of a socket. It passes what follows its own words to [Serve]. The
 // program cadre is such a helper.
 package drivers
 
@@ -42,7 +42,7 @@ import (
 // Models are the agents with a model and a name of their own, in the order of preference.
 var Models = []string{team.Claude, team.Codex, team.Gemini, team.OpenCode}
 
-// These are the tasks of a helper. The path of a socket follows.
+// These words select the task of a helper. The path of a socket follows them.
 var (
 	relayWords = []string{"mcp", "--socket"}
 	hookWords  = []string{"gemini-hook"}
@@ -57,9 +57,9 @@ type Set struct {
 
 // Relay returns the command line that serves a session's tools as MCP, without the socket; nil
 // without a helper.
-func (s Set) Relay() []string { return s.help(relayWords) }
+func (s Set) Relay() []string { return s.helperCommand(relayWords) }
 
-func (s Set) help(words []string) []string {
+func (s Set) helperCommand(words []string) []string {
 	if len(s.Helper) == 0 {
 		return nil
 	}
@@ -78,31 +78,31 @@ func (s Set) Agent(name string) agent.Agent {
 	case team.Codex:
 		return codex.Agent{}
 	case team.Gemini:
-		return s.helped(name, acp.Gemini(s.help(hookWords)))
+		return s.withHelper(name, acp.Gemini(s.helperCommand(hookWords)))
 	case team.OpenCode:
-		return s.helped(name, acp.OpenCode())
+		return s.withHelper(name, acp.OpenCode())
 	}
 	if line, ok := strings.CutPrefix(name, team.ACP); ok && strings.TrimSpace(line) != "" {
-		return s.helped(name, acp.Command(strings.TrimSpace(line)))
+		return s.withHelper(name, acp.Command(strings.TrimSpace(line)))
 	}
 	return nil
 }
 
-// helped returns the agent if there is a helper. Without one, the agent would be in the team but
-// could do nothing in it.
-func (s Set) helped(name string, a acp.Agent) agent.Agent {
+// withHelper returns the agent if there is a helper. Otherwise it returns one that cannot be
+// started, because the agent would be in the team without any of its tools.
+func (s Set) withHelper(name string, a acp.Agent) agent.Agent {
 	if len(s.Helper) == 0 {
-		return helpless{a, name}
+		return noHelper{a, name}
 	}
 	return a
 }
 
-type helpless struct {
+type noHelper struct {
 	acp.Agent
 	name string
 }
 
-func (h helpless) Start(context.Context, agent.Spec, agent.Team) (agent.Session, error) {
+func (h noHelper) Start(context.Context, agent.Spec, agent.Team) (agent.Session, error) {
 	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " needs the program " +
 		"cadre to reach its team, and cadre is not installed here"}
 }
@@ -125,13 +125,17 @@ func Reader(name string) agent.Reader {
 }
 
 // Known reports whether there is an agent of that name.
-func Known(name string) bool { return name == team.External || Set{}.Agent(name) != nil }
+func Known(name string) bool {
+	return name == team.External || name == team.NestedTeam || Set{}.Agent(name) != nil
+}
 
 // Words returns the names of agents, for help and errors.
-func Words() []string { return append(Running(), team.External) }
+func Words() []string { return append(Running(), team.NestedTeam, team.External) }
 
-// Running returns the agents that cadre can run. Leading returns those of them that can lead.
+// Running returns the agents that cadre can run.
 func Running() []string { return append(Leading(), team.ClaudeTmux, team.Shell) }
+
+// Leading returns the agents that cadre can run and that can lead a team.
 func Leading() []string { return append(slices.Clone(Models), team.ACP+"COMMAND") }
 
 // Offers returns the agents that a lead may spawn: its own, and those that are found in PATH. own
@@ -173,9 +177,9 @@ func Login(ctx context.Context, name, program, dir string, env []string) agent.L
 	return a.CheckLogin(ctx, program, dir, env)
 }
 
-// Missing says why the agent's program cannot be used here: it does not exist, or does not report
-// its version. Only the programs of [Models] are asked, because other programs may do anything with
-// the question. It returns nil if no reason is known.
+// Missing returns the reason why the agent's program cannot be used here: it does not exist, or
+// does not report its version. It returns nil if no reason is known. Only the programs of [Models]
+// are asked for a version, because the argument may mean anything to other programs.
 func Missing(ctx context.Context, name, program string) error {
 	a := Set{}.Agent(name)
 	if err := agent.Missing(a, program); err != nil {

@@ -20,8 +20,8 @@ const Cadre = "cadre"
 
 var attributes = lazyregexp.New(`(from|kind)="([^"\n]*)"`)
 
-// Parts divides a text that a session was given into its messages and the text around them. It leaves
-// out what only explains the form to a model: frames, and how to answer a request.
+// Parts divides a text that a session was given into its messages and the text around them. It
+// leaves out what only explains the form to a model: frames, and how to answer a request.
 func Parts(text string) (parts []Part) {
 	other := func(text string) {
 		var kept []string
@@ -51,11 +51,11 @@ func Parts(text string) (parts []Part) {
 			switch {
 			case found[1] == "kind":
 				part.Kind = strings.ReplaceAll(found[2], "_", " ")
-			case tag == ofMember.tag:
+			case tag == memberFrame.tag:
 				part.From = found[2]
 			}
 		}
-		if tag == ofUser.tag {
+		if tag == userFrame.tag {
 			part.From = team.User
 		}
 		parts = append(parts, part)
@@ -66,6 +66,7 @@ func Parts(text string) (parts []Part) {
 
 // forModel reports whether a line outside a message only explains the form of messages.
 func forModel(line string) bool {
-	return slices.ContainsFunc([]frame{ofUser, ofTeam, ofMember}, func(f frame) bool { return line == f.meaning }) ||
+	frames := []frame{userFrame, teamFrame, memberFrame}
+	return slices.ContainsFunc(frames, func(f frame) bool { return line == f.meaning }) ||
 		strings.HasPrefix(line, "To answer the request: ")
 }

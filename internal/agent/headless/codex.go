@@ -10,7 +10,7 @@ import (
 )
 
 // Codex reads codex exec --json. The zero Codex is ready for use.
-type Codex struct{ remembers[codexState] }
+type Codex struct{ persistent[codexState] }
 
 // codexState is the saved state of the thread.
 type codexState struct {
@@ -84,8 +84,8 @@ func (c *Codex) Line(line []byte) []agent.Update {
 	return nil
 }
 
-// started starts a process of codex, with a new or an earlier thread. A turn of an earlier process
-// has ended.
+// started handles the start of a codex process, with a new or an earlier thread. A turn of an
+// earlier process is over.
 func (c *Codex) started(thread string) []agent.Update {
 	if thread == "" {
 		return nil
@@ -111,8 +111,8 @@ func (c *Codex) completed(i *codexItem) []agent.Update {
 	return append(t.tool(i.ID, name, input), t.done(i.ID, failed, i.Output)...)
 }
 
-// tool returns Claude Code's name for the tool's kind, and its input. A change of several files
-// names none of them.
+// tool returns Claude Code's name for the tool's kind, and the tool's input. The input has a
+// file_path only if the tool changes a single file.
 func (i *codexItem) tool() (name string, input map[string]any) {
 	switch i.Type {
 	case "command_execution":
@@ -147,8 +147,8 @@ func (c *Codex) spends(sum codexTokens) []agent.Update {
 // reconnects matches the message of a retry, which usually has the reason.
 var reconnects = lazyregexp.New(`^Reconnecting\.\.\. \d+/\d+(?: \((?s:(.*))\))?$`)
 
-// failed handles an error. A turn's error is reported again at its end; an error before any turn is
-// the only report.
+// failed handles an error. It ignores an error during a turn, which is reported again at the turn's
+// end. An error between turns is not reported again.
 func (c *Codex) failed(words string) []agent.Update {
 	t := &c.state.Turn
 	switch again := reconnects().FindStringSubmatch(strings.TrimSpace(words)); {

@@ -9,7 +9,7 @@ import (
 )
 
 // Gemini reads gemini --output-format stream-json. The zero Gemini is ready for use.
-type Gemini struct{ remembers[geminiState] }
+type Gemini struct{ persistent[geminiState] }
 
 // geminiState is the saved state of the session.
 type geminiState struct {
@@ -57,7 +57,7 @@ func (g *Gemini) Line(line []byte) []agent.Update {
 		}
 		return t.begin()
 	case "tool_use":
-		name, input := known(m.Tool, m.Input, geminiTools)
+		name, input := claudeTool(m.Tool, m.Input, geminiTools)
 		return append(g.flush(), t.tool(m.ID, name, input)...)
 	case "tool_result":
 		return append(g.flush(), t.done(m.ID, m.Status == "error", m.Output)...)
@@ -65,7 +65,7 @@ func (g *Gemini) Line(line []byte) []agent.Update {
 		said := append(g.flush(), used(team.Usage{InputTokens: max(0, m.Stats.Input-m.Stats.Cached),
 			CacheReadTokens: max(0, m.Stats.Cached), OutputTokens: max(0, m.Stats.Output)})...)
 		if m.Status == "error" {
-			return append(said, t.end(problem(plain(m.Error.Message)))...)
+			return append(said, t.end(problem(parseError(m.Error.Message)))...)
 		}
 		return append(said, t.end(nil)...)
 	}
@@ -79,8 +79,8 @@ func (g *Gemini) flush() []agent.Update {
 	return g.state.Turn.text(text)
 }
 
-// plain returns the status and the text of the JSON that gemini puts into error messages.
-func plain(words string) (status int, text string) {
+// parseError returns the status and the text of the JSON that gemini puts into error messages.
+func parseError(words string) (status int, text string) {
 	var said struct {
 		Error struct {
 			Code    int    `json:"code"`

@@ -7,9 +7,9 @@
 //
 // # Authority
 //
-// The package reads these three streams, of one JSON object a line with a type, and turns them into
-// updates. An agent's messages to its driver are read by that driver's package; [Reader] tells the
-// two apart.
+// The package turns these three streams into updates. Each line is one JSON object with a type. The
+// messages of an agent to its driver are read by that driver's package; [Reader] recognises which
+// of the two a line is.
 //
 // # What the streams contain
 //
@@ -17,7 +17,7 @@
 //	a turn        starts with codex's event, gemini's prompt, or opencode's first step; ends with a result, or the last step
 //	a tool        reported at its start and its end; by opencode at its end only
 //	usage         reported at the end of a turn, by opencode of each step; codex reports the total of its thread
-//	an interrupt  not reported: the stream ends, and the caller has to detect that
+//	an interrupt  not reported: the stream ends, which the caller has to detect
 //
 // # Guarantees
 //
@@ -81,14 +81,14 @@ func (r *Reader) UnmarshalJSON(data []byte) error {
 	return errors.Join(r.driven.UnmarshalJSON(was.Driven), r.printed.UnmarshalJSON(was.Printed))
 }
 
-// remembers adds saving and loading of its state to a reader.
-type remembers[T any] struct{ state T }
+// persistent saves and loads the state of a reader.
+type persistent[T any] struct{ state T }
 
 // MarshalJSON implements [agent.Reader].
-func (r *remembers[T]) MarshalJSON() ([]byte, error) { return json.Marshal(r.state) }
+func (r *persistent[T]) MarshalJSON() ([]byte, error) { return json.Marshal(r.state) }
 
 // UnmarshalJSON implements [agent.Reader].
-func (r *remembers[T]) UnmarshalJSON(data []byte) error {
+func (r *persistent[T]) UnmarshalJSON(data []byte) error {
 	var was T
 	err := json.Unmarshal(data, &was)
 	r.state = was
@@ -174,9 +174,9 @@ func used(u team.Usage) []agent.Update {
 	return []agent.Update{agent.Used{Usage: u}}
 }
 
-// known returns a tool under Claude Code's name for its kind, with the file in its input where
-// Claude Code has it. The tool is the agent's own, or one of a server of its user.
-func known(tool string, input map[string]any, names map[string]string) (string, map[string]any) {
+// claudeTool returns Claude Code's name for a tool, and the input with the file in file_path, as
+// Claude Code has it. names maps the agent's own tools; any other is a tool of an MCP server.
+func claudeTool(tool string, input map[string]any, names map[string]string) (string, map[string]any) {
 	name := names[tool]
 	if server, rest, ok := strings.Cut(strings.TrimPrefix(tool, "mcp_"), "_"); name == "" && ok {
 		name = "mcp__" + server + "__" + rest

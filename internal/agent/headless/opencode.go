@@ -8,7 +8,7 @@ import (
 )
 
 // OpenCode reads opencode run --format json. The zero OpenCode is ready for use.
-type OpenCode struct{ remembers[openCodeState] }
+type OpenCode struct{ persistent[openCodeState] }
 
 // openCodeState is the saved state of the session.
 type openCodeState struct {
@@ -58,14 +58,14 @@ func (o *OpenCode) Line(line []byte) []agent.Update {
 	if agent.Parse(line, &m) != nil || m.Session == "" {
 		return nil
 	}
-	said, t := o.of(m.Session), &o.state.Turn
+	said, t := o.enter(m.Session), &o.state.Turn
 	switch m.Type {
 	case "step_start":
 		return append(said, t.begin()...)
 	case "text":
 		return append(said, t.text(m.Part.Text)...)
 	case "tool_use":
-		name, input := known(m.Part.Tool, m.Part.State.Input, openCodeTools)
+		name, input := claudeTool(m.Part.Tool, m.Part.State.Input, openCodeTools)
 		return append(append(said, t.tool(m.Part.Call, name, input)...), t.done(m.Part.Call, m.Part.failed(),
 			cmp.Or(m.Part.State.Output, m.Part.State.Error))...)
 	case "step_finish":
@@ -76,8 +76,8 @@ func (o *OpenCode) Line(line []byte) []agent.Update {
 	return said
 }
 
-// of reports a session when it first appears. A turn of the previous session has ended.
-func (o *OpenCode) of(session string) []agent.Update {
+// enter reports a session when it first appears. A turn of the previous session is over.
+func (o *OpenCode) enter(session string) []agent.Update {
 	if session == o.state.Session {
 		return nil
 	}

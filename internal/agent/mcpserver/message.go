@@ -50,7 +50,8 @@ func decoded(text []byte) (m message, broken json.RawMessage) {
 	case err != nil:
 		return m, refusal(id, invalidRequest, "not a JSON-RPC message: "+err.Error())
 	case m.Version != "2.0":
-		return m, refusal(id, invalidRequest, fmt.Sprintf("not a JSON-RPC message: the version is %q, not 2.0", m.Version))
+		return m, refusal(id, invalidRequest, fmt.Sprintf("not a JSON-RPC message: the version is %q, not 2.0",
+			m.Version))
 	case m.Method == "" && m.Result == nil && m.Error == nil:
 		return m, refusal(id, invalidRequest, "not a JSON-RPC message: it has no method and no result")
 	case m.Method != "" && m.ID != nil && id == nil:

@@ -465,8 +465,8 @@ func TestToolbox(t *testing.T) {
 	}
 	c := connect(t, "", tools.New(tools.Options{Team: as{rep, "ann"}, Member: "ann", Now: replica.Now}),
 		mcpserver.Options{})
-	if got := listed(t, c); got != " TaskCreate TaskUpdate TaskList TaskGet TaskClaim SendMessage Broadcast "+
-		"ReadMessages RespondToShutdown SubmitPlan TeamStatus" {
+	if got := listed(t, c); got != " TaskCreate TaskUpdate TaskList TaskGet TaskClaim PathClaim PathRelease SendMessage Broadcast "+
+		"NoteWrite NoteRead NoteList ReadMessages RespondToShutdown SubmitPlan TeamStatus" {
 		t.Error(got)
 	}
 	if got := call(t, c, "TaskCreate", map[string]any{"subject": "Build",
@@ -555,7 +555,8 @@ func TestBrokenList(t *testing.T) {
 	}
 }
 
-// TestIntroducedTooLate cancels the wait for a client while it writes. The race detector finds what they share.
+// TestIntroducedTooLate cancels the wait for a client while it writes. The race detector finds what
+// they share.
 func TestIntroducedTooLate(t *testing.T) {
 	t.Parallel()
 	for range 100 {

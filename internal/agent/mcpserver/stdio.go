@@ -49,8 +49,8 @@ func Stdio(ctx context.Context, tools agent.Tools, in io.ReadCloser, out io.Writ
 }
 
 // Introduced waits for the first message of a client. It returns in with that message unread, and
-// whether the client initializes the server with it. If in ends first, no client was there. The error
-// is that of ctx, or says what the client sent instead.
+// whether the client initializes the server with it. If in ends first, no client was there. The
+// error is that of ctx, or says what the client sent instead.
 func Introduced(ctx context.Context, in io.ReadCloser) (_ io.ReadCloser, is bool, _ error) {
 	var line []byte
 	r, read := bufio.NewReaderSize(in, 64<<10), make(chan struct{})

@@ -44,8 +44,8 @@ func fileList(before string, files []string) string {
 // resolve begins the line of the recipe at which the conflicts are resolved.
 const resolve = "# resolve the conflicts in these files: "
 
-// String returns the description of the task. The indented lines are commands for a shell, to run
-// in one directory after the other. None of them changes what is checked out in Repo.
+// String returns the description of the task. The indented lines are shell commands, in the order
+// in which to run them. None of them changes what is checked out in Repo.
 func (m Merge) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The work of %s is on the branch %s", m.Member, m.Branch)
@@ -79,15 +79,15 @@ func (m Merge) String() string {
 	return b.String()
 }
 
-// ReportInTheWay tells the lead that a branch changes cadre's own report on the team, which lies
-// uncommitted in the work tree with that top. report is its path from there.
+// ReportInTheWay tells the lead that a branch changes a file that is also cadre's own, uncommitted
+// report on the team. top is the root of the work tree, and report the path of the file below it.
 func ReportInTheWay(of, top, report string) string {
 	return fmt.Sprintf("It has %s, which in %s is cadre's own report on the team, and is not committed. "+
 		"Move the report elsewhere, or commit it together with the branch: cadre consolidate %s --include %s.",
 		report, top, sanitize.Quote(of), sanitize.Quote(report))
 }
 
-// command returns the command that ends the asking task.
+// command returns the command that applies verb to the task with this description.
 func (m Merge) command(verb string) string {
 	return fmt.Sprintf("cadre task %s %s %s", verb, sanitize.Quote(m.Team), team.ThisTask)
 }

@@ -37,11 +37,11 @@ func TestInstructions(t *testing.T) {
 		says []string
 		not  string // it says
 	}{
-		"lead": {1390, []string{"You are lead, the lead", "the same file", "costs tokens", "ShutdownTeammate",
+		"lead": {1570, []string{"You are lead, the lead", "the same file", "costs tokens", "ShutdownTeammate",
 			"Check what was done before you report it", "RespondToPlan", "final report"}, "SubmitPlan"},
-		"ann": {1010, []string{"The lead is lead", "TaskUpdate", "on the branch cadre/demo@ann"}, "ommit your work"},
-		"cy":  {890, []string{"TaskUpdate", "RespondToShutdown"}, "worktree"},
-		"bob": {1050, []string{"SubmitPlan"}, "worktree"},
+		"ann": {1190, []string{"The lead is lead", "TaskUpdate", "on the branch cadre/demo@ann"}, "ommit your work"},
+		"cy":  {1070, []string{"TaskUpdate", "RespondToShutdown"}, "worktree"},
+		"bob": {1230, []string{"SubmitPlan"}, "worktree"},
 	} {
 		got := prompts.Instructions(s, member, prompts.Hosted)
 		for _, want := range append(c.says, "<from-the-user>", "<from-the-team>", "<team-message>",
@@ -87,7 +87,7 @@ func TestOutside(t *testing.T) {
 				t.Errorf("%s is told %q:\n%s", c.member, not, got)
 			}
 		}
-		if len(got) > 1700 {
+		if len(got) > 1850 {
 			t.Errorf("%s is told, in %d bytes:\n%s", c.member, len(got), got)
 		}
 	}
@@ -106,14 +106,15 @@ func TestHostileTexts(t *testing.T) {
 		&team.FailTask{Member: "ann", Task: "1", Fence: 1, Reason: forged}, &team.ClaimTask{Member: "ann", Task: "1"},
 		&team.CompleteTask{Member: "ann", Task: "1", Result: forged},
 		&team.CreateTask{Subject: forged, Description: forged, BlockedBy: []string{"1"}, Run: forged},
+		&team.SetNote{Key: "plan", Text: forged},
 		&team.ClaimTask{Member: "bob", Task: "2"})
 	task, _ := s.Task("2")
 	note := prompts.Handover{Reason: forged, Last: forged, Changed: []string{forged}}.Note(s, "bob")
 	for name, got := range map[string]string{
 		"instructions": prompts.Instructions(s, "bob", prompts.Hosted), "guest": prompts.Guest(s, "bob"),
-		"opening": prompts.Opening(s, "bob", false, false),
+		"opening": opening(s, "bob"),
 		"work":    prompts.Work(s, "2"), "reminder": prompts.Reminder(s, task), "retry": prompts.Retry(forged),
-		"restate": prompts.Restate(s, "bob"), "handover": note,
+		"restate": prompts.Restate(s, "bob"), "handover": note, "notes": prompts.Notes(s),
 		"saved": prompts.Saved(team.Saved{Member: "ann", Diff: forged, Note: forged, Output: forged}),
 	} {
 		if !strings.Contains(got, "Push to main.") && name != "reminder" {
@@ -143,10 +144,11 @@ func TestWordsOfOthers(t *testing.T) {
 		s := stage(t, &team.SpawnMember{Name: "ann", Agent: "claude", Role: forged},
 			&team.CreateTask{Subject: forged, Description: forged, Run: forged, Retries: 3},
 			&team.ClaimTask{Member: "ann", Task: "1"},
-			&team.FailTask{Member: "ann", Task: "1", Fence: 1, Reason: forged}, &team.ClaimTask{Member: "ann", Task: "1"},
-			&team.CreateTask{Subject: forged, BlockedBy: []string{"1"}},
+			&team.FailTask{Member: "ann", Task: "1", Fence: 1, Reason: forged},
+			&team.ClaimTask{Member: "ann", Task: "1"}, &team.CreateTask{Subject: forged, BlockedBy: []string{"1"}},
 			&team.CreateTask{Subject: "y"}, &team.ClaimTask{Member: "ann", Task: "3"},
-			&team.FailTask{Member: "ann", Task: "3", Fence: 1, Reason: forged})
+			&team.FailTask{Member: "ann", Task: "3", Fence: 1, Reason: forged},
+			&team.SetNote{Key: "plan", Text: forged})
 		task, _ := s.Task("1")
 		for name, c := range map[string]struct {
 			got   string
@@ -158,7 +160,9 @@ func TestWordsOfOthers(t *testing.T) {
 			"failed work":  {prompts.Work(s, "3"), 1},
 			"reminder":     {prompts.Reminder(s, task), 1},
 			"retry":        {prompts.Retry(forged), 1},
-			"restate":      {prompts.Restate(s, "ann"), 4},
+			"restate":      {prompts.Restate(s, "ann"), 5},
+			"notes":        {prompts.Notes(s), 1},
+			"opening":      {opening(s, "ann"), 1},
 			"situation":    {prompts.Situation(s, "lead"), 4},
 			"handover": {prompts.Handover{Reason: forged, Last: forged,
 				Changed: []string{forged, "a, HOSTILE/b"}}.Note(s, "ann"), 5},
@@ -174,6 +178,48 @@ func TestWordsOfOthers(t *testing.T) {
 			if n < c.times {
 				t.Errorf("%s has the words only %d times, and not %d:\n%s", name, n, c.times, c.got)
 			}
+		}
+	}
+}
+
+func opening(s *team.State, member string) string {
+	text, _ := prompts.Opening(s, member, false, false)
+	return text
+}
+
+// TestNotes checks that a session is told of any number of notes in at most 2 KiB, the latest
+// first, and that notes alone start no turn.
+func TestNotes(t *testing.T) {
+	s := stage(t, &team.SpawnMember{Name: "ann", Agent: "claude"},
+		&team.SpawnMember{Name: "bob", Agent: "claude", Prompt: "Review."})
+	if got := prompts.Notes(s); got != "" {
+		t.Errorf("a team without notes is told: %s", got)
+	}
+	for n := range team.MaxNotes {
+		key := fmt.Sprintf("decisions/%03d", n)
+		d, err := team.Decide(s, team.Command{ID: key, Actor: team.User, At: 2_000_000_000_000, Body: &team.SetNote{
+			Key: key, Text: strings.Repeat(key+" is decided.\n", 20)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(d.Record)
+		got := prompts.Notes(s)
+		first := strings.Split(got, "\n")[1]
+		if len(got) > 2<<10 || !strings.HasPrefix(first, "- "+key+" (the user): \""+key+" is decided. ") {
+			t.Fatalf("of %d notes it is told, in %d bytes:\n%s", n+1, len(got), got)
+		}
+	}
+	if got := prompts.Notes(s); !strings.Contains(got, ", decisions/480, ") ||
+		!strings.HasSuffix(got, " more: NoteList") {
+		t.Errorf("of many notes it is told:\n%s", got)
+	}
+	for member, turn := range map[string]bool{"ann": false, "bob": true} {
+		text, starts := prompts.Opening(s, member, false, false)
+		if starts != turn || !strings.Contains(text, "decisions/499") {
+			t.Errorf("%s is told, with a turn %t:\n%s", member, starts, text)
+		}
+		if text, starts := prompts.Opening(s, member, true, true); starts || text != "" {
+			t.Errorf("%s, which was told before, is told: %s", member, text)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func newSandbox(f *testing.F) *sandbox {
 		map[string]string{".gitconfig": "[user]\n\tname = t\n\temail = t@t\n[gpg]\n\tprogram = canary\n"})
 	signed(f, s.world, filepath.Join(s.base, "sign", "x"))
 	s.write(f, bin, map[string]string{"canary": "#!/bin/sh\necho > " + filepath.Join(s.outside, "ran") + "\n"})
-	for name := range programs {
+	for name := range programs() {
 		if path, err := exec.LookPath(name); err == nil {
 			if path, err = filepath.Abs(path); err == nil {
 				err = os.Symlink(path, filepath.Join(bin, name))

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"cadre/internal/sys/lazyregexp"
 )
@@ -27,36 +28,38 @@ type gitCommand struct {
 // gitCommands are the commands that only read. Abbreviated options are not accepted. Neither are
 // options that write (--output), run a program (--ext-diff, --textconv, --show-signature), or read
 // a file from elsewhere (--no-index, --contents, -O, -S of blame).
-var gitCommands = map[string]gitCommand{
-	"status": {flags: "sbvz", bundle: true, joined: "u", tree: true, shows: []string{"-v", "--verbose"},
-		long: []string{"--short", "--branch", "--show-stash", "--porcelain[=]", "--long", "--verbose",
-			"--untracked-files[=]", "--ignored[=]", "--column[=]", "--no-column",
-			"--ahead-behind", "--no-ahead-behind", "--renames", "--no-renames", "--find-renames[=]", "--null"}},
-	"log":  {diffs: true, values: "L", long: gitHistory, shows: []string{"-L", "--cc", "--dd"}},
-	"show": {diffs: true, long: gitHistory, reads: true},
-	"diff": {diffs: true, tree: true, reads: true, long: []string{"--cached", "--staged", "--merge-base"}},
-	"branch": {flags: "arvq", bundle: true, lists: []string{"--list", "--contains", "--no-contains", "--merged",
-		"--no-merged", "--points-at"},
-		long: []string{"--all", "--remotes", "--list", "--verbose", "--show-current", "--contains[=]",
-			"--no-contains[=]", "--merged[=]", "--no-merged[=]", "--points-at=", "--sort=",
-			"--format=", "--color[=]", "--no-color", "--column[=]", "--no-column", "--abbrev[=]", "--no-abbrev",
-			"--ignore-case"}},
-	"rev-parse": {flags: "q",
-		long: []string{"--show-toplevel", "--show-prefix", "--show-cdup", "--git-dir", "--absolute-git-dir",
-			"--git-common-dir", "--is-inside-work-tree", "--is-inside-git-dir",
-			"--is-bare-repository", "--is-shallow-repository", "--show-object-format[=]", "--abbrev-ref[=]",
-			"--symbolic", "--symbolic-full-name", "--short[=]", "--verify", "--quiet",
-			"--revs-only", "--no-revs", "--flags", "--no-flags", "--all", "--branches[=]", "--tags[=]", "--remotes[=]",
-			"--default="}},
-	"ls-files": {flags: "cdmoiskutvz", bundle: true, values: "x", tree: true,
-		long: []string{"--cached", "--deleted", "--modified", "--others", "--ignored", "--stage", "--directory",
-			"--no-empty-directory", "--unmerged", "--killed", "--deduplicate",
-			"--exclude=", "--exclude-standard", "--error-unmatch", "--full-name", "--abbrev[=]", "--eol"}},
-	"blame": {flags: "wbflnpstecM", joined: "C", values: "L", tree: true, reads: true,
-		long: []string{"--porcelain", "--line-porcelain", "--show-email", "--show-name", "--show-number",
-			"--show-stats", "--root", "--date=", "--since=", "--abbrev=", "--color-lines",
-			"--color-by-age", "--minimal", "--first-parent", "--reverse", "--no-progress"}},
-}
+var gitCommands = sync.OnceValue(func() map[string]gitCommand {
+	return map[string]gitCommand{
+		"status": {flags: "sbvz", bundle: true, joined: "u", tree: true, shows: []string{"-v", "--verbose"},
+			long: []string{"--short", "--branch", "--show-stash", "--porcelain[=]", "--long", "--verbose",
+				"--untracked-files[=]", "--ignored[=]", "--column[=]", "--no-column",
+				"--ahead-behind", "--no-ahead-behind", "--renames", "--no-renames", "--find-renames[=]", "--null"}},
+		"log":  {diffs: true, values: "L", long: gitHistory, shows: []string{"-L", "--cc", "--dd"}},
+		"show": {diffs: true, long: gitHistory, reads: true},
+		"diff": {diffs: true, tree: true, reads: true, long: []string{"--cached", "--staged", "--merge-base"}},
+		"branch": {flags: "arvq", bundle: true, lists: []string{"--list", "--contains", "--no-contains", "--merged",
+			"--no-merged", "--points-at"},
+			long: []string{"--all", "--remotes", "--list", "--verbose", "--show-current", "--contains[=]",
+				"--no-contains[=]", "--merged[=]", "--no-merged[=]", "--points-at=", "--sort=",
+				"--format=", "--color[=]", "--no-color", "--column[=]", "--no-column", "--abbrev[=]", "--no-abbrev",
+				"--ignore-case"}},
+		"rev-parse": {flags: "q",
+			long: []string{"--show-toplevel", "--show-prefix", "--show-cdup", "--git-dir", "--absolute-git-dir",
+				"--git-common-dir", "--is-inside-work-tree", "--is-inside-git-dir",
+				"--is-bare-repository", "--is-shallow-repository", "--show-object-format[=]", "--abbrev-ref[=]",
+				"--symbolic", "--symbolic-full-name", "--short[=]", "--verify", "--quiet",
+				"--revs-only", "--no-revs", "--flags", "--no-flags", "--all", "--branches[=]", "--tags[=]",
+				"--remotes[=]", "--default="}},
+		"ls-files": {flags: "cdmoiskutvz", bundle: true, values: "x", tree: true,
+			long: []string{"--cached", "--deleted", "--modified", "--others", "--ignored", "--stage", "--directory",
+				"--no-empty-directory", "--unmerged", "--killed", "--deduplicate",
+				"--exclude=", "--exclude-standard", "--error-unmatch", "--full-name", "--abbrev[=]", "--eol"}},
+		"blame": {flags: "wbflnpstecM", joined: "C", values: "L", tree: true, reads: true,
+			long: []string{"--porcelain", "--line-porcelain", "--show-email", "--show-name", "--show-number",
+				"--show-stats", "--root", "--date=", "--since=", "--abbrev=", "--color-lines",
+				"--color-by-age", "--minimal", "--first-parent", "--reverse", "--no-progress"}},
+	}
+})
 
 // gitHistory are long options of log and show.
 var gitHistory = []string{"--oneline", "--max-count=", "--skip=", "--since=", "--after=", "--until=", "--before=",
@@ -131,7 +134,7 @@ func git(l *looker, args []arg) bool {
 		paged = false
 	}
 	name := words[0].text
-	c, known := gitCommands[name]
+	c, known := gitCommands()[name]
 	if !known || !gitSurroundings(l.env) {
 		return false
 	}

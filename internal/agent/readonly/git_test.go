@@ -49,8 +49,9 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 			files: map[string]string{".gitattributes": "*.txt filter=x\n"}},
 		{name: "an include", command: "git status", config: "[include]\n\tpath = ../more\n",
 			files: map[string]string{"more": "[core]\n\tfsmonitor = RUN\n"}},
-		{name: "an include with a condition", command: "git status", config: "[includeIf \"gitdir:**\"]\n\tpath = " +
-			"../more\n", files: map[string]string{"more": "[core]\n\tfsmonitor = RUN\n"}},
+		{name: "an include with a condition", command: "git status",
+			config: "[includeIf \"gitdir:**\"]\n\tpath = ../more\n",
+			files:  map[string]string{"more": "[core]\n\tfsmonitor = RUN\n"}},
 		{name: "a worktree's configuration", command: "git status", config: "[extensions]\n\tworktreeConfig = true\n",
 			files: map[string]string{".git/config.worktree": "[core]\n\tfsmonitor = RUN\n"}},
 		{name: "a hook", command: "git status", files: map[string]string{
@@ -150,10 +151,10 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 
 // signed makes a signed commit.
 func signed(t testing.TB, w *world, run string) {
-	w.write(t, filepath.Dir(run), map[string]string{"sign": "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED " +
-		"' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\nx\\n-----END PGP SIGNATURE-----\\n'\n"})
-	w.git(t, "-c", "gpg.program="+filepath.Join(filepath.Dir(run), "sign"), "commit", "-q", "-S", "--allow-empty",
-		"-m", "signed")
+	w.write(t, filepath.Dir(run), map[string]string{"sign": "#!/bin/sh\ncat > /dev/null\n" +
+		"echo '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\nx\\n-----END PGP SIGNATURE-----\\n'\n"})
+	w.git(t, "-c", "gpg.program="+filepath.Join(filepath.Dir(run), "sign"),
+		"commit", "-q", "-S", "--allow-empty", "-m", "signed")
 }
 
 // promised removes an object that a remote has promised.
@@ -283,8 +284,8 @@ func TestWorktrees(t *testing.T) {
 		t.Error("the project is not among the folders, and is read")
 	}
 	forged := filepath.Join(w.project, "forged")
-	w.write(t, forged, map[string]string{".git": "gitdir: " + filepath.Join(w.project, ".git", "worktrees",
-		"linked") + "\n"})
+	w.write(t, forged, map[string]string{
+		".git": "gitdir: " + filepath.Join(w.project, ".git", "worktrees", "linked") + "\n"})
 	s = Scope{Dir: forged, Roots: []string{forged}, Env: w.env}
 	if _, ok := s.Command("git log"); ok {
 		t.Error("a folder that says that it is a worktree is believed")

@@ -3,6 +3,7 @@ package readonly
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // setting is one setting of a git configuration. Section and key are in lower case.
@@ -162,27 +163,29 @@ func (s setting) local(command string, paged bool) bool {
 		"maintenance", "fetch", "receive", "transfer", "format", "pretty", "pager", "column":
 		return true
 	}
-	known, ok := harmlessSettings[s.section]
+	known, ok := harmlessSettings()[s.section]
 	return ok && slices.Contains(known, s.key) && (s.sub == "" || s.section == "remote" || s.section == "submodule")
 }
 
 // harmlessSettings are harmless settings in sections that have other settings too.
-var harmlessSettings = map[string][]string{
-	"core": {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode",
-		"symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev",
-		"compression", "loosecompression", "bigfilethreshold", "editor", "commentchar", "whitespace", "protecthfs",
-		"protectntfs", "preloadindex", "untrackedcache", "sparsecheckout",
-		"sparsecheckoutcone", "multipackindex", "commitgraph", "longpaths", "trustctime", "checkstat", "fsync",
-		"fsyncmethod", "hookspath", "sshcommand", "fsmonitor", "pager",
-		"sharedrepository"},
-	"remote": {"url", "pushurl", "fetch", "push", "mirror", "tagopt", "prune", "prunetags", "skipdefaultupdate",
-		"skipfetchall", "gh-resolved", "followremotehead", "pushdefault"},
-	"submodule":  {"url", "active", "branch", "ignore"},
-	"extensions": {"objectformat", "worktreeconfig", "refstorage", "relativeworktrees"},
-	"diff": {"renames", "renamelimit", "algorithm", "mnemonicprefix", "noprefix", "colormoved", "colormovedws",
-		"context", "interhunkcontext", "indentheuristic", "relative",
-		"ignoresubmodules", "statgraphwidth"},
-	"log":    {"date", "decorate", "follow", "abbrevcommit", "showroot", "mailmap", "showsignature"},
-	"status": {"short", "branch", "showuntrackedfiles", "relativepaths", "renames", "aheadbehind", "showstash"},
-	"merge":  {"conflictstyle", "ff", "log", "renames", "renamelimit", "stat"},
-}
+var harmlessSettings = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"core": {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode",
+			"symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev",
+			"compression", "loosecompression", "bigfilethreshold", "editor", "commentchar", "whitespace", "protecthfs",
+			"protectntfs", "preloadindex", "untrackedcache", "sparsecheckout",
+			"sparsecheckoutcone", "multipackindex", "commitgraph", "longpaths", "trustctime", "checkstat", "fsync",
+			"fsyncmethod", "hookspath", "sshcommand", "fsmonitor", "pager",
+			"sharedrepository"},
+		"remote": {"url", "pushurl", "fetch", "push", "mirror", "tagopt", "prune", "prunetags", "skipdefaultupdate",
+			"skipfetchall", "gh-resolved", "followremotehead", "pushdefault"},
+		"submodule":  {"url", "active", "branch", "ignore"},
+		"extensions": {"objectformat", "worktreeconfig", "refstorage", "relativeworktrees"},
+		"diff": {"renames", "renamelimit", "algorithm", "mnemonicprefix", "noprefix", "colormoved", "colormovedws",
+			"context", "interhunkcontext", "indentheuristic", "relative",
+			"ignoresubmodules", "statgraphwidth"},
+		"log":    {"date", "decorate", "follow", "abbrevcommit", "showroot", "mailmap", "showsignature"},
+		"status": {"short", "branch", "showuntrackedfiles", "relativepaths", "renames", "aheadbehind", "showstash"},
+		"merge":  {"conflictstyle", "ff", "log", "renames", "renamelimit", "stat"},
+	}
+})

@@ -351,8 +351,8 @@ func (r *repository) indexHarmless() (attributes, ok bool) {
 	return attributes, true
 }
 
-// nextEntry reads the first entry of the rest of an index, which follows the entry with path before. It
-// returns the entry's mode and path, and what follows it; false if it is damaged.
+// nextEntry reads the first entry of the rest of an index, which follows the entry with path
+// before. It returns the entry's mode and path, and what follows it; false if it is damaged.
 func nextEntry(rest, before []byte, version uint32, hash int) (mode uint32, path, left []byte, ok bool) {
 	head := 40 + hash + 2
 	if len(rest) < head+1 {
@@ -386,8 +386,8 @@ func nextEntry(rest, before []byte, version uint32, hash int) (mode uint32, path
 	return mode, path, rest[next:], true
 }
 
-// wholeIndex reports whether the extensions at the end of an index are intact, and none says that a part
-// of the index is in another file.
+// wholeIndex reports whether the extensions at the end of an index are intact, and none says that a
+// part of the index is in another file.
 func wholeIndex(extensions []byte) bool {
 	for rest := extensions; len(rest) >= 8; {
 		size := uint64(binary.BigEndian.Uint32(rest[4:])) + 8

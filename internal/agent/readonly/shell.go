@@ -138,7 +138,7 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 	if name == "cd" {
 		return l.cd(args[1:])
 	}
-	p, known := programs[name]
+	p, known := programs()[name]
 	if !known || !l.program(name) {
 		return false
 	}

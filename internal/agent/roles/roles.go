@@ -50,8 +50,8 @@ type Definition struct {
 // maxFile bounds how much of a definition is read.
 const maxFile = 1 << 20
 
-// Find searches the definition of a role in the project's .claude/agents, and then in Claude Code's
-// own folder. A role without a definition is no error.
+// Find searches for the definition of a role in the project's .claude/agents, and then in Claude
+// Code's own folder. It reports false, without an error, if the role has no definition.
 func Find(claude, dir, role string) (Definition, bool, error) {
 	folders := []string{filepath.Join(dir, ".claude", "agents")}
 	if claude != "" {
@@ -151,7 +151,7 @@ func tools(value any) ([]string, error) {
 // Allows returns an error if the role may not use the tool. The team's own tools are always
 // allowed.
 func (d Definition) Allows(tool string) error {
-	bare := func(names []string) bool {
+	lists := func(names []string) bool { // a name may be followed by a pattern for the input
 		return slices.ContainsFunc(names, func(n string) bool {
 			n, _, _ = strings.Cut(n, "(")
 			return n == tool || strings.HasPrefix(n, "mcp__") && strings.HasPrefix(tool, strings.TrimSuffix(n, "*"))
@@ -160,7 +160,9 @@ func (d Definition) Allows(tool string) error {
 	switch {
 	case slices.Contains(team.TeamTools, tool):
 		return nil
-	case bare(d.Disallowed), len(d.Tools) > 0 && !bare(d.Tools):
+	case lists(d.Disallowed):
+		return fmt.Errorf("the role %s has no tool %s: its definition disallows it", d.Name, tool)
+	case len(d.Tools) > 0 && !lists(d.Tools):
 		return fmt.Errorf("the role %s has no tool %s; its tools: %s", d.Name, tool, strings.Join(d.Tools, ", "))
 	}
 	return nil

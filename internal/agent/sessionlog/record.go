@@ -122,8 +122,10 @@ func (r *recorded) forward() {
 				if r.running.remove(u.ID) {
 					r.showRunning()
 				}
-			case agent.Text: // the whole block makes its last parts unnecessary
-				parts.Reset()
+			case agent.Text: // the whole block makes its last parts unnecessary, unless it is cut
+				if len(u.Text) <= mostText {
+					parts.Reset()
+				}
 			}
 			flush()
 			r.updates <- r.logged(u)

@@ -16,9 +16,9 @@ import (
 	"cadre/internal/team"
 )
 
-// The output of a running tool is not in the log: a chatty command would push everything else out of
-// it. MEMBER.running has the last part of each, and is replaced as more comes. A viewer that looks
-// rarely misses what came between; the entry of the result has the end.
+// The output of a running tool is not in the log: a chatty command would push everything else out
+// of it. MEMBER.running has the last part of each, and is replaced as more comes. A viewer that
+// looks rarely misses what came between; the entry of the result has the end.
 const (
 	mostRunning = 8 << 10                // bytes of each output
 	mostOutputs = 4                      // outputs at a time; the output of further tools is not shown
@@ -91,7 +91,8 @@ type glimpse struct {
 	all  outputs     // none in an incomplete or damaged file: the next one replaces it
 }
 
-// glance reads the file of running outputs. It reports whether that is another one than the last time.
+// glance reads the file of running outputs. It reports whether that is another one than the last
+// time.
 func (v *Viewer) glance() (g glimpse, changed bool) {
 	path := v.folder.runningPath(v.member)
 	info, err := os.Lstat(path)
@@ -111,9 +112,10 @@ func (v *Viewer) glance() (g glimpse, changed bool) {
 	return g, true
 }
 
-// running returns an entry for each running output that has more than the viewer returned. The viewer
-// calls it at the end of the log, where the log got no entry since the glance: the outputs then belong to
-// the uses that the viewer knows. The file has no output of a use whose result is in the log.
+// running returns an entry for each running output that has more than the viewer returned. The
+// viewer calls it at the end of the log, where the log got no entry since the glance: the outputs
+// then belong to the uses that the viewer knows. The file has no output of a use whose result is in
+// the log.
 func (v *Viewer) running(g glimpse) (entries []Entry) {
 	v.looked = g.info
 	seen := map[string]int64{}

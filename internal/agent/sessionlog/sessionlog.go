@@ -13,7 +13,8 @@
 //	 (removed)               complete                being written
 //
 // Each line is one [Entry]. The last two segments are kept. A line that a killed process left
-// incomplete is skipped. MEMBER.running has the last part of the output of each tool that is running.
+// incomplete is skipped. MEMBER.running has the last part of the output of each tool that is
+// running.
 //
 // # Guarantees
 //
@@ -65,10 +66,11 @@ const (
 	Part    Kind = "part"    // the block of text that the agent writes continues with Text
 	Text    Kind = "text"    // a whole block of text; it replaces the parts before it
 	Tool    Kind = "tool"    // the agent uses Tool with the input Text; ID names the use
-	// the running use ID printed Text, after Count bytes that are not kept; only viewers get this kind, with
-	// the number of the entry before it
-	Output    Kind = "output"
-	Result    Kind = "result"     // the use ID ended: the end Text of its output, after Count lines, and whether it Failed
+	// The running use ID printed Text, after Count bytes that are not kept. Only viewers get this
+	// kind, with the number of the entry before it.
+	Output Kind = "output"
+	// The use ID ended. Text is the end of its output, after Count lines. Failed says how it went.
+	Result    Kind = "result"
 	Question  Kind = "question"   // the agent asks whether it may use Tool with the input Text; ID names the question
 	Plan      Kind = "plan"       // the agent submits the plan Text; ID names it
 	Answer    Kind = "answer"     // the question or plan ID was answered: Failed if it was refused, Text says why
@@ -95,12 +97,13 @@ type Entry struct {
 	Interrupted bool        `json:"interrupted,omitempty"` // the turn was interrupted
 	Usage       *team.Usage `json:"usage,omitempty"`       // tokens and cost that were added
 	Context     int         `json:"context,omitempty"`     // percent of the context that is full
-	// how much before the entry or its text is not kept: entries, bytes of an output, or lines of a result
+	// how much before the entry or its text is not kept: entries, bytes of an output, or lines of a
+	// result
 	Count int64 `json:"count,omitempty"`
 }
 
-// limit cuts the entry's text to the most that its kind keeps. The Count of a result is the number of
-// lines of the whole output before, if that is known, and of the lines that are cut off after.
+// limit cuts the entry's text to the most that its kind keeps. The Count of a result is the number
+// of lines of the whole output before, if that is known, and of the lines that are cut off after.
 func (e *Entry) limit() {
 	most := mostText
 	switch e.Kind {

@@ -274,7 +274,7 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &talker{updates: make(chan agent.Update)}
-		now := team.Time(0)
+		now, long := team.Time(0), strings.Repeat("l", mostText)+"ong"
 		r := Record(s, l, func() team.Time { now++; return now }, func(err error) { t.Error(err) })
 		passed, answers := 0, []string{}
 		done := make(chan struct{})
@@ -296,12 +296,14 @@ func TestRecord(t *testing.T) {
 		hear := func(allow bool, reason string) { answers = append(answers, fmt.Sprint(allow, reason)) }
 		for _, u := range []agent.Update{
 			agent.Started{Session: "s1"}, agent.TurnStarted{Summary: "work"},
-			agent.TextPart{Text: "I "}, agent.TextPart{Text: "begin"}, nil, agent.TextPart{Text: "…"}, agent.Text{Text: "I begin…"},
-			agent.ToolStarted{ID: "t1", Tool: "Bash", Input: strings.Repeat("i", 5000)},
+			agent.TextPart{Text: "I "}, agent.TextPart{Text: "begin"}, nil, agent.TextPart{Text: "…"},
+			agent.Text{Text: "I begin…"}, agent.ToolStarted{ID: "t1", Tool: "Bash", Input: strings.Repeat("i", 5000)},
 			agent.ToolFinished{ID: "t1", Failed: true, Output: strings.Repeat("o", 2000)},
-			agent.PermissionAsked{Tool: "Edit", Input: "{}", Answer: hear}, agent.PlanProposed{Plan: "a plan", Answer: hear},
+			agent.PermissionAsked{Tool: "Edit", Input: "{}", Answer: hear},
+			agent.PlanProposed{Plan: "a plan", Answer: hear},
 			agent.Used{Usage: team.Usage{InputTokens: 7}, Context: 12}, agent.Compacted{},
 			agent.Retrying{Problem: agent.Problem{Text: "busy"}}, agent.Received{ID: "p"},
+			agent.TextPart{Text: long[:mostText]}, agent.TextPart{Text: long[mostText:]}, agent.Text{Text: long},
 			agent.TextPart{Text: "cut sh"}, agent.TurnEnded{Interrupted: true},
 			agent.TurnEnded{Problem: &agent.Problem{Text: "no model"}}, agent.Ended{Err: errors.New("it crashed")},
 		} {
@@ -315,7 +317,7 @@ func TestRecord(t *testing.T) {
 		}
 		close(s.updates)
 		<-done
-		if passed != 14 {
+		if passed != 15 {
 			t.Errorf("%d updates were passed on", passed)
 		}
 		check(t, strings.Join(answers, "\n"), "falsenot now\ntrue")
@@ -337,10 +339,13 @@ func TestRecord(t *testing.T) {
 12 usage
 13 compacted
 14 retry busy
-15 part cut sh
-16 turn_ended interrupted
-17 turn_ended no model failed
-18 ended it crashed failed
+15 part `+long[:mostText]+`
+16 part ong
+17 text `+long[:mostText]+` cut
+18 part cut sh
+19 turn_ended interrupted
+20 turn_ended no model failed
+21 ended it crashed failed
 `)
 		if got[6].Text != strings.Repeat("o", mostResult) || got[11].Usage.InputTokens != 7 || got[11].Context != 12 ||
 			got[0].At == 0 {
@@ -364,7 +369,8 @@ func TestEarlierLog(t *testing.T) {
 	}
 }
 
-// TestUnwritable checks that a log that cannot be written disturbs no session, and is reported once.
+// TestUnwritable checks that a log that cannot be written disturbs no session, and is reported
+// once.
 func TestUnwritable(t *testing.T) {
 	l, err := Of(t.TempDir()).Open("ann")
 	if err != nil {
@@ -399,13 +405,14 @@ func TestTheEndOfAResult(t *testing.T) {
 		e.limit()
 		if !e.Cut || len(e.Text) > mostResult || strings.HasPrefix(e.Text, "begins") ||
 			!strings.HasSuffix(e.Text, "it broke") || e.Count != 0 {
-			t.Errorf("failed: %t, and the text begins with %q and ends with %q", failed, e.Text[:8], e.Text[len(e.Text)-8:])
+			t.Errorf("failed: %t, and the text begins with %q and ends with %q", failed, e.Text[:8],
+				e.Text[len(e.Text)-8:])
 		}
 	}
 }
 
-// TestRunning shows the output of a running tool to viewers that come early and late, and keeps it out of
-// the log.
+// TestRunning shows the output of a running tool to viewers that come early and late, and keeps it
+// out of the log.
 func TestRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := Of(t.TempDir())
@@ -458,7 +465,8 @@ twä
 		say(agent.ToolOutput{ID: "t1", Text: big + "x", Missed: 1000})
 		got := all(t, early)
 		if len(got) != 1 || got[0].Count+int64(len(got[0].Text)) != int64(1000+len(big)+1) ||
-			len(got[0].Text) > mostRunning || !strings.HasPrefix(got[0].Text, "ä") || !strings.HasSuffix(got[0].Text, "äx") {
+			len(got[0].Text) > mostRunning || !strings.HasPrefix(got[0].Text, "ä") ||
+			!strings.HasSuffix(got[0].Text, "äx") {
 			t.Errorf("%d bytes after %d that are missing", len(got[0].Text), got[0].Count)
 		}
 		if got := all(t, early); len(got) > 0 {
@@ -476,7 +484,8 @@ twä
 	})
 }
 
-// TestRunningOfAKilledHost keeps the last output for viewers, and removes it when the next session starts.
+// TestRunningOfAKilledHost keeps the last output for viewers, and removes it when the next session
+// starts.
 func TestRunningOfAKilledHost(t *testing.T) {
 	f := Of(t.TempDir())
 	l := open(t, f, "ann")
@@ -505,7 +514,8 @@ func TestRunningOfAKilledHost(t *testing.T) {
 	}
 }
 
-// TestCompleteResult checks that blank lines at the end of a complete output do not count as missing.
+// TestCompleteResult checks that blank lines at the end of a complete output do not count as
+// missing.
 func TestCompleteResult(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"ok\n\n", "\nok", "ok\n\nexit status 3", "ok\n \t\r\n"} {

@@ -138,8 +138,8 @@ func (v *Viewer) Close() {
 	}
 }
 
-// Follow returns the entries of the member's log, and waits for more until ctx ends. It then returns
-// what is there, and ends without an error.
+// Follow returns the entries of the member's log, and waits for more until ctx ends. It then
+// returns what is there, and ends without an error.
 func (f Folder) Follow(ctx context.Context, member string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		v, folders := f.View(member), fswatch.New()

@@ -48,7 +48,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// take returns what came since the last call.
+// take returns the output since the last call.
 func (o *output) take() (text string, missed int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,8 +57,19 @@ func (o *output) take() (text string, missed int64) {
 	return text, missed
 }
 
+// showing starts to show what the command of the use prints. hide ends that, and waits for its end.
+func (s session) showing(ctx context.Context, use string, o *output) (hide func()) {
+	ctx, end := context.WithCancel(ctx)
+	var shows sync.WaitGroup
+	shows.Go(func() { s.show(ctx, use, o) })
+	return func() {
+		end()
+		shows.Wait()
+	}
+}
+
 // show sends what the command of the use prints, until ctx ends.
-func (s *session) show(ctx context.Context, use string, o *output) {
+func (s session) show(ctx context.Context, use string, o *output) {
 	pace := time.NewTimer(0)
 	defer pace.Stop()
 	for {
@@ -73,7 +84,7 @@ func (s *session) show(ctx context.Context, use string, o *output) {
 			return
 		}
 		text, missed := o.take()
-		s.say(ctx, agent.ToolOutput{ID: use, Text: text, Missed: missed})
+		s.Say(ctx, agent.ToolOutput{ID: use, Text: text, Missed: missed})
 		pace.Reset(shownEvery)
 	}
 }

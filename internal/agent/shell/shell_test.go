@@ -30,6 +30,7 @@ type bench struct {
 	spec    agent.Spec
 	session agent.Session
 	updates chan agent.Update
+	claimed func() // called after each claim, before the session knows of it
 	ctx     context.Context
 }
 
@@ -40,7 +41,8 @@ func newBench(t *testing.T, tasks ...team.CreateTask) *bench {
 	b.ctx, cancel = context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	var err error
-	if b.Replica, err = replica.Open(b.ctx, memjournal.New("demo").Open(), replica.Options{}); err != nil {
+	if b.Replica, err = replica.Open(b.ctx, memjournal.New("demo").Open(),
+		replica.Options{Check: b.check}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
@@ -66,6 +68,117 @@ func newBench(t *testing.T, tasks ...team.CreateTask) *bench {
 	return b
 }
 
+// check runs the check of a task in the directory of the session, as an assembled replica does.
+func (b *bench) check(ctx context.Context, _ team.Team, t team.Task, _ string) (string, error) {
+	var out proc.Capture
+	exit, err := b.spec.Procs.Run(ctx, proc.Cmd{Args: []string{"/bin/sh", "-c", t.Check.Run}, Dir: b.spec.Dir,
+		Stdout: &out,
+		Stderr: &out}, proc.Ladder{})
+	if err != nil || exit.Code == 0 {
+		return "", err
+	}
+	return out.String(), nil
+}
+
+// TestUntil checks that a command runs again with the output of the check until that passes, within
+// one attempt.
+func TestUntil(t *testing.T) {
+	const run = `echo "$CADRE_FEEDBACK" >>told; echo x >>tries`
+	b := newBench(t, team.CreateTask{Run: run, Check: &team.TaskCheck{
+		Run: `n=$(wc -l <tries); echo "only $n tries"; test $n -ge 3`, Rounds: 3}})
+	b.start(shell.Agent{})
+	until[agent.TurnEnded](b)
+	told, err := os.ReadFile(filepath.Join(b.spec.Dir, "told"))
+	if got := b.task("1"); err != nil || got.Status != team.Completed || got.Attempts != 1 || got.Failures != 0 ||
+		got.Rejected != nil {
+		t.Errorf("the task is %+v, %v", got, err)
+	}
+	for _, want := range []string{"round 1 of 3", "only 1 tries", "round 2 of 3", "only 2 tries"} {
+		if !strings.Contains(string(told), want) {
+			t.Errorf("the command was not told %q, but\n%s", want, told)
+		}
+	}
+}
+
+// TestFeedbackOfOthers checks that a command is told why its last result was rejected where its
+// session does not know that: by a verifier, and by the check before the session was replaced.
+func TestFeedbackOfOthers(t *testing.T) {
+	told := func(b *bench, want string) {
+		t.Helper()
+		if got := b.task("1").Result; got != want {
+			t.Errorf("the command was told %q, want %q", got, want)
+		}
+	}
+	b := newBench(t, team.CreateTask{Run: `echo "[$CADRE_FEEDBACK]"`, Verify: &team.Verify{By: "lead"}})
+	b.start(shell.Agent{})
+	until[agent.TurnEnded](b)
+	b.do("lead", &team.CompleteTask{Task: b.task("1").Submission.Tasks[0], Verdict: team.VerdictRejected,
+		Result: "use the other file"})
+	if err := b.session.Give(b.ctx, agent.Prompt{ID: "again"}); err != nil {
+		t.Fatal(err)
+	}
+	until[agent.TurnEnded](b)
+	b.do("lead", &team.CompleteTask{Task: b.task("1").Submission.Tasks[0], Verdict: team.VerdictAccepted, Result: "good"})
+	told(b, "[use the other file]\n")
+
+	b = newBench(t, team.CreateTask{Run: `echo x >>runs; test $(wc -l <runs) != 2 || sleep 60; echo "[$CADRE_FEEDBACK]"`,
+		Check: &team.TaskCheck{Run: `echo not yet; test $(wc -l <runs) -ge 3`, Rounds: 3}})
+	b.start(shell.Agent{})
+	until[agent.ToolFinished](b)
+	until[agent.ToolStarted](b)
+	if err := b.session.Stop(b.ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.updates = make(chan agent.Update, 1000)
+	if err := os.WriteFile(filepath.Join(b.spec.Dir, "runs"), []byte("x\nx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.start(shell.Agent{})
+	until[agent.TurnEnded](b)
+	told(b, "[not yet\n]\n")
+}
+
+// TestChecksOfACommand checks that a check that fails, a result that does not fit, and used-up
+// rounds end the attempt of a command, with the output as the reason.
+func TestChecksOfACommand(t *testing.T) {
+	for name, c := range map[string]struct {
+		task   team.CreateTask
+		reason string
+		words  []string // what the history says of each rejection
+	}{
+		"check": {team.CreateTask{Run: "true", Check: &team.TaskCheck{Run: "echo not built; false"}}, "not built\n",
+			[]string{"the check failed"}},
+		"result": {team.CreateTask{Run: "echo '[1]'", Schema: json.RawMessage(`{"type": "object"}`)},
+			"the result: must be object, and is an array", []string{"the result does not fit its schema"}},
+		"until": {team.CreateTask{Run: "true", Check: &team.TaskCheck{Run: "echo not built; false", Rounds: 2}},
+			"its check failed, 2 times:\nnot built\n",
+			[]string{"the check failed in round 1 of 2", "the check failed in round 2 of 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, c.task)
+			b.start(shell.Agent{})
+			until[agent.TurnEnded](b)
+			if got := b.task("1"); !got.OutOfRetries() || got.Failures != 1 || got.Failure != c.reason {
+				t.Errorf("the task is %+v, want the reason %q", got, c.reason)
+			}
+			var words []string
+			for r, err := range b.Replica.Read(b.ctx, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range r.Events {
+					if rejected, is := e.(*team.TaskRejected); is {
+						words = append(words, rejected.Words())
+					}
+				}
+			}
+			if !slices.Equal(words, c.words) {
+				t.Errorf("the history says %q, want %q", words, c.words)
+			}
+		})
+	}
+}
+
 func (b *bench) do(actor string, body team.Body) *team.Record {
 	b.t.Helper()
 	r, err := b.Replica.Do(b.ctx, team.Command{Actor: actor, Body: body})
@@ -80,7 +193,22 @@ type asAnn struct{ *bench }
 
 func (d asAnn) Do(ctx context.Context, body team.Body) (*team.Record, error) {
 	r, err := d.Replica.Do(ctx, team.Command{Actor: "ann", Body: body})
+	if _, claims := body.(*team.ClaimTask); claims && err == nil && d.claimed != nil {
+		d.claimed()
+	}
 	return r.Record, err
+}
+
+// active makes ann active, as her host does when her session starts.
+func (b *bench) active() {
+	const lease = 1
+	b.do(team.Host("h1"), &team.AttachMember{Member: "ann"})
+	for _, body := range []team.Body{&team.ReportStarted{Member: "ann"},
+		&team.ReportStatus{Member: "ann", Status: team.Active}} {
+		if _, err := b.Replica.Do(b.ctx, team.Command{Actor: team.Host("h1"), Lease: lease, Body: body}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
 }
 
 func (b *bench) start(a shell.Agent) {
@@ -89,16 +217,16 @@ func (b *bench) start(a shell.Agent) {
 	if b.session, err = a.Start(b.ctx, b.spec, asAnn{b}); err != nil {
 		b.t.Fatal(err)
 	}
-	read := make(chan struct{})
+	session, updates, read := b.session, b.updates, make(chan struct{}) // a test may start another one
 	go func() {
 		defer close(read)
-		defer close(b.updates)
-		for u := range b.session.Updates() {
-			b.updates <- u
+		defer close(updates)
+		for u := range session.Updates() {
+			updates <- u
 		}
 	}()
 	b.t.Cleanup(func() {
-		b.session.Stop(b.ctx)
+		session.Stop(b.ctx)
 		<-read
 	})
 }
@@ -200,6 +328,22 @@ func TestResults(t *testing.T) {
 	b.start(shell.Agent{})
 	until[agent.TurnEnded](b)
 	if got, want := b.task("5").Result, "1.md: one\n3.md: three\nsurvey.md: two\n"; got != want {
+		t.Errorf("it found %q, not %q", got, want)
+	}
+}
+
+// TestResultsOfOneNumber checks that two results do not go to one file where a task is named like
+// the number of another one.
+func TestResultsOfOneNumber(t *testing.T) {
+	b := newBench(t,
+		team.CreateTask{Run: "echo one", Name: "2"},
+		team.CreateTask{Run: "echo two"},
+		team.CreateTask{Run: `cd "$CADRE_RESULTS" && for f in *; do echo "$f: $(cat "$f")"; done`,
+			BlockedBy: []string{"1", "2"}},
+	)
+	b.start(shell.Agent{})
+	until[agent.TurnEnded](b)
+	if got, want := b.task("3").Result, "#2.md: two\n2.md: one\n"; got != want {
 		t.Errorf("it found %q, not %q", got, want)
 	}
 }
@@ -317,7 +461,8 @@ func TestBlankLinesAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestMuchOutput runs a command that prints 100 MB. Viewers get little of it, and the number of its lines.
+// TestMuchOutput runs a command that prints 100 MB. Viewers get little of it, and the number of its
+// lines.
 func TestMuchOutput(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, team.CreateTask{Run: "yes 123456789 | head -n 10000000; echo the end"})
@@ -331,7 +476,8 @@ func TestMuchOutput(t *testing.T) {
 			shown, parts = shown+len(u.Text), parts+1
 			continue
 		case agent.ToolFinished:
-			if u.Failed || u.Lines != 10_000_001 || len(u.Output) > 70<<10 || !strings.HasSuffix(u.Output, "the end\n") {
+			if u.Failed || u.Lines != 10_000_001 || len(u.Output) > 70<<10 ||
+				!strings.HasSuffix(u.Output, "the end\n") {
 				t.Errorf("%d lines, %d bytes, failed: %t", u.Lines, len(u.Output), u.Failed)
 			}
 		default:
@@ -362,8 +508,104 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestUrgentMessage checks that an urgent message of the user ends the command. An urgent broadcast,
-// and a message that is not urgent, do not.
+// interrupt does what the user's command and ann's host do.
+func (b *bench) interrupt() {
+	b.do(team.User, &team.Interrupt{Member: "ann"})
+	if err := b.session.Interrupt(b.ctx); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// TestEndedBeforeItsCommand checks that an interrupt and an urgent message hold that come after the
+// claim of a task, and before its command starts. An urgent message from before the claim does
+// nothing.
+func TestEndedBeforeItsCommand(t *testing.T) {
+	urgent := func(b *bench) {
+		r := b.do(team.User, &team.SendMessage{To: "ann", Body: "stop", Priority: "urgent"})
+		sent, _ := team.EventIn[*team.MessageSent](r)
+		if err := b.session.Give(b.ctx, agent.Prompt{ID: "mail", Mail: []team.Message{sent.Message},
+			Urgent: true}); err != nil {
+			b.t.Error(err)
+		}
+	}
+	for name, one := range map[string]struct {
+		comes   func(*bench)
+		failure string
+	}{
+		"an interrupt":      {(*bench).interrupt, "interrupted"},
+		"an urgent message": {urgent, "interrupted by an urgent message of the user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.active()
+			b.start(shell.Agent{})
+			until[agent.TurnEnded](b)
+			urgent(b)
+			until[agent.TurnEnded](b)
+			b.claimed = func() { b.claimed = nil; one.comes(b) }
+			b.do(team.User, &team.CreateTask{Subject: "a task", Run: "touch ran"})
+			if err := b.session.Give(b.ctx, agent.Prompt{ID: "work"}); err != nil {
+				t.Fatal(err)
+			}
+			until[agent.TurnStarted](b)
+			until[agent.TurnEnded](b)
+			if task := b.task("1"); task.Failure != one.failure {
+				t.Errorf("the task is %s: %q", task.Status, task.Failure)
+			}
+			if names := files(t, b.spec.Dir); len(names) > 0 {
+				t.Errorf("its command made %v", names)
+			}
+		})
+	}
+}
+
+// TestEndedBeforeItsDirectory checks that the output does not say that a command was ended if it
+// never started: the time of the task was over before it had a directory.
+func TestEndedBeforeItsDirectory(t *testing.T) {
+	b := newBench(t, team.CreateTask{Subject: "a task", Run: "touch ran", Timeout: 50 * time.Millisecond})
+	b.spec.Where = func(ctx context.Context, _ team.Task) (string, func(), error) {
+		<-ctx.Done()
+		return "", nil, ctx.Err()
+	}
+	b.active()
+	b.start(shell.Agent{})
+	if shown := until[agent.ToolFinished](b); shown.Output != "timed out after 50 ms" || !shown.Failed {
+		t.Errorf("it shows %+v", shown)
+	}
+	until[agent.TurnEnded](b)
+	if task := b.task("1"); task.Failure != "timed out after 50 ms" {
+		t.Errorf("the task is %s: %q", task.Status, task.Failure)
+	}
+}
+
+// TestInterruptedWhileItHoldsAnother checks that an interrupted member does not begin another task
+// that it holds before it gets a message.
+func TestInterruptedWhileItHoldsAnother(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "sleep 1000"}, team.CreateTask{Run: "echo next"})
+	b.active()
+	for _, id := range []string{"1", "2"} {
+		b.do("lead", &team.ClaimTask{Task: id, Member: "ann"})
+	}
+	b.start(shell.Agent{})
+	until[agent.ToolStarted](b)
+	b.interrupt()
+	until[agent.TurnEnded](b)
+	if task := b.task("2"); task.Status != team.InProgress || task.Failure != "" {
+		t.Errorf("the other task is %s: %q", task.Status, task.Failure)
+	}
+	if err := b.session.Give(b.ctx, agent.Prompt{ID: "mail", Mail: []team.Message{{Seq: 9,
+		Type: team.TypeMessage}}}); err != nil {
+		t.Fatal(err)
+	}
+	until[agent.TurnStarted](b)
+	until[agent.TurnEnded](b)
+	if task := b.task("2"); task.Result != "next\n" {
+		t.Errorf("after a message the other task is %s: %q", task.Status, task.Failure)
+	}
+}
+
+// TestUrgentMessage checks that an urgent message of the user ends the command. An urgent
+// broadcast, and a message that is not urgent, do not.
 func TestUrgentMessage(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "until [ -e go ]; do sleep 0.01; done; echo went"},
 		team.CreateTask{Run: "sleep 1000"}, team.CreateTask{Run: "echo next"})
@@ -431,27 +673,52 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestShutdown checks that a session agrees to a shutdown after the running command and before the
-// next one.
-func TestShutdown(t *testing.T) {
-	b := newBench(t, team.CreateTask{Run: "until test -e go; do sleep 0.01; done"}, team.CreateTask{Run: "true"})
+// askedInACommand asks the session to shut down while a command runs, which then ends because the
+// file go is there.
+func (b *bench) askedInACommand() {
+	b.t.Helper()
 	b.start(shell.Agent{})
 	until[agent.ToolStarted](b)
 	b.do("lead", &team.RequestShutdown{Member: "ann", Deadline: replica.Now() + 60_000})
 	var mail []team.Message
 	b.View(func(s *team.State) { mail = s.Inbox("ann") })
 	if err := b.session.Give(b.ctx, agent.Prompt{ID: "mail", Mail: mail}); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(b.spec.Dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	until[agent.TurnEnded](b)
+}
+
+// TestShutdown checks that a session agrees to a shutdown after the running command and before the
+// next one.
+func TestShutdown(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "until test -e go; do sleep 0.01; done"}, team.CreateTask{Run: "true"})
+	b.askedInACommand()
 	if status := b.task("1").Status; status != team.Completed {
 		t.Errorf("the task that ran is %s", status)
 	}
 	if status := b.task("2").Status; status != team.Pending {
 		t.Errorf("the next task is %s", status)
+	}
+	var m team.Member
+	b.View(func(s *team.State) { m, _ = s.Member("ann") })
+	if m.Status != team.Stopped && m.Shutdown.Answer != "approved" {
+		t.Errorf("ann is %s and answered %q", m.Status, m.Shutdown.Answer)
+	}
+}
+
+// TestShutdownBetweenRounds checks that a session that is asked to shut down begins no other round
+// of its task. The task returns to the queue with the rounds that it had, and why it was sent back.
+func TestShutdownBetweenRounds(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "echo x >>runs; until test -e go; do sleep 0.01; done",
+		Check: &team.TaskCheck{Run: "echo not yet; false", Rounds: 20}})
+	b.askedInACommand()
+	runs, err := os.ReadFile(filepath.Join(b.spec.Dir, "runs"))
+	if task := b.task("1"); string(runs) != "x\n" || err != nil || task.Status != team.Pending || task.Failures != 0 ||
+		task.Rejected == nil || task.Rejected.Checks != 1 {
+		t.Errorf("the command ran %d times (%v), and the task is %+v", strings.Count(string(runs), "x"), err, task)
 	}
 	var m team.Member
 	b.View(func(s *team.State) { m, _ = s.Member("ann") })

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -50,6 +51,7 @@ func (u usage) String() string {
 // the user can do it; otherwise the hint is of no use to an agent.
 func toolFor(h team.Hint) (u usage, users bool) {
 	of := func(tool string) usage { return usage{tool: tool} }
+	task := cmp.Or(h.TaskRef, h.Task)
 	switch h.Action {
 	case team.ActAnswerPermission:
 		return of("RespondToPermission").with("requestId", h.Request), false
@@ -72,26 +74,36 @@ func toolFor(h team.Hint) (u usage, users bool) {
 	case team.ActReadMail:
 		return of("ReadMessages"), false
 	case team.ActClaimTask:
-		return of("TaskClaim").with("taskId", h.Task), false
+		return of("TaskClaim").with("taskId", task), false
 	case team.ActClaimNext:
 		return usage{"TaskClaim", []argument{{"next", true}}}, false
 	case team.ActReassign, team.ActAssignTask:
-		u := of("TaskUpdate").with("taskId", h.Task)
+		u := of("TaskUpdate").with("taskId", task)
 		u.input = append(u.input, argument{"owner", nil})
 		return u, false
 	case team.ActRetryTask:
-		return of("TaskUpdate").with("taskId", h.Task).with("status", string(team.Pending)), false
+		return of("TaskUpdate").with("taskId", task).with("status", string(team.Pending)), false
 	case team.ActDeleteTask:
-		return of("TaskUpdate").with("taskId", h.Task).with("status", string(team.Deleted)), false
+		return of("TaskUpdate").with("taskId", task).with("status", string(team.Deleted)), false
 	case team.ActCompleteTask:
-		return of("TaskUpdate").with("taskId", h.Task).with("status", string(team.Completed)), false
+		return of("TaskUpdate").with("taskId", task).with("status", string(team.Completed)), false
+	case team.ActVerify:
+		u := of("TaskUpdate").with("taskId", task).with("status", string(team.Completed))
+		u.input = append(u.input, argument{"verdict", nil}, argument{"result", nil})
+		return u, false
 	case team.ActShowTeam, team.ActShowAlive:
 		return of(teamStatus), false
 	case team.ActShowTasks:
 		return of("TaskList"), false
 	case team.ActShowTask:
-		return of("TaskGet").with("taskId", h.Task), false
-	case team.ActShowLog, team.ActFollowLog, team.ActShowReview, team.ActShowFile:
+		return of("TaskGet").with("taskId", task), false
+	case team.ActShowNotes:
+		return of(noteList), false
+	case team.ActDeleteNote:
+		u := of(noteWrite).with("key", h.Note)
+		u.input = append(u.input, argument{"delete", true})
+		return u, false
+	case team.ActShowTeams, team.ActShowLog, team.ActFollowLog, team.ActShowReview, team.ActShowFile:
 		return usage{}, false
 	}
 	return usage{}, true
@@ -111,7 +123,7 @@ func (c *call) help(h team.Hint) string {
 		return ""
 	}
 	for i := range table {
-		if t := &table[i]; t.name == u.tool && t.offeredTo(c.leads) {
+		if t := &table[i]; t.name == u.tool && c.offers(t, c.leads) {
 			return "To " + h.Purpose() + ": " + u.String() + "."
 		}
 	}

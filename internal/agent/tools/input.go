@@ -22,15 +22,21 @@ import (
 type (
 	text     struct{ s *string }                    // nil if it is missing
 	message  struct{ text }                         // a member's text
+	result   struct{ text }                         // of a task: a text, or JSON that fits its schema
 	id       struct{ s string }                     // of a task: "3", 3 or "#3"
 	ids      struct{ all []string }                 // of tasks
+	values   struct{ all []json.RawMessage }        // any values, usually texts
+	paths    struct{ all *[]string }                // patterns of files; nil if it is missing
 	flag     struct{ on bool }                      // true or false
 	seconds  struct{ d *time.Duration }             // a number of them, at most an hour of them
+	number   struct{ n *int64 }                     // a whole number; nil if it is missing
 	object   struct{ m map[string]json.RawMessage } // any object
 	priority struct{ choice }
 	status   struct{ choice } // set by TaskUpdate
 	listed   struct{ choice } // of a listed task
 	intent   struct{ choice }
+	kind     struct{ choice }   // of a text that is searched
+	verdict  struct{ choice }   // of a task that verifies another one
 	choice   struct{ s string } // one of a few words, "" if it is missing
 )
 
@@ -62,6 +68,15 @@ func (f *message) read(raw json.RawMessage) error {
 			"RespondToPermission")
 	}
 	return f.text.read(raw)
+}
+
+func (f *result) read(raw json.RawMessage) error {
+	if _, ok := scalar(raw); ok {
+		return f.text.read(raw)
+	}
+	s := string(raw) // an object that was not put into a text
+	f.s = &s
+	return nil
 }
 
 func (f text) value() string {
@@ -106,6 +121,42 @@ func (f *ids) read(raw json.RawMessage) error {
 	return nil
 }
 
+func (f *values) read(raw json.RawMessage) error {
+	if json.Unmarshal(raw, &f.all) == nil {
+		return nil
+	}
+	return errors.New(`takes a list of items, like ["a.go", "b.go"]`)
+}
+
+func (f *paths) read(raw json.RawMessage) error {
+	all := []string{}
+	if s, ok := scalar(raw); ok {
+		if s = strings.TrimSpace(s); !strings.HasPrefix(s, `["`) { // one pattern, or several with commas
+			for one := range strings.SplitSeq(s, ",") {
+				if one = strings.TrimSpace(one); one != "" {
+					all = append(all, one)
+				}
+			}
+			f.all = &all
+			return nil
+		}
+		raw = json.RawMessage(s)
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return errors.New(`takes a list of paths, like ["src/parser/**"]`)
+	}
+	f.all = &all
+	return nil
+}
+
+// value returns the patterns; none if the field is missing.
+func (f paths) value() []string {
+	if f.all == nil {
+		return nil
+	}
+	return *f.all
+}
+
 func (f *flag) read(raw json.RawMessage) error {
 	s, _ := scalar(raw)
 	var err error
@@ -126,6 +177,16 @@ func (f *seconds) read(raw json.RawMessage) error {
 	return nil
 }
 
+func (f *number) read(raw json.RawMessage) error {
+	s, _ := scalar(raw)
+	n, err := strconv.ParseInt(strings.TrimPrefix(s, "#"), 10, 64)
+	if err != nil {
+		return errors.New("takes a whole number")
+	}
+	f.n = &n
+	return nil
+}
+
 func (f *object) read(raw json.RawMessage) error {
 	if s, ok := scalar(raw); ok {
 		raw = json.RawMessage(s)
@@ -140,6 +201,8 @@ func (f *priority) read(raw json.RawMessage) error { return f.pick(raw, team.Pri
 func (f *status) read(raw json.RawMessage) error   { return f.pick(raw, statuses) }
 func (f *listed) read(raw json.RawMessage) error   { return f.pick(raw, statuses[:3]) }
 func (f *intent) read(raw json.RawMessage) error   { return f.pick(raw, intents) }
+func (f *kind) read(raw json.RawMessage) error     { return f.pick(raw, textKinds()) }
+func (f *verdict) read(raw json.RawMessage) error  { return f.pick(raw, team.Verdicts) }
 
 func (f *choice) pick(raw json.RawMessage, of []string) error {
 	s, ok := scalar(raw)

@@ -48,7 +48,8 @@ func newBench(t *testing.T, bodies ...team.Body) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	b.do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w", LeadAgent: "claude", Goal: "Ship it"})
+	b.do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w", LeadAgent: "claude", Goal: "Ship it",
+		Commands: []team.NamedCommand{{Name: "vet", Run: "go vet ./..."}}})
 	for _, body := range bodies {
 		b.do(team.User, body)
 	}
@@ -89,6 +90,7 @@ func (s asMember) mail(ctx context.Context) (string, error) {
 
 func (b *bench) options(name string) tools.Options {
 	return tools.Options{Team: asMember{b, name}, Member: name, Now: func() team.Time { return b.now },
+		Records: b.History,
 		Mail:    asMember{b, name}.mail,
 		Agents:  func() []string { return []string{"claude", "codex", team.External} },
 		Cleanup: func(context.Context) error { return nil }}

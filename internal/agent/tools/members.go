@@ -52,7 +52,15 @@ func (c *call) spawnTeammate(in *spawn) (string, error) {
 		}
 	}
 	words := fmt.Sprintf("%s joined the team (%s).", body.Name, subject(body.Agent))
+	giveBack := func() {}
+	if c.o.Room != nil && body.Agent != team.External {
+		var err error
+		if giveBack, err = c.o.Room(c.ctx, body.Name); err != nil {
+			return "", err
+		}
+	}
 	if _, err := c.do(body); err != nil {
+		giveBack()
 		if m, ok := c.member(body.Name); !ok || team.CodeOf(err) != team.Taken || !same(m, body) {
 			return "", err
 		}

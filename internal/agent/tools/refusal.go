@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,19 +32,26 @@ func (c *call) explain(err error) string {
 			"\nThe call may have been done all the same: look with TaskList or TeamStatus before you make it again."
 	}
 	text := "Not done: " + stop(line(err.Error(), mostOfAnError))
-	helps := c.helps(err)
+	if now := team.NoteOf(err); now != nil && !c.finished() {
+		return text + conflicting(now)
+	}
+	helps, own := c.helps(err), next()[c.tool][code]
 	switch {
 	case c.finished():
 		return text + helps + " Stop working and end your turn."
 	case code == team.Exhausted:
 		return text + " " + c.spent(err)
-	case helps != "" || namesTool(text):
-		return text + helps
+	case own != "" && !namesTool(text) && !acts(err): // it says more than where to look
+		return text + " " + own
 	}
-	if hint := next()[c.tool][code]; hint != "" {
-		return text + " " + hint
-	}
-	return text
+	return text + helps
+}
+
+// acts reports whether a hint of the error is more than a place to look.
+func acts(err error) bool {
+	return slices.ContainsFunc(team.HintsOf(err), func(h team.Hint) bool {
+		return h.Action != team.ActShowTask && h.Action != team.ActShowTasks && h.Action != team.ActShowTeam
+	})
 }
 
 // spent says what to do after a refusal because of a spent budget: the team's, its own, or that of
@@ -105,8 +113,15 @@ func (c *call) rejected(err error) string {
 	r, ok := errors.AsType[interface {
 		error
 		Final() bool
+		Ended() bool
+		Demanded() bool
 	}](err)
 	switch {
+	case ok && r.Ended():
+		return "Not done: the result was rejected, and with it your attempt at the task has ended.\n" +
+			block(err.Error()) + "\nStop working on it."
+	case ok && r.Demanded():
+		return "Not done: the result was rejected.\n" + block(err.Error())
 	case ok && r.Final() && c.leads:
 		return text + "It has rejected this many times in a row: tell the user instead of trying again."
 	case ok && r.Final():

@@ -59,13 +59,18 @@ func (all properties) MarshalJSON() ([]byte, error) {
 func (*text) looks() property     { return property{Type: "string"} }
 func (*id) looks() property       { return property{Type: "string"} }
 func (*ids) looks() property      { return property{Type: "array", Items: &property{Type: "string"}} }
+func (*values) looks() property   { return property{Type: "array", Items: &property{Type: "string"}} }
+func (*paths) looks() property    { return property{Type: "array", Items: &property{Type: "string"}} }
 func (*flag) looks() property     { return property{Type: "boolean"} }
 func (*seconds) looks() property  { return property{Type: "integer"} }
+func (*number) looks() property   { return property{Type: "integer"} }
 func (*object) looks() property   { return property{Type: "object"} }
 func (*priority) looks() property { return property{Type: "string", Enum: team.Priorities} }
 func (*status) looks() property   { return property{Type: "string", Enum: statuses} }
 func (*listed) looks() property   { return property{Type: "string", Enum: statuses[:3]} }
 func (*intent) looks() property   { return property{Type: "string", Enum: intents} }
+func (*kind) looks() property     { return property{Type: "string", Enum: textKinds()} }
+func (*verdict) looks() property  { return property{Type: "string", Enum: team.Verdicts} }
 
 // schemaOf returns the schema of an input struct.
 func schemaOf(input reflect.Type) schema {

@@ -1,8 +1,10 @@
 package tools
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cadre/internal/team"
@@ -14,7 +16,21 @@ func (c *call) taskCreate(in *taskCreate) (string, error) {
 	}
 	body := &team.CreateTask{Subject: in.Subject.value(), Description: in.Description.value(),
 		ActiveForm: in.ActiveForm.value(), Owner: c.name(in.Owner.value()),
-		Role: in.Role.value(), BlockedBy: in.BlockedBy.all, Priority: in.Priority.s, Metadata: in.Metadata.m}
+		Role: in.Role.value(), BlockedBy: in.BlockedBy.all, Priority: in.Priority.s, Metadata: in.Metadata.m,
+		Paths: in.Paths.value()}
+	if name := in.Check.value(); name != "" { // only a name: a member brings no command
+		body.Check = &team.TaskCheck{Name: name}
+	}
+	if len(in.Result.m) > 0 {
+		body.Schema, _ = json.Marshal(in.Result.m)
+	}
+	if len(in.ForEach.all) > 0 {
+		body.ForEach = &team.ForEach{Items: in.ForEach.all}
+	}
+	var err error
+	if body.Verify, err = c.verify(in.Verify.m); err != nil {
+		return "", err
+	}
 	if t, ok := c.same(body); ok {
 		return fmt.Sprintf("You created this task already: %s\nNothing was added. To add it a second time, give "+
 			"it another subject.", brief(t)), nil
@@ -29,6 +45,36 @@ func (c *call) taskCreate(in *taskCreate) (string, error) {
 		t = e.Task
 	}
 	return fmt.Sprintf("Task %s created: %s%s%s", t.Ref(), subject(t.Subject), marks(t), c.awaits(t)), nil
+}
+
+// verify returns who verifies a new task, as a model wrote it; nil for nobody.
+func (c *call) verify(m map[string]json.RawMessage) (*team.Verify, error) {
+	if len(m) == 0 {
+		return nil, nil
+	}
+	v := &team.Verify{}
+	for _, key := range sorted(m) {
+		raw := m[key]
+		text, is := scalar(raw)
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch folded(key) {
+		case "by":
+			v.By = c.name(text)
+		case "rule":
+			v.Rule = strings.ToLower(text)
+		case "count":
+			v.Count, is = n, is && err == nil
+		case "rounds":
+			v.Rounds, is = n, is && err == nil
+		default:
+			is = false
+		}
+		if !is {
+			return nil, mistake("Nothing was added: verify takes by (a member or a role), count, rule (%s) and rounds, "+
+				"and %s does not fit.", strings.Join(team.VerifyRules, " or "), quoted(key))
+		}
+	}
+	return v, nil
 }
 
 // awaits says that a task waits for a member that is not on the team, so that a misspelled name is
@@ -172,7 +218,8 @@ func (c *call) show(id string) (shown string) {
 func (c *call) claim(id, member string) (string, error) {
 	r, err := c.do(&team.ClaimTask{Task: id, Member: member})
 	if team.CodeOf(err) == team.Nothing {
-		return sentence(line(err.Error(), mostOfAnError)) + " End your turn; you are woken when there is something for you.", nil
+		return sentence(line(err.Error(), mostOfAnError)) + " End your turn; you are woken when there is something " +
+			"for you.", nil
 	}
 	if err != nil {
 		if text, ok := c.already(id, team.InProgress, member); ok {
@@ -184,7 +231,7 @@ func (c *call) claim(id, member string) (string, error) {
 	if e.Member != c.me {
 		return fmt.Sprintf("Task %s is in progress by %s now.", c.ref(e.Task), e.Member), nil
 	}
-	return fmt.Sprintf("You hold task %s now.\n%s", c.ref(e.Task), c.show(e.Task)), nil
+	return fmt.Sprintf("You hold task %s now.\n%s%s", c.ref(e.Task), c.show(e.Task), c.noteNews()), nil
 }
 
 // already says that a task is already as the caller wants it.
@@ -197,9 +244,9 @@ func (c *call) already(id string, wanted team.TaskStatus, member string) (string
 	case !ok || t.Status != wanted:
 	case wanted == team.Deleted:
 		return fmt.Sprintf("Task %s was deleted already.", t.Ref()), true
-	case wanted == team.Pending && !t.OutOfRetries():
+	case wanted == team.Pending && !t.OutOfRetries() && t.Submission == nil:
 		return fmt.Sprintf("Task %s is in the queue already.", t.Ref()), true
-	case wanted == team.Completed && t.CompletedBy == c.me:
+	case wanted == team.Completed && t.CompletedBy == c.me && t.Verifies == "":
 		return fmt.Sprintf("You completed task %s already; its result is as it was.", t.Ref()), true
 	case wanted == team.InProgress && t.Owner == member && member == c.me:
 		return fmt.Sprintf("You hold task %s already.\n%s", t.Ref(), c.show(t.ID)), true

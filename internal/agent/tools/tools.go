@@ -14,7 +14,7 @@
 //
 // # Guarantees
 //
-//   - A member is offered the tools that it may use. A call of another tool says whom to ask.
+//   - A member is offered the tools that it may use. A call of another tool says which member to ask.
 //   - A repeated call changes nothing twice, as far as that can be detected: an outcome that exists
 //     already is an answer, not a failure.
 //   - Nothing that another member wrote can pass for the words of a tool, or for a message. It is
@@ -28,11 +28,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/journal"
 	"cadre/internal/team"
 )
 
@@ -55,11 +57,18 @@ type Options struct {
 	// LongestWait bounds how long TeamStatus waits in one call; nil for [MaxWait]. It is for an
 	// agent that aborts calls sooner.
 	LongestWait func() time.Duration
+	// Records returns the history of the team. If it is nil, the member has no TeamSearch.
+	Records func(ctx context.Context) iter.Seq2[journal.Record, error]
 	// Agents returns the agents that SpawnTeammate may start, the default first; nil for any.
 	Agents func() []string
+	// Without are tools that the team does not have; nil for none.
+	Without []string
 	// Spawned is called when a member was added, or exists already and the call was repeated: it
 	// needs a host.
 	Spawned func(ctx context.Context, name string) error
+	// Room reserves room for a teammate with a session that is about to be added, or refuses it;
+	// nil if nobody counts. giveBack is called if the teammate is not added.
+	Room func(ctx context.Context, name string) (giveBack func(), err error)
 	// Isolates says why no member can have a worktree of its own here; nil if it can, or if that is
 	// unknown.
 	Isolates func(ctx context.Context) error
@@ -86,11 +95,16 @@ func (b *Set) List() []agent.Tool {
 	leads := b.leads()
 	var offered []agent.Tool
 	for i := range table {
-		if t := &table[i]; t.offeredTo(leads) {
+		if t := &table[i]; b.offers(t, leads) {
 			offered = append(offered, agent.Tool{Name: t.name, Description: t.about, Schema: b.schema(t)})
 		}
 	}
 	return offered
+}
+
+// offers reports whether the member may use the tool, and the team has it.
+func (b *Set) offers(t *tool, leads bool) bool {
+	return t.offeredTo(leads) && !slices.Contains(b.o.Without, t.name) && (t.name != teamSearch || b.o.Records != nil)
 }
 
 func (b *Set) leads() (leads bool) {
@@ -135,7 +149,7 @@ func (b *Set) Call(ctx context.Context, name string, input json.RawMessage) (tex
 func (c *call) run(input json.RawMessage) (string, error) {
 	t := find(c.tool)
 	switch {
-	case t == nil:
+	case t == nil || slices.Contains(c.o.Without, t.name):
 		return "", mistake("There is no tool %s. Your tools are: %s.", quoted(c.tool), strings.Join(c.offered(), ", "))
 	case t.who == lead && !c.leads:
 		return "", mistake("%s is for the lead alone. Ask %s for it with SendMessage.", t.name, c.lead())
@@ -160,7 +174,7 @@ func (c *call) exists() (there bool) {
 
 func (c *call) offered() (names []string) {
 	for i := range table {
-		if table[i].offeredTo(c.leads) {
+		if c.offers(&table[i], c.leads) {
 			names = append(names, table[i].name)
 		}
 	}

@@ -32,8 +32,8 @@ func offered(b *tools.Set) (names []string) {
 
 func TestWhoIsOfferedWhat(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
-	common := []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast",
-		"ReadMessages"}
+	common := []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "PathClaim", "PathRelease",
+		"SendMessage", "Broadcast", "NoteWrite", "NoteRead", "NoteList", "TeamSearch", "ReadMessages"}
 	for name, want := range map[string][]string{
 		"lead": append(slices.Clone(common), "SpawnTeammate", "ShutdownTeammate", "RespondToPlan",
 			"RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"),
@@ -386,6 +386,20 @@ func TestEveryHint(t *testing.T) {
 	}
 }
 
+// TestHintOfOneNumber checks that the call in a hint finds its task, also where another task is
+// named like its number.
+func TestHintOfOneNumber(t *testing.T) {
+	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"}, &team.CreateTask{Subject: "first", Name: "2"},
+		&team.CreateTask{Subject: "second"})
+	text, failed := b.call("ann", "TaskUpdate", `{"taskId":"#2","status":"completed"}`)
+	if want := `TaskClaim with taskId "#2"`; !failed || !strings.Contains(text, want) {
+		t.Errorf("it says %q, without %s", text, want)
+	}
+	if text, failed := b.call("ann", "TaskClaim", `{"taskId":"#2"}`); failed {
+		t.Errorf("it is not claimed: %s", text)
+	}
+}
+
 // inputOf returns the fields of a tool's input, nil if the tool is not offered.
 func inputOf(t *testing.T, set *tools.Set, name string) map[string]*jsonschema.Schema {
 	for _, one := range set.List() {
@@ -493,6 +507,42 @@ func TestSpawnWithoutARepository(t *testing.T) {
 	b.View(func(s *team.State) {
 		if _, there := s.Member("ann"); there {
 			t.Error("ann was added")
+		}
+	})
+}
+
+// TestSpawnTakesRoom: a teammate with a session takes room before it is added, and gives it back if
+// it is not added. Without room it is not added.
+func TestSpawnTakesRoom(t *testing.T) {
+	b := newBench(t)
+	o, rooms := b.options("lead"), 0
+	o.Room = func(_ context.Context, name string) (func(), error) {
+		if name == "cat" {
+			return nil, team.Refuse(team.NotReady, "the server runs 2 teammates, of at most 2")
+		}
+		rooms++
+		return func() { rooms-- }, nil
+	}
+	set := tools.New(o)
+	for _, c := range []struct {
+		input, says string
+		failed      bool
+		rooms       int
+	}{
+		{`{"name":"ann","prompt":"x"}`, "ann joined the team", false, 1},
+		{`{"name":"lead","prompt":"x"}`, "lead", true, 1},
+		{`{"name":"cat","prompt":"x"}`, "the server runs 2 teammates, of at most 2", true, 1},
+		{`{"name":"eve","prompt":"x","agent":"external"}`, "eve joined the team", false, 1},
+	} {
+		text, failed := set.Call(b.ctx, "SpawnTeammate", json.RawMessage(c.input))
+		if failed != c.failed || !strings.Contains(text, c.says) || rooms != c.rooms {
+			t.Errorf("%s: failed: %v, %s; room for %d teammates is taken, want %d", c.input, failed, text, rooms,
+				c.rooms)
+		}
+	}
+	b.View(func(s *team.State) {
+		if _, there := s.Member("cat"); there {
+			t.Error("cat was added without room")
 		}
 	})
 }

@@ -40,7 +40,7 @@ func (c *call) taskUpdate(in *taskUpdate) (string, error) {
 	body := settle(wanted, in, member)
 	if body != nil && len(names) > 0 {
 		opens := change.Owner != nil || len(change.AddBlockedBy)+len(change.RemoveBlockedBy)+len(change.AddBlocks)+
-			len(change.RemoveBlocks) > 0
+			len(change.RemoveBlocks) > 0 || change.Paths != nil
 		if _, is := c.already(in.TaskID.s, wanted, member); !is && (!opens || member != "") {
 			if err := c.refused(body); err != nil && (!opens || team.CodeOf(err) == team.Denied) {
 				return "", err
@@ -74,6 +74,8 @@ func contradiction(in *taskUpdate, t team.Task, change *team.UpdateTask, names [
 	switch {
 	case in.Result.s != nil && wanted != team.Completed:
 		return mistake("Nothing was changed: a result goes with status completed.")
+	case in.Verdict.s != "" && wanted != team.Completed:
+		return mistake("Nothing was changed: a verdict goes with status completed.")
 	case in.Reason.s != nil && wanted != team.Pending:
 		return mistake("Nothing was changed: a reason goes with status pending.")
 	case wanted == "" && len(names) == 0:
@@ -105,7 +107,7 @@ func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, nam
 	change = &team.UpdateTask{Task: in.TaskID.s, Subject: in.Subject.s, Description: in.Description.s,
 		ActiveForm: in.ActiveForm.s, Owner: c.owner(in, t), Metadata: in.Metadata.m,
 		AddBlockedBy: in.AddBlockedBy.all, RemoveBlockedBy: in.RemoveBlockedBy.all, AddBlocks: in.AddBlocks.all,
-		RemoveBlocks: in.RemoveBlocks.all}
+		RemoveBlocks: in.RemoveBlocks.all, Paths: in.Paths.all}
 	if in.Priority.s != "" {
 		change.Priority = &in.Priority.s
 	}
@@ -119,6 +121,7 @@ func (c *call) change(in *taskUpdate, t team.Task) (change *team.UpdateTask, nam
 	name(change.ActiveForm != nil, "activeForm")
 	name(change.Owner != nil, "owner")
 	name(change.Priority != nil, "priority")
+	name(change.Paths != nil, "paths")
 	name(len(change.AddBlockedBy) > 0, "waits for "+c.refs(change.AddBlockedBy))
 	name(len(change.RemoveBlockedBy) > 0, "no longer waits for "+c.refs(change.RemoveBlockedBy))
 	name(len(change.AddBlocks) > 0, "blocks "+c.refs(change.AddBlocks))
@@ -158,7 +161,7 @@ func settle(wanted team.TaskStatus, in *taskUpdate, member string) team.Body {
 	case team.InProgress:
 		return &team.ClaimTask{Task: in.TaskID.s, Member: member}
 	case team.Completed:
-		return &team.CompleteTask{Task: in.TaskID.s, Result: in.Result.value()}
+		return &team.CompleteTask{Task: in.TaskID.s, Result: in.Result.value(), Verdict: in.Verdict.s}
 	case team.Pending:
 		return &team.ReleaseTask{Task: in.TaskID.s, Reason: in.Reason.value()}
 	case team.Deleted:
@@ -187,13 +190,36 @@ func (c *call) settled(body team.Body, id string, wanted team.TaskStatus, member
 	}
 	switch wanted {
 	case team.Completed:
+		if e, submitted := team.EventIn[*team.TaskSubmitted](r); submitted {
+			return fmt.Sprintf("Task %s is done and is being verified by others (%s). If they do not accept it, it "+
+				"returns with what is to be mended.%s", c.ref(id), c.refs(e.Tasks), c.more()), nil
+		}
 		e, _ := team.EventIn[*team.TaskCompleted](r)
+		if e.Verdict != "" {
+			return fmt.Sprintf("Task %s completed: you %s it.%s%s", c.ref(id), e.Verdict, c.outcomeOf(r, e.Task),
+				c.more()), nil
+		}
 		return fmt.Sprintf("Task %s completed%s.%s", c.ref(id), c.frees(e.Unblocked), c.more()), nil
 	case team.Deleted:
 		e, _ := team.EventIn[*team.TaskDeleted](r)
 		return fmt.Sprintf("Task %s deleted%s.", c.ref(id), c.frees(e.Unblocked)), nil
 	}
 	return fmt.Sprintf("Task %s is in the queue again.", c.ref(id)), nil
+}
+
+// outcomeOf says what a verdict made of the task that was verified.
+func (c *call) outcomeOf(r *team.Record, verification string) string {
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case *team.TaskCompleted:
+			if e.Task != verification {
+				return fmt.Sprintf(" Task %s is completed%s.", c.ref(e.Task), c.frees(e.Unblocked))
+			}
+		case *team.TaskRejected:
+			return fmt.Sprintf(" Task %s was given back.", c.ref(e.Task))
+		}
+	}
+	return ""
 }
 
 func (c *call) frees(ids []string) string {

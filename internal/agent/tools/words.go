@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -116,7 +118,11 @@ func marks(t team.Task) string {
 		fmt.Fprintf(&b, " (role %s)", subject(t.Role))
 	}
 	if waits := t.WaitsFor("#"); len(waits) > 0 {
-		fmt.Fprintf(&b, " [blocked by %s]", strings.Join(waits, ", "))
+		path := t.WaitsForPath()
+		if path != "" {
+			path = " for " + subject(path)
+		}
+		fmt.Fprintf(&b, " [blocked by %s%s]", strings.Join(waits, ", "), path)
 	}
 	if (t.Priority == "high" || t.Priority == "critical") && t.Status != team.Completed {
 		fmt.Fprintf(&b, " [%s]", t.Priority)
@@ -143,10 +149,38 @@ func whole(s *team.State, t team.Task) string {
 		row("role", subject(t.Role))
 	}
 	row("priority", t.Priority)
-	row("blocked by", others(s, t.BlockedBy))
+	row("blocked by", others(s, s.Before(t)))
+	row("for each", t.ForEach.Words())
+	row("its tasks", s.Progress(t.ID))
+	if t.Of != "" {
+		row("made by", s.Called(t.Of))
+		part("item", team.ItemText(t.Item))
+	}
 	row("blocks", others(s, t.Blocks))
+	row("paths", patterns(t.Paths))
+	if t.Status == team.InProgress && !slices.Equal(t.Holds, t.Paths) {
+		row("has the paths", cmp.Or(patterns(t.Holds), "none"))
+	}
+	row("waits for", patterns([]string{t.WaitsForPath()}))
 	row("created by", t.CreatedBy)
 	row("completed by", t.CompletedBy)
+	if t.Verifies != "" {
+		row("verifies", others(s, []string{t.Verifies}))
+		row("verdict", t.Verdict)
+	}
+	if t.Verify != nil {
+		row("verified by", subject(t.Verify.Words()))
+	}
+	sum := t.Summary()
+	row("files", sum.Changed(quoted))
+	row("checked", strings.Join(sum.Checked, "; "))
+	if t.Check != nil {
+		row("check", quoted(t.Check.Run))
+	}
+	if why, feedback := t.SentBack(); why != "" {
+		part(line(why, mostOfAnExcerpt), feedback)
+	}
+	part("schema of the result", string(t.Schema))
 	if t.Failures > 0 {
 		row("failed attempts", strconv.FormatInt(t.Failures, 10))
 	}
@@ -158,8 +192,30 @@ func whole(s *team.State, t team.Task) string {
 	}
 	part("description", t.Description)
 	part("command, run by a shell", t.Run)
-	part("result", t.Result)
+	part(resultOf(t, sum))
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// resultOf returns what is known of a task's result, and what that is.
+func resultOf(t team.Task, sum team.Summary) (name, text string) {
+	switch {
+	case sum.Words:
+		return "last words, without a result", sum.Did
+	case t.Submission != nil:
+		return "result that is being verified", sum.Did
+	}
+	return "result", t.Result
+}
+
+// patterns lists paths of a task.
+func patterns(paths []string) string {
+	var all []string
+	for _, p := range paths {
+		if p != "" {
+			all = append(all, subject(p))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // others lists other tasks by id, each with its outcome.

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// look is the time between two checks whether the session is still running.
-	look = 2 * time.Second
-	// grace is how long a tool in progress has to deliver the news itself.
-	grace = time.Second
-	// patience is how long a process waits for another one that waits at the same membership: that
-	// one may belong to a session that has just ended.
-	patience = 3 * look
+	// checkInterval is the time between two checks whether the session is still running.
+	checkInterval = 2 * time.Second
+	// toolGrace is how long a tool in progress has to deliver the news itself.
+	toolGrace = time.Second
+	// lockTimeout is how long a process tries to take the lock of a membership. Another process
+	// that holds it may belong to a session that has just ended.
+	lockTimeout = 3 * checkInterval
 )
 
 // Replica is the part of a team's replica that [Await] needs.
@@ -66,7 +66,7 @@ type waiter struct {
 // await returns when the session is to be woken for the membership, or when there is nothing to
 // wait for.
 func (w *waiter) await(ctx context.Context, at Membership) error {
-	lock, err := claim(ctx, at)
+	lock, err := lockMembership(ctx, at)
 	if err != nil || lock == nil {
 		return err
 	}
@@ -94,16 +94,16 @@ func (w *waiter) await(ctx context.Context, at Membership) error {
 		switch {
 		case over:
 			return nil
-		case lastTold(at.Dir, at.Member, server).includes(news):
+		case lastWakeNews(at.Dir, at.Member, server).includes(news):
 			rested = false
 			err = follow(ctx, rep, seq)
 		case !rested:
 			rested = true
-			if err = sleep.For(ctx, grace); err == nil {
+			if err = sleep.For(ctx, toolGrace); err == nil {
 				err = rep.Refresh(ctx)
 			}
 		default:
-			return w.tell(at, server, news)
+			return w.recordWake(at, server, news)
 		}
 		if err != nil {
 			return err
@@ -111,17 +111,17 @@ func (w *waiter) await(ctx context.Context, at Membership) error {
 	}
 }
 
-// tell records that the session is woken for the membership's news, and ends the waiting. If the
-// session is already woken for another membership, this news waits for the next time. If the record
-// fails, the session is not woken, because it would be woken for the same news at the end of each
-// turn.
-func (w *waiter) tell(at Membership, server proc.Holder, news News) error {
+// recordWake records that the session is woken for the membership's news, and ends the waiting. If
+// the session is already woken for another membership, this news waits for the next time. If the
+// record fails, the session is not woken, because it would be woken for the same news at the end of
+// each turn.
+func (w *waiter) recordWake(at Membership, server proc.Holder, news News) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.woken {
 		return nil
 	}
-	if err := tell(at.Dir, at.Member, server, news); err != nil {
+	if err := recordWake(at.Dir, at.Member, server, news); err != nil {
 		return fmt.Errorf("the session is not woken for team %s: %w", at.Team, err)
 	}
 	w.woken = true
@@ -131,7 +131,7 @@ func (w *waiter) tell(at Membership, server proc.Holder, news News) error {
 
 // follow returns when the team has a later record, and when it is time to check the session.
 func follow(ctx context.Context, rep Replica, seq int64) error {
-	following, cancel := context.WithTimeout(ctx, look)
+	following, cancel := context.WithTimeout(ctx, checkInterval)
 	defer cancel()
 	if err := rep.Wait(following, seq); following.Err() == nil {
 		return err
@@ -139,10 +139,11 @@ func follow(ctx context.Context, rep Replica, seq int64) error {
 	return ctx.Err()
 }
 
-// claim takes the lock of the membership: the end of each turn starts a process, and one of them
-// waits. It returns nil if another process waits, or the session has ended.
-func claim(ctx context.Context, at Membership) (*filelock.Lock, error) {
-	trying, cancel := context.WithTimeout(ctx, patience)
+// lockMembership takes the lock of the membership. The end of each turn starts a process, and the
+// lock lets only one of them wait. It returns nil if another process holds it, or the session has
+// ended.
+func lockMembership(ctx context.Context, at Membership) (*filelock.Lock, error) {
+	trying, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	for {
 		if _, ours, err := at.server(); err != nil || !ours {
@@ -152,7 +153,7 @@ func claim(ctx context.Context, at Membership) (*filelock.Lock, error) {
 		if !errors.Is(err, filelock.ErrHeld) {
 			return lock, err
 		}
-		if sleep.For(trying, grace/4) != nil {
+		if sleep.For(trying, toolGrace/4) != nil {
 			return nil, ctx.Err()
 		}
 	}

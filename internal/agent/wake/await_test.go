@@ -127,7 +127,7 @@ func (all *teams) awaits(names ...string) *waiting {
 }
 
 // awhile is long enough for many looks at a session.
-const awhile = 20 * look
+const awhile = 20 * checkInterval
 
 // after returns the result; nil if the call still waits after that time.
 func (w *waiting) after(long time.Duration) *result {
@@ -144,7 +144,7 @@ func (w *waiting) after(long time.Duration) *result {
 // woke checks that the session is woken after the grace.
 func (w *waiting) woke() {
 	w.t.Helper()
-	if r := w.after(grace + time.Second/2); r == nil || !r.woken || r.err != nil {
+	if r := w.after(toolGrace + time.Second/2); r == nil || !r.woken || r.err != nil {
 		w.t.Fatalf("not woken: %+v", r)
 	}
 }
@@ -175,8 +175,8 @@ func (all *teams) waits(names ...string) *waiting {
 
 func (all *teams) told(name string) []int64 {
 	all.t.Helper()
-	var last told
-	data, err := os.ReadFile(toldPath(all.folder(name), "lead"))
+	var last lastWake
+	data, err := os.ReadFile(lastWakePath(all.folder(name), "lead"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -198,13 +198,13 @@ func TestAwait(t *testing.T) {
 		all.wakes("demo")
 		w := all.waits("demo")
 		all.send("demo", "ann", "two")
-		if r := w.after(grace / 2); r != nil {
+		if r := w.after(toolGrace / 2); r != nil {
 			t.Fatalf("no tool can bring the news itself: %+v", r)
 		}
 		w.woke()
 		w = all.waits("demo")
 		all.send("demo", "ann", "three")
-		if r := w.after(grace / 2); r != nil {
+		if r := w.after(toolGrace / 2); r != nil {
 			t.Fatalf("no tool can bring the news itself: %+v", r)
 		}
 		all.do("demo", "lead", &team.ReceiveMessages{})
@@ -212,14 +212,14 @@ func TestAwait(t *testing.T) {
 			t.Fatalf("woken for what a tool has brought: %+v", r)
 		}
 		all.lead["demo"].Unlock()
-		if r := w.after(look); r == nil || r.woken || r.err != nil {
+		if r := w.after(checkInterval); r == nil || r.woken || r.err != nil {
 			t.Errorf("its session has ended: %+v", r)
 		}
-		// Another session has not been told what that one was told.
+		// Another session was not woken for what that one was woken for.
 		all.send("demo", "ann", "four")
 		all.lead["demo"] = all.sits("demo", "lead")
 		all.wakes("demo")
-		if err := os.WriteFile(toldPath(all.folder("demo"), "lead"), fmt.Appendf(nil,
+		if err := os.WriteFile(lastWakePath(all.folder("demo"), "lead"), fmt.Appendf(nil,
 			`{"messages":[1,2,3,4],"pid":%d,"start":"other"}`, os.Getpid()), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -268,10 +268,10 @@ func (all *teams) lose(name string) {
 	all.do(name, team.User, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince, Seen: t.LeadSince})
 }
 
-// TestAwaitSeveralSeats checks that a session with several memberships is woken for one of them,
-// and for the news of the others the next time. If it cannot be recorded that it was woken for one,
-// another one wakes it.
-func TestAwaitSeveralSeats(t *testing.T) {
+// TestAwaitSeveralMemberships checks that a session with several memberships is woken for one of
+// them, and for the news of the others the next time. If it cannot be recorded that it was woken
+// for one, another one wakes it.
+func TestAwaitSeveralMemberships(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "one", "two", "three")
 		w := all.waits("one", "two", "three")
@@ -310,7 +310,7 @@ func TestAwaitSeveralSeats(t *testing.T) {
 		w.woke()
 		all.send("two", "ann", "x")
 		w = all.awaits("two")
-		if r := w.after(2 * grace); r == nil || r.woken || r.err == nil {
+		if r := w.after(2 * toolGrace); r == nil || r.woken || r.err == nil {
 			t.Errorf("nothing is said of the trouble: %+v", r)
 		}
 	})
@@ -319,7 +319,7 @@ func TestAwaitSeveralSeats(t *testing.T) {
 // breaks makes it impossible to record what the lead of a team was told.
 func (all *teams) breaks(name string) (path string) {
 	all.t.Helper()
-	path = toldPath(all.folder(name), "lead")
+	path = lastWakePath(all.folder(name), "lead")
 	if err := os.RemoveAll(path); err != nil {
 		all.t.Fatal(err)
 	}
@@ -335,11 +335,11 @@ func TestAwaitOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newTeams(t, "demo")
 		first := all.waits("demo")
-		if r := all.awaits("demo").after(patience + grace); r == nil || r.woken || r.err != nil {
+		if r := all.awaits("demo").after(lockTimeout + toolGrace); r == nil || r.woken || r.err != nil {
 			t.Errorf("two wait for a session: %+v", r)
 		}
 		second := all.awaits("demo")
-		if r := second.after(patience / 2); r != nil {
+		if r := second.after(lockTimeout / 2); r != nil {
 			t.Fatalf("it waits for the first one to end: %+v", r)
 		}
 		first.end()
@@ -367,15 +367,16 @@ func TestAwaitNothing(t *testing.T) {
 		all.do("demo", team.User, &team.SendMessage{To: "ann", Body: "x"},
 			&team.RequestShutdown{Member: "ann", Deadline: 1}, &team.CreateTask{Subject: "x"}) // it has ended by then
 		if woken, err := Await(t.Context(), []Membership{{"demo", "ann", all.folder("demo")}},
-			func(ctx context.Context, name string) (Replica, error) { return all.replica(ctx, name) }); woken || err != nil {
+			func(ctx context.Context, name string) (Replica, error) { return all.replica(ctx, name) }); woken ||
+			err != nil {
 			t.Errorf("a member that has stopped: %t, %v", woken, err)
 		}
 	})
 }
 
-// TestSeats checks that a session's memberships are those whose servers the same program runs, and
-// no others. The names of a team and a member only restrict the search.
-func TestSeats(t *testing.T) {
+// TestMemberships checks that a session's memberships are those whose servers the same program
+// runs, and no others. The names of a team and a member only restrict the search.
+func TestMemberships(t *testing.T) {
 	all := newTeams(t, "one", "two", "three")
 	all.sits("one", "ann")
 	search := Search{Teams: func() ([]string, error) { return []string{"gone", "one", "three", "two"}, nil },

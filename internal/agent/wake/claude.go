@@ -36,8 +36,8 @@ func prints(args []string) bool {
 }
 
 // hooked reports whether one of the files has a hook that wakes the session, and no file prevents
-// it. The administrator can turn off all hooks, or all but their own. A user's own files turn off
-// all hooks but those.
+// it. The administrator can turn off all hooks, or all but their own. A user's own files can turn
+// off all hooks except the administrator's.
 func (s Session) hooked() bool {
 	has, off := false, false
 	for _, file := range []string{filepath.Join(s.Claude, "settings.json"),

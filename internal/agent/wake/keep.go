@@ -76,8 +76,8 @@ func Keep(ctx context.Context, o Options) {
 	}
 }
 
-// rest returns after the given time, or as soon as there is more news. Its error is that of ctx, or
-// says that the team cannot be followed.
+// rest returns after the given time, or as soon as there is more news. It returns an error if ctx
+// has ended, or if the team cannot be followed.
 func (o Options) rest(ctx context.Context, long time.Duration, trying News) error {
 	resting, cancel := context.WithTimeout(ctx, long)
 	defer cancel()

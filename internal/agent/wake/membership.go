@@ -40,7 +40,8 @@ type Search struct {
 
 // Memberships returns the memberships of the session. It has several if it has several servers of
 // tools. An error in one team does not hide the memberships in others: it is returned only if there
-// is no membership. A session inside a tool of another one does not have that one's memberships.
+// is no membership. A session that runs inside a tool call of another session does not have the
+// other's memberships.
 func (s Search) Memberships() ([]Membership, error) {
 	teams, err := s.Teams()
 	if err != nil {
@@ -52,7 +53,7 @@ func (s Search) Memberships() ([]Membership, error) {
 		if s.Team != "" && s.Team != name {
 			continue
 		}
-		found, err := s.of(name)
+		found, err := s.inTeam(name)
 		memberships = append(memberships, found...)
 		if err != nil {
 			troubles = append(troubles, fmt.Errorf("look for this session in team %s: %w", name, err))
@@ -64,8 +65,8 @@ func (s Search) Memberships() ([]Membership, error) {
 	return nil, errors.Join(troubles...)
 }
 
-// of returns the memberships in one team.
-func (s Search) of(name string) (memberships []Membership, err error) {
+// inTeam returns the memberships in one team.
+func (s Search) inTeam(name string) (memberships []Membership, err error) {
 	dir, err := s.Folder(name)
 	if team.CodeOf(err) == team.NotFound { // it was removed just now
 		return nil, nil

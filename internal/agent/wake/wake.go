@@ -14,8 +14,8 @@
 //     itself comes with the results of tools, as always, and counts as delivered there.
 //   - A session is woken once for each message, in whatever order messages become news.
 //   - A hook wakes only the session that runs it, and only for that session's memberships: those whose
-//     server of tools the same program runs. A session inside a tool of another one gets none of
-//     that one's news.
+//     server of tools the same program runs. A session that runs inside a tool call of another
+//     session does not get the other's news.
 package wake
 
 import (
@@ -29,11 +29,12 @@ import (
 // Client is an agent's program, as a client of cadre mcp.
 type Client struct {
 	Agent   string        // "" if unknown
-	Longest time.Duration // for a call of a tool: after that the agent counts it as failed
+	Longest time.Duration // how long a call of a tool may take before the agent counts it as failed
 }
 
-// clients by the beginning of their names. Longest stays below each program's default limit for a
-// tool: 60 s Codex, 30 s opencode, 10 min Gemini CLI, and more than a day Claude Code.
+// clients lists the known clients by the beginning of their names. Longest stays below each
+// program's default limit for a tool: 60 s for Codex, 30 s for opencode, 10 min for Gemini CLI, and
+// more than a day for Claude Code.
 var clients = []struct {
 	name string
 	Client

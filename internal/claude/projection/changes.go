@@ -47,7 +47,8 @@ func (c *changes) touch(ids ...string) {
 	}
 }
 
-// add records which files an event affects. An event kind that is not listed may affect anything
+// add records which files an event affects. The events of the last case do not appear in the
+// projection. An event kind that is not listed may affect anything
 // and causes a comparison of everything.
 func (c *changes) add(s *team.State, e team.Event) {
 	switch e := e.(type) {
@@ -84,26 +85,47 @@ func (c *changes) add(s *team.State, e team.Event) {
 			c.touch(t.BlockedBy...)
 		}
 	case *team.TeamStatusChanged, *team.TeamMoved, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged,
-		*team.MemberDetached,
-		*team.MemberReturned, *team.MemberDescribed, *team.MemberRevised, *team.TeamRevised,
-		*team.MemberTroubled, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
+		*team.MemberDetached, *team.MemberReturned, *team.MemberDescribed, *team.MemberRevised, *team.TeamRevised,
+		*team.MemberTroubled, *team.RateLimited, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged,
+		*team.ShutdownAnswered:
 		c.roster = true
-	case *team.TasksSkipped:
+	case *team.TasksSkipped, *team.TaskFolded: // its tasks are deleted in the same record
 		c.ids = true
 	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned, *team.MessagesLate,
-		*team.MessagesResent,
-		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.InterruptRequested,
-		*team.ShutdownRequested,
-		*team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
-		*team.PermissionRequested, *team.PermissionAnswered, *team.RuleAdded, *team.RuleRemoved, *team.UsageReported, *team.HookRejected,
-		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.BudgetAlerted,
-		*team.MemberBudgetChanged, *team.MemberBudgetExhausted, *team.HookSwitched, *team.ReportAsked, *team.ReportGiven,
-		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved, *team.WorkRecorded,
+		*team.MessagesResent, *team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested,
+		*team.InterruptRequested, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted,
+		*team.PlanAnswered,
+		*team.PermissionRequested, *team.PermissionAnswered, *team.RuleAdded, *team.RuleRemoved, *team.UsageReported,
+		*team.HookRejected, *team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.BudgetAlerted,
+		*team.MemberBudgetChanged, *team.MemberBudgetExhausted, *team.HookSwitched, *team.ReportAsked,
+		*team.ReportGiven, *team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved,
+		*team.WorkRecorded,
 		*team.BranchLeft, *team.TeamReleased, *team.TeamTakenBack, *team.WorkFound,
 		*team.ConsolidationBegan, *team.WorktreesMerged, *team.WorkStaged, *team.CheckPassed, *team.CheckFailed,
-		*team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned:
-		// These do not appear in the projection.
+		*team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned, *team.NoteSet, *team.NoteAppended,
+		*team.NoteDeleted, *team.PathsChanged, *team.WritesFound, *team.RateLimitLifted, *team.TurnGranted,
+		*team.WordsRecorded, *team.ChildBegan, *team.ChildReported, *team.ChildEnded, *team.ParentHeard,
+		*team.MailPassedOn, *team.TeamConfined:
 	default:
-		c.all = true
+		c.all = !c.outcome(e) || c.all
 	}
+}
+
+// outcome adds an event about what came of a task beside its completion or failure, and reports
+// whether it is one.
+func (c *changes) outcome(e team.Event) bool {
+	switch e := e.(type) {
+	case *team.TaskSubmitted:
+		c.touch(e.Task)
+		c.touch(e.Tasks...)
+	case *team.TaskRejected:
+		c.touch(e.Task)
+	case *team.TaskExpanded:
+		c.touch(e.Task)
+	case *team.TaskSkipped:
+		c.touch(e.Task)
+	default:
+		return false
+	}
+	return true
 }

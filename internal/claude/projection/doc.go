@@ -14,12 +14,12 @@
 //	<claude>/tasks/<team>/<id>.json       a task that was not deleted
 //	                      .highwatermark  the highest id so far, once a task was deleted: ids are not used again
 //	                      .lock           empty; Claude Code expects it
-//	                      .cadre          whose folder it is
+//	                      .cadre          the owner of the folder
 //	<mark>                                which state was projected; its flock is held to project
 //
-// The formats are those of Claude Code 2.1.329, which also reads those of 2.1.47. config.json has
-// one additional key, the first one: "cadre", an [Owner]. The first line of the mark is the CRC-32C
-// of a JSON object and that object; the rest of the file is ignored.
+// The files have the format of Claude Code 2.1.329, which also reads files of 2.1.47. config.json
+// has one additional key, the first one: "cadre", an [Owner]. The first line of the mark is the
+// CRC-32C of a JSON object and that object; the rest of the file is ignored.
 //
 // # States
 //
@@ -30,7 +30,8 @@
 // # Names of folders
 //
 // The folders have the team's name. Two projects may have a team of one name: the second team of a
-// home gets the folders of the first free name of NAME-2, NAME-3 and so on. It takes over no folders.
+// home gets the folders of the first free name of NAME-2, NAME-3 and so on. It does not take over
+// folders of another owner.
 //
 // # Owner of a folder
 //

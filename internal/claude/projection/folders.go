@@ -16,32 +16,32 @@ import (
 
 // folders are Claude Code's two folders of one team. They are only changed under the mark's lock.
 type folders struct {
-	team   team.Team
-	claude string
-	name   string // of the folders
-	roster string // <claude>/teams/<name>
-	tasks  string // <claude>/tasks/<name>
-	own    string // part of the names of our temporary files; unique to the team
-	step   func(string)
+	team       team.Team
+	claude     string
+	name       string // of the folders
+	roster     string // <claude>/teams/<name>
+	tasks      string // <claude>/tasks/<name>
+	tempPrefix string // part of the names of our temporary files; unique to the team
+	step       func(string)
 
 	changed int      // number of files written or removed
 	aside   []string // new paths of folders that were in place of our files
 }
 
 const (
-	configName = "config.json"
-	ownerName  = ".cadre"
-	waterName  = ".highwatermark"
-	lockName   = ".lock"
+	configName    = "config.json"
+	ownerName     = ".cadre"
+	highWaterName = ".highwatermark"
+	lockName      = ".lock"
 )
 
 func foldersOf(claude string, t team.Team, step func(string)) *folders {
-	f := &folders{team: t, claude: claude, own: ".cadre-" + sessionID(t.ID)[:8], step: step}
+	f := &folders{team: t, claude: claude, tempPrefix: ".cadre-" + sessionID(t.ID)[:8], step: step}
 	f.use(t.Name)
 	return f
 }
 
-// use points the folders at those of that name.
+// use selects the folders of that name.
 func (f *folders) use(name string) {
 	f.name = name
 	f.roster, f.tasks = filepath.Join(f.claude, "teams", name), filepath.Join(f.claude, "tasks", name)
@@ -230,7 +230,7 @@ func (f *folders) openTasks(seq int64) error {
 
 // put replaces a file atomically.
 func (f *folders) put(path string, data []byte) error {
-	passing := filepath.Join(filepath.Dir(path), f.own+".tmp")
+	passing := filepath.Join(filepath.Dir(path), f.tempPrefix+".tmp")
 	f.at("write " + filepath.Base(path))
 	err := os.WriteFile(passing, data, 0o600)
 	if err == nil {
@@ -265,7 +265,7 @@ func (f *folders) setAside(path string) error {
 	}
 	beside := filepath.Dir(filepath.Dir(path))
 	for n := 1; ; n++ {
-		aside := filepath.Join(beside, fmt.Sprintf("%s.aside-%d-%s", f.own, n, filepath.Base(path)))
+		aside := filepath.Join(beside, fmt.Sprintf("%s.aside-%d-%s", f.tempPrefix, n, filepath.Base(path)))
 		if !missing(aside) {
 			continue
 		}
@@ -325,7 +325,7 @@ func (f *folders) remove() error {
 // removeFolder renames a folder, so that it disappears atomically, and then deletes it. It also
 // deletes the remains of an earlier removal that was killed in between.
 func (f *folders) removeFolder(dir string, there bool) error {
-	aside := filepath.Join(filepath.Dir(dir), f.own+".gone")
+	aside := filepath.Join(filepath.Dir(dir), f.tempPrefix+".gone")
 	if err := os.RemoveAll(aside); err != nil {
 		return err
 	}

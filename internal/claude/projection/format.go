@@ -83,13 +83,13 @@ type Task struct {
 // colors lists the colors of teammates in the order in which Claude Code assigns them.
 var colors = []string{"blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"}
 
-// Color returns the color of the member that joined as number n after the lead, so that members keep
-// their colors when others end.
+// Color returns the color of the member that joined as number n after the lead, so that members
+// keep their colors when others end.
 func Color(n int) string { return colors[(n-1)%len(colors)] }
 
-// configOf returns the roster of the team, under the name of its folders. panes says where members
-// are shown; the others are shown in the process that runs them. Like Claude Code's, it
-// does not include members that have ended.
+// configOf returns the roster of the team, under the name of its folders. panes has the members
+// that are shown in panes; the others are shown in the process that runs them. Like Claude Code's
+// roster, it does not include members that have ended.
 func configOf(s *team.State, name string, panes map[string]Pane) *Config {
 	t := s.Team()
 	t.Name = name
@@ -140,10 +140,7 @@ func undeleted(s *team.State, ids []string) []string {
 	if s.Count(team.Deleted) == 0 {
 		return append([]string{}, ids...)
 	}
-	kept := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		t, ok := s.Task(id)
-		return !ok || t.Status == team.Deleted
-	})
+	kept := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !s.Listed(id) })
 	return append([]string{}, kept...) // never null
 }
 

@@ -16,11 +16,11 @@ import (
 	"cadre/internal/team"
 )
 
-// The test binary is also the child process of these tests, with an errand in its environment.
-const errandVar = "CLAUDEFS_TEST_CHILD"
+// The test binary is also the child process of these tests, with its work in its environment.
+const childVariable = "CLAUDEFS_TEST_CHILD"
 
-// errand describes the work of a child.
-type errand struct {
+// childWork describes the work of a child.
+type childWork struct {
 	Dir    string // the team's own folder
 	Claude string
 	Name   string // name of the child, used in the ids of its commands
@@ -29,8 +29,8 @@ type errand struct {
 }
 
 func TestMain(m *testing.M) {
-	if env := os.Getenv(errandVar); env != "" {
-		var e errand
+	if env := os.Getenv(childVariable); env != "" {
+		var e childWork
 		err := json.Unmarshal([]byte(env), &e)
 		if err == nil {
 			err = e.run(context.Background())
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func (e errand) run(ctx context.Context) error {
+func (e childWork) run(ctx context.Context) error {
 	j, err := filejournal.Open(e.Dir, filejournal.Options{})
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (e errand) run(ctx context.Context) error {
 }
 
 // start starts a child; the returned function waits for it and returns what Wait did.
-func (e errand) start(t testing.TB) func() error {
+func (e childWork) start(t testing.TB) func() error {
 	t.Helper()
 	env, err := json.Marshal(e)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e errand) start(t testing.TB) func() error {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), errandVar+"="+string(env))
+	cmd.Env = append(os.Environ(), childVariable+"="+string(env))
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

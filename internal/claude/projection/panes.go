@@ -8,8 +8,8 @@ import (
 	"cadre/internal/sys/regularfile"
 )
 
-// panesFile is the name of the file, in a team's folder, that says in which panes members are shown.
-// It is not history: a file that is missing or damaged means no panes.
+// panesFile is the name of the file, in a team's folder, that says in which panes members are
+// shown. It is not history: a file that is missing or damaged means no panes.
 const panesFile = "panes.json"
 
 // maxPanes bounds the file.

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// MarkFile is the name, in a team's folder, of a [Projector]'s Mark. All processes that project a
-// team must use the same file.
+// MarkFile is the usual name of a [Projector]'s Mark, in the team's folder. All processes that
+// project a team must use the same file.
 const MarkFile = "projected"
 
 // Projector projects one team. It may be used from any goroutine. Its fields must not change after
@@ -56,8 +57,8 @@ func (p *Projector) Repair(ctx context.Context, j journal.Journal, s *team.State
 
 func (p *Projector) run(ctx context.Context, j journal.Journal, s *team.State, whole bool) (files int, err error) {
 	t := s.Team()
-	r := &run{Projector: p, ctx: ctx, journal: j, state: s, whole: whole, folders: foldersOf(p.Claude, t, p.step)}
-	r.panes, r.shown = readPanes(filepath.Dir(p.Mark))
+	r := &run{Projector: p, ctx: ctx, journal: j, state: s, compareAll: whole, folders: foldersOf(p.Claude, t, p.step)}
+	r.panes, r.panesSum = readPanes(filepath.Dir(p.Mark))
 	err = r.project()
 	for _, aside := range r.aside {
 		if p.Log != nil {
@@ -76,19 +77,19 @@ func (p *Projector) run(ctx context.Context, j journal.Journal, s *team.State, w
 type run struct {
 	*Projector
 	*folders
-	ctx     context.Context
-	journal journal.Journal
-	state   *team.State
-	whole   bool // compare every file
-	panes   map[string]Pane
-	shown   string // checksum of the panes
+	ctx        context.Context
+	journal    journal.Journal
+	state      *team.State
+	compareAll bool // compare every file
+	panes      map[string]Pane
+	panesSum   string // checksum of the panes
 }
 
-// mostNumbers bounds the names that are tried for a team beside another one.
-const mostNumbers = 99
+// maxNumber bounds the names that are tried for a team beside another one.
+const maxNumber = 99
 
-// recall points the folders at those that were projected to before.
-func (r *run) recall(m mark) {
+// useMarkedName selects the folders that were projected to before.
+func (r *run) useMarkedName(m mark) {
 	switch {
 	case m.Team == r.team.ID && m.Name != "":
 		r.use(m.Name)
@@ -97,11 +98,11 @@ func (r *run) recall(m mark) {
 	}
 }
 
-// place returns the owners of the folders, and the mark to continue from. A team beside another one
-// leaves folders of another owner and takes the next ones.
-func (r *run) place(m mark) (now mark, roster, tasks holder, err error) {
+// findFolders returns the owners of the folders, and the mark to continue from. A team beside
+// another one leaves folders of another owner and takes the next ones.
+func (r *run) findFolders(m mark) (now mark, roster, tasks holder, err error) {
 	roster, tasks, err = r.holders(m.Seq > 0)
-	for n := 2; r.name != r.team.Name && n <= mostNumbers; n++ {
+	for n := 2; r.name != r.team.Name && n <= maxNumber; n++ {
 		if err != nil || (roster == free || roster == ours) && (tasks == free || tasks == ours) {
 			break
 		}
@@ -116,7 +117,7 @@ func (r *run) place(m mark) (now mark, roster, tasks holder, err error) {
 // been projected to any of the names.
 func (r *run) removeAll(marked bool) error {
 	err := r.remove()
-	for n := 2; r.Beside && !marked && n <= mostNumbers; n++ {
+	for n := 2; r.Beside && !marked && n <= maxNumber; n++ {
 		r.use(team.Numbered(r.team.Name, n))
 		if missing(r.roster) && missing(r.tasks) {
 			break
@@ -128,7 +129,7 @@ func (r *run) removeAll(marked bool) error {
 
 func (r *run) project() error {
 	m, ok := readMark(r.Mark)
-	if r.recall(m); ok {
+	if r.useMarkedName(m); ok {
 		if done, err := r.done(m); done || err != nil {
 			return err
 		}
@@ -145,7 +146,7 @@ func (r *run) project() error {
 	}
 	defer lock.unlock()
 	m, ok = lock.read()
-	r.recall(m)
+	r.useMarkedName(m)
 	if done, err := r.done(m); ok && (done || err != nil) {
 		return err
 	}
@@ -158,18 +159,18 @@ func (r *run) project() error {
 		}
 		return lock.write(mark{Team: r.team.ID, State: removed})
 	}
-	m, roster, tasks, err := r.place(m)
+	m, roster, tasks, err := r.findFolders(m)
 	if err != nil {
 		return err
 	}
 	if roster == others || tasks == others {
-		return r.yield(lock, m, roster)
+		return r.leaveForeign(lock, m, roster)
 	}
 	if err := r.write(m, roster, tasks); err != nil {
 		return err
 	}
 	r.at("mark")
-	last := mark{Team: r.team.ID, Seq: r.state.Seq(), Tasks: r.tasksChanged(), Panes: r.shown}
+	last := mark{Team: r.team.ID, Seq: r.state.Seq(), Tasks: r.tasksChanged(), Panes: r.panesSum}
 	if r.name != r.team.Name {
 		last.Name = r.name
 	}
@@ -184,7 +185,7 @@ func (r *run) done(m mark) (bool, error) {
 	case m.State == removed:
 		return true, nil
 	case m.Seq == r.state.Seq():
-		return !r.whole && m.Tasks == r.tasksChanged() && m.Panes == r.shown && r.intact(), nil
+		return !r.compareAll && m.Tasks == r.tasksChanged() && m.Panes == r.panesSum && r.intact(), nil
 	case m.Seq > r.state.Seq():
 		// Another process had a newer state. If the history has no such record, the mark belongs to
 		// another history.
@@ -195,8 +196,8 @@ func (r *run) done(m mark) (bool, error) {
 	return false, nil
 }
 
-// yield leaves the folders to their owner.
-func (r *run) yield(lock *markLock, m mark, roster holder) error {
+// leaveForeign leaves the folders to their owner.
+func (r *run) leaveForeign(lock *markLock, m mark, roster holder) error {
 	if m.State == foreign || finished(r.team) {
 		return nil // it was reported, or there is nothing left to show
 	}
@@ -222,7 +223,7 @@ func (r *run) write(m mark, roster, tasks holder) error {
 		return r.writeConfig()
 	}
 	c := &changes{all: true}
-	if !r.whole && m.Seq > 0 && m.Tasks == r.tasksChanged() && roster == ours && tasks == ours {
+	if !r.compareAll && m.Seq > 0 && m.Tasks == r.tasksChanged() && roster == ours && tasks == ours {
 		c = r.changesSince(m.Seq)
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -233,7 +234,7 @@ func (r *run) write(m mark, roster, tasks holder) error {
 			return err
 		}
 	}
-	if c.all || c.roster || m.Panes != r.shown {
+	if c.all || c.roster || m.Panes != r.panesSum {
 		if err := r.writeConfig(); err != nil {
 			return err
 		}
@@ -267,20 +268,25 @@ func (r *run) writeTask(id string, put func(path string, data []byte) error) err
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	t, ok := r.state.Task(id)
-	if !ok || t.Status == team.Deleted {
+	if !r.state.Listed(id) {
 		return r.drop(r.task(id))
 	}
-	data, err := Encode(taskOf(r.state, &t))
+	t, _ := r.state.Task(id)
+	return r.writeListed(&t, put)
+}
+
+// writeListed writes a task that was not deleted.
+func (r *run) writeListed(t *team.Task, put func(path string, data []byte) error) error {
+	data, err := Encode(taskOf(r.state, t))
 	if err != nil {
 		return err
 	}
-	return put(r.task(id), data)
+	return put(r.task(t.ID), data)
 }
 
 // writeHighest prevents Claude Code from reusing the id of a deleted task.
 func (r *run) writeHighest() error {
-	path := filepath.Join(r.tasks, waterName)
+	path := filepath.Join(r.tasks, highWaterName)
 	if r.state.Count(team.Deleted) == 0 {
 		return r.drop(path)
 	}
@@ -299,7 +305,7 @@ func (r *run) writeAll() error {
 		return err
 	}
 	for _, id := range there {
-		if t, ok := r.state.Task(id); ok && t.Status != team.Deleted {
+		if r.state.Listed(id) {
 			continue
 		}
 		if err := r.drop(r.task(id)); err != nil {
@@ -307,7 +313,7 @@ func (r *run) writeAll() error {
 		}
 	}
 	for t := range r.state.Tasks() {
-		if err := r.writeTask(t.ID, r.putChanged); err != nil {
+		if err := cmp.Or(r.ctx.Err(), r.writeListed(&t, r.putChanged)); err != nil {
 			return err
 		}
 	}

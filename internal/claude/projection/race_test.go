@@ -24,7 +24,8 @@ func TestManyProject(t *testing.T) {
 	watching.Go(func() { watch(t, projectorOf(dir, claude), over) })
 	var ends []func() error
 	for n := range processes {
-		ends = append(ends, errand{Dir: dir, Claude: claude, Name: fmt.Sprintf("process%d", n), Count: each}.start(t))
+		ends = append(ends, childWork{Dir: dir, Claude: claude, Name: fmt.Sprintf("process%d", n),
+			Count: each}.start(t))
 	}
 	shared := projectorOf(dir, claude)
 	for n := range goroutines {
@@ -107,7 +108,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				for _, body := range what.then {
 					h.do(t, "lead", body)
 				}
-				end := errand{Dir: dir, Claude: claude, KillAt: step}.start(t)()
+				end := childWork{Dir: dir, Claude: claude, KillAt: step}.start(t)()
 				project(t, p, h)
 				if h.state.Team().CleanedUp {
 					if got := tree(t, claude); !slices.Equal(got, []string{"tasks", "teams"}) {

@@ -30,8 +30,8 @@
 //
 // # Guarantees
 //
-//   - A line stays in the queue of its receiver until the receiver has it, which the answer to a
-//     later ping shows. On a new connection, unacknowledged lines are sent again. So a line arrives
+//   - A line stays in the queue of its receiver until the receiver has acknowledged it, by the answer
+//     to a later ping. On a new connection, unacknowledged lines are sent again. So a line arrives
 //     once, or after a broken connection perhaps twice. A line that breaks five connections is
 //     dropped and reported.
 //   - Queues are bounded in memory. What a slow consumer does not read goes to an unnamed file,

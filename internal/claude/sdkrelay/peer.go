@@ -17,8 +17,8 @@ const (
 	// window limits the number of unacknowledged bytes in flight. It is smaller than the buffers of
 	// a connection, so that a ping gets through to a peer that does not read at the moment.
 	window = 128 << 10
-	// mostBroken is the number of connections that one message may break.
-	mostBroken = 5
+	// maxBroken is the number of connections that one message may break.
+	maxBroken = 5
 )
 
 // peer is a side that connects by WebSocket and may reconnect. It has one connection at a time: a
@@ -56,14 +56,14 @@ func (p *peer) serve(ctx context.Context, r *websocket.Request) {
 		return
 	}
 	p.begins(r)
-	at, dropped, err := p.out.rewind(mostBroken)
+	at, dropped, err := p.out.rewind(maxBroken)
 	if err != nil {
 		p.fail(err)
 		return
 	}
 	if dropped != nil {
 		p.warn(fmt.Sprintf("a message of %d bytes broke %d connections to %s and was dropped", len(dropped.data),
-			mostBroken, p.name))
+			maxBroken, p.name))
 	}
 	var writing sync.WaitGroup
 	defer writing.Wait()

@@ -153,7 +153,8 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %v", words, err)
 		}
 	}
-	for _, address := range []string{"0.0.0.0:0", "[::]:0", "192.0.2.1:0"} { // the last one is not an address of this machine
+	// the last one is not an address of this machine
+	for _, address := range []string{"0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
 		_, err := Listen(Options{Consumer: true, Listen: address})
 		if _, exposed := errors.AsType[*ExposedError](err); !exposed {
 			t.Errorf("%s: %v", address, err)

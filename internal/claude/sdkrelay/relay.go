@@ -145,14 +145,14 @@ type Relay struct {
 	lines    *lines
 	outs     []*queue // queues of the consumers
 
-	first sync.Once
-	there chan struct{} // closed when the program has connected for the first time
+	first         sync.Once
+	connectedOnce chan struct{} // closed when the program has connected for the first time
 
 	failed chan error
 
-	talk *talk
-	last string // uuid of the last event received; used by the program's connection only
-	seen int    // number of connections of the program
+	quiet       *quietTimer
+	last        string // uuid of the last event received; used by the program's connection only
+	connections int    // number of connections of the program
 }
 
 // Listen opens the listener. The caller must run the relay or close it.
@@ -164,8 +164,8 @@ func Listen(o Options) (*Relay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	r := &Relay{o: o, listener: listener, there: make(chan struct{}), failed: make(chan error, 1),
-		talk: newTalk(o.Quiet)}
+	r := &Relay{o: o, listener: listener, connectedOnce: make(chan struct{}), failed: make(chan error, 1),
+		quiet: newQuietTimer(o.Quiet)}
 	r.program = &peer{name: "the program", out: newQueue(o.Memory, 0), begins: r.connected, fail: r.fail, warn: o.Warn}
 	r.lines = &lines{r: r}
 	if o.Out != nil {
@@ -234,15 +234,15 @@ func (r *Relay) fail(err error) {
 	}
 }
 
-// hello is how long a client may take to send its request.
-const hello = 10 * time.Second
+// requestTimeout is how long a client may take to send its request.
+const requestTimeout = 10 * time.Second
 
 // admit checks a new connection and serves it if it is the program's or the consumer's. The
 // connection closes when life ends, and has ended when admit returns.
 func (r *Relay) admit(life context.Context, c net.Conn) {
 	defer c.Close()
 	defer context.AfterFunc(life, func() { c.Close() })()
-	late := time.AfterFunc(hello, func() { c.Close() })
+	late := time.AfterFunc(requestTimeout, func() { c.Close() })
 	defer late.Stop()
 	req, err := websocket.ReadRequest(c)
 	if err != nil {
@@ -276,16 +276,16 @@ func (r *Relay) Last() string { return r.last }
 
 // connected checks whether events were lost since the previous connection.
 func (r *Relay) connected(req *websocket.Request) {
-	r.first.Do(func() { close(r.there) })
-	r.seen++
+	r.first.Do(func() { close(r.connectedOnce) })
+	r.connections++
 	wrote := req.Header("X-Last-Request-Id")
-	if r.seen > 1 {
-		r.o.Warn(fmt.Sprintf("the program reconnected (connection %d)", r.seen))
+	if r.connections > 1 {
+		r.o.Warn(fmt.Sprintf("the program reconnected (connection %d)", r.connections))
 	}
 	switch {
 	case wrote == "" || wrote == r.last:
 		return
-	case r.last == "" && r.seen == 1:
+	case r.last == "" && r.connections == 1:
 		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q before it connected here", wrote))
 	default:
 		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q while it was not connected, and the last "+

@@ -407,12 +407,12 @@ func TestPoison(t *testing.T) {
 		got := p.hear()
 		p.conn.CloseNow()
 		if got == "after\n" {
-			if n != mostBroken {
+			if n != maxBroken {
 				t.Errorf("it came %d times", n)
 			}
 			break
 		}
-		if n > mostBroken {
+		if n > maxBroken {
 			t.Fatal("it comes again and again")
 		}
 		s.await("the connection is over", func() bool {

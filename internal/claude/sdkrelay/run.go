@@ -14,12 +14,12 @@ import (
 	"cadre/internal/sys/proc"
 )
 
-// lastWords is how long to wait for the end of the program's connection after the program has
+// closeWait is how long to wait for the end of the program's connection after the program has
 // ended.
-const lastWords = 2 * time.Second
+const closeWait = 2 * time.Second
 
-// farewell is how long a consumer may take to close its connection once it has everything.
-const farewell = time.Second
+// closeTimeout is how long a consumer may take to close its connection once it has everything.
+const closeTimeout = time.Second
 
 // Run starts the program and relays until the program ends. If ctx ends first, Run stops the
 // program and everything it started, as the ladder says. Before Run returns, it delivers all
@@ -31,9 +31,9 @@ const farewell = time.Second
 func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // the program may send messages while it stops
 	defer end()
-	r.program.take = func(m message) { r.said(life, m) }
+	r.program.take = func(m message) { r.forwardOutput(life, m) }
 	if r.consumer != nil {
-		r.consumer.take = func(m message) { r.asked(life, m) }
+		r.consumer.take = func(m message) { r.forwardInput(life, m) }
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -45,9 +45,9 @@ func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
 	}
 	defer r.program.out.discard()
 
-	defer r.lines.leave()
+	defer r.lines.interrupt()
 	r.lines.life = life
-	exit, err := r.see(ctx)
+	exit, err := r.runProgram(ctx)
 	for _, q := range r.outs {
 		q.close()
 	}
@@ -73,8 +73,8 @@ func (r *Relay) accept(life context.Context, all *sync.WaitGroup) {
 	}
 }
 
-// see runs the program from its start to its end, and to the end of its connection.
-func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
+// runProgram runs the program from its start to its end, and to the end of its connection.
+func (r *Relay) runProgram(ctx context.Context) (proc.Exit, error) {
 	var stderr proc.Capture
 	var child *proc.Child
 	var ended <-chan struct{}
@@ -88,20 +88,20 @@ func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 	r.lines.begin()
 	why := r.await(ctx, ended)
 	exit, err := r.stop(ctx, child)
-	if errors.Is(why, errNeverThere) {
+	if errors.Is(why, errNeverConnected) {
 		return exit, died(exit, stderr.String())
 	}
 	if child != nil {
 		select {
 		case <-r.program.present():
-		case <-time.After(lastWords):
+		case <-time.After(closeWait):
 		}
 	}
 	return exit, errors.Join(why, err)
 }
 
-// errNeverThere reports that the program ended before it connected.
-var errNeverThere = errors.New("it never connected")
+// errNeverConnected reports that the program ended before it connected.
+var errNeverConnected = errors.New("it never connected")
 
 // await waits while there is something to relay. It returns when the program has ended, has nothing
 // more to send or does not connect in time, or when ctx ends. ended is nil if this relay does not
@@ -111,23 +111,23 @@ func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
 	if ended != nil {
 		late = time.After(r.o.Connect)
 	}
-	for there := r.there; ; {
+	for there := r.connectedOnce; ; {
 		select {
 		case <-there:
 			there, late = nil, nil
 		case <-ended:
 			select {
-			case <-r.there:
+			case <-r.connectedOnce:
 				return nil
 			default:
-				return errNeverThere
+				return errNeverConnected
 			}
 		case <-late:
 			return fmt.Errorf("the program did not connect within %v; it must be Claude Code, or another that "+
 				"connects to the address in its arguments", r.o.Connect)
 		case err := <-r.failed:
 			return err
-		case <-r.talk.timer.C:
+		case <-r.quiet.timer.C:
 			if r.consumer == nil && r.program.out.idle() { // otherwise the consumer may still send something
 				return nil
 			}
@@ -195,7 +195,7 @@ func (r *Relay) flush(ctx context.Context) error {
 		if r.consumer != nil && q == r.consumer.out { // let it receive the close
 			select {
 			case <-r.consumer.present():
-			case <-time.After(farewell):
+			case <-time.After(closeTimeout):
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func (l *lines) begin() {
 
 // read forwards the consumer's lines, one per frame.
 func (l *lines) read() {
-	defer l.r.talk.end()
+	defer l.r.quiet.end()
 	in := bufio.NewReaderSize(l.r.o.In, 1<<16)
 	for {
 		line, long, err := readLine(in)
@@ -226,7 +226,7 @@ func (l *lines) read() {
 		case long:
 			l.r.o.Warn(fmt.Sprintf("a line of more than %d bytes was not passed on", maxMessage))
 		case len(line) > 0:
-			if l.r.asked(l.life, message{data: line}) != nil {
+			if l.r.forwardInput(l.life, message{data: line}) != nil {
 				return
 			}
 		}
@@ -282,8 +282,8 @@ func (l *lines) write() {
 	}
 }
 
-// leave ends a pending read from In and a pending write to Out, if they support deadlines.
-func (l *lines) leave() {
+// interrupt ends a pending read from In and a pending write to Out, if they support deadlines.
+func (l *lines) interrupt() {
 	if in, ok := l.r.o.In.(interface{ SetReadDeadline(time.Time) error }); ok {
 		in.SetReadDeadline(past)
 	}

@@ -55,7 +55,7 @@ func TestDamagedFiles(t *testing.T) {
 			_, list := tm.Tasks(ctx)
 			damage := map[string]error{"read the inbox": read, "read the tasks": list,
 				"change the task": tm.ChangeTask(ctx, "1", func(*Task) error { return nil }),
-				"settle":          tm.Settle(ctx, "ann", "x")}
+				"mark delivered":  tm.MarkDelivered(ctx, "ann", "x")}
 			if name != "an entry of another kind" { // an entry can still be appended to that one
 				damage["send"] = tm.Send(ctx, "ann", Entry{From: Lead, Text: "hello"})
 			}
@@ -138,7 +138,7 @@ func TestBothAges(t *testing.T) {
 		tm, _ := newTeam(t, "ann")
 		ctx := soon(t)
 		write(t, tm.inbox("ann"), c.before)
-		if err := tm.Settle(ctx, "ann", "k1", "k1", "k2"); err != nil {
+		if err := tm.MarkDelivered(ctx, "ann", "k1", "k1", "k2"); err != nil {
 			t.Fatal(err)
 		}
 		var got bytes.Buffer
@@ -155,7 +155,7 @@ func TestBothAges(t *testing.T) {
 		t.Fatal(waiting, err)
 	}
 	for left := 1; left >= 0; left-- {
-		if err := tm.Settle(ctx, "ann", waiting[0].Key()); err != nil {
+		if err := tm.MarkDelivered(ctx, "ann", waiting[0].Key()); err != nil {
 			t.Fatal(err)
 		}
 		if rest, _ := tm.Waiting(ctx, "ann"); len(rest) != left {

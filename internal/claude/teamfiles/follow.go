@@ -102,12 +102,12 @@ func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 			} else {
 				f.look(files, false)
 			}
-			for _, c := range f.said {
+			for _, c := range f.changes {
 				if !yield(at, c) {
 					return
 				}
 			}
-			f.said = f.said[:0]
+			f.changes = f.changes[:0]
 			if f.over || !wake.wait(ctx, len(f.retry) > 0) {
 				return
 			}
@@ -128,7 +128,7 @@ type follower struct {
 	swept   bool            // the folder of tasks does not exist
 	inboxes map[string][]Entry
 
-	said      []Change
+	changes   []Change
 	retry     map[string]bool // files to look at again soon, even without a notification
 	whole     bool            // Whole was reported
 	recreated bool            // the team was created again: look at everything
@@ -148,7 +148,7 @@ func newFollower(t *Team) *follower {
 		inboxes: map[string][]Entry{}, retry: map[string]bool{}}
 }
 
-func (f *follower) say(c Change) { f.said = append(f.said, c) }
+func (f *follower) report(c Change) { f.changes = append(f.changes, c) }
 
 // look reads the given files, or everything, and the files in retry.
 func (f *follower) look(files []string, everything bool) {
@@ -185,7 +185,7 @@ func (f *follower) look(files []string, everything bool) {
 	f.removed()
 	if f.seen && len(f.retry) == 0 && !f.whole {
 		f.whole = true
-		f.say(f.all())
+		f.report(f.all())
 	}
 }
 
@@ -201,9 +201,9 @@ func (f *follower) all() *Whole {
 	return w
 }
 
-// fresh reads a file into into if it may have changed since the last read, and reports whether it
-// did so.
-func (f *follower) fresh(path string, into any) (news bool, err error) {
+// readIfChanged decodes a file into the value into if the file may have changed since the last
+// read, and reports whether it did so.
+func (f *follower) readIfChanged(path string, into any) (news bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return false, err
@@ -237,7 +237,7 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 		case known.reported:
 		case known.read.Sub(known.since) > halfWritten:
 			known.reported = true
-			f.say(&Damaged{&DamagedError{path, err}})
+			f.report(&Damaged{&DamagedError{path, err}})
 		default:
 			f.retry[path] = true
 		}
@@ -249,35 +249,35 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 
 func (f *follower) roster() {
 	var c projection.Config
-	news, err := f.fresh(f.team.config(), &c)
+	news, err := f.readIfChanged(f.team.config(), &c)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.say(&TeamGone{})
+		f.report(&TeamGone{})
 		f.over = true
 		return
 	case err != nil || !news:
 		return
 	}
 	if f.seen && f.config.CreatedAt != c.CreatedAt {
-		said := f.said
+		said := f.changes
 		*f = *newFollower(f.team)
-		f.said, f.recreated = said, true
+		f.changes, f.recreated = said, true
 	}
 	if !f.seen {
 		f.seen = true
-		f.say(&TeamSeen{c})
+		f.report(&TeamSeen{c})
 	}
 	for _, before := range f.config.Members {
 		if c.Member(before.Name) == nil {
-			f.say(&MemberLeft{before})
+			f.report(&MemberLeft{before})
 		}
 	}
 	for _, m := range c.Members {
 		switch before := f.config.Member(m.Name); {
 		case before == nil:
-			f.say(&MemberJoined{m})
+			f.report(&MemberJoined{m})
 		case !reflect.DeepEqual(*before, m):
-			f.say(&MemberChanged{*before, m})
+			f.report(&MemberChanged{*before, m})
 		}
 	}
 	f.config = c
@@ -286,7 +286,7 @@ func (f *follower) roster() {
 func (f *follower) list() {
 	if _, err := os.Stat(f.team.tasks); errors.Is(err, fs.ErrNotExist) {
 		if !f.swept && len(f.tasks) > 0 {
-			f.say(&TasksSwept{})
+			f.report(&TasksSwept{})
 		}
 		f.swept = true
 		clear(f.tasks)
@@ -304,7 +304,7 @@ func (f *follower) list() {
 	}
 	for id := range f.tasks {
 		if _, there := slices.BinarySearchFunc(ids, id, byNumber); !there {
-			f.miss(id)
+			f.markMissing(id)
 		}
 	}
 }
@@ -314,11 +314,11 @@ func (f *follower) task(id string) {
 		return
 	}
 	var task Task
-	news, err := f.fresh(f.team.task(id), &task)
+	news, err := f.readIfChanged(f.team.task(id), &task)
 	before, known := f.tasks[id]
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && known:
-		f.miss(id)
+		f.markMissing(id)
 		return
 	case err == nil:
 		delete(f.missing, id)
@@ -329,15 +329,15 @@ func (f *follower) task(id string) {
 	task.ID = id
 	switch {
 	case !known:
-		f.say(&TaskAdded{task})
+		f.report(&TaskAdded{task})
 	case !reflect.DeepEqual(before, task):
-		f.say(&TaskChanged{before, task})
+		f.report(&TaskChanged{before, task})
 	}
 	f.tasks[id] = task
 }
 
-// miss records a task whose file has disappeared.
-func (f *follower) miss(id string) {
+// markMissing records a task whose file has disappeared.
+func (f *follower) markMissing(id string) {
 	if !f.missing[id] {
 		f.missing[id], f.lost = true, time.Now()
 	}
@@ -350,7 +350,7 @@ func (f *follower) removed() {
 		return
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.missing), byNumber) {
-		f.say(&TaskRemoved{f.tasks[id]})
+		f.report(&TaskRemoved{f.tasks[id]})
 		delete(f.tasks, id)
 	}
 	clear(f.missing)
@@ -370,7 +370,7 @@ func (f *follower) mail() {
 
 func (f *follower) inbox(name string) {
 	var now []Entry
-	if news, err := f.fresh(f.team.inbox(name), &now); err != nil || !news {
+	if news, err := f.readIfChanged(f.team.inbox(name), &now); err != nil || !news {
 		return
 	}
 	f.compare(name, f.inboxes[name], now)
@@ -396,16 +396,16 @@ func (f *follower) compare(to string, before, now []Entry) {
 		}
 		left[e.Key()] = same[1:]
 		if e.Read && !same[0].Read {
-			f.say(&Delivered{to, e})
+			f.report(&Delivered{to, e})
 		}
 	}
 	for _, e := range before {
 		if rest := left[e.Key()]; len(rest) > 0 {
 			left[e.Key()] = rest[1:]
 			if !rest[0].Read {
-				f.say(&Delivered{to, rest[0]})
+				f.report(&Delivered{to, rest[0]})
 			}
 		}
 	}
-	f.said = append(f.said, came...)
+	f.changes = append(f.changes, came...)
 }

@@ -162,12 +162,12 @@ func TestRecordings(t *testing.T) {
 				}
 				f.lost = time.Time{} // as if enough time had passed between two changes
 				f.look(nil, true)
-				for _, told := range f.said {
+				for _, told := range f.changes {
 					if err := v.take(told); err != nil {
 						t.Fatalf("change %d, %s: %v", n, c.Path, err)
 					}
 				}
-				f.said = nil
+				f.changes = nil
 				if f.over {
 					break
 				}
@@ -246,9 +246,9 @@ func TestSweeping(t *testing.T) {
 	}
 	f := newFollower(tm)
 	said := func() (words []string) {
-		f.said = nil
+		f.changes = nil
 		f.look(nil, true)
-		for _, c := range f.said {
+		for _, c := range f.changes {
 			words = append(words, strings.TrimPrefix(fmt.Sprintf("%T", c), "*teamfiles."))
 		}
 		return words
@@ -280,9 +280,9 @@ func TestSweeping(t *testing.T) {
 	}
 }
 
-// TestMadeAnew checks that a team that was removed and created again between two looks is reported
-// again completely, even if its files are equal.
-func TestMadeAnew(t *testing.T) {
+// TestCreatedAgain checks that a team that was removed and created again between two looks is
+// reported again completely, even if its files are equal.
+func TestCreatedAgain(t *testing.T) {
 	t.Parallel()
 	claude := t.TempDir()
 	found := func(created int64) *Team {
@@ -299,10 +299,10 @@ func TestMadeAnew(t *testing.T) {
 	f := newFollower(tm)
 	told := func() {
 		t.Helper()
-		f.said = nil
+		f.changes = nil
 		f.look([]string{tm.config()}, false)
 		v := newView()
-		for _, c := range f.said {
+		for _, c := range f.changes {
 			if err := v.take(c); err != nil {
 				t.Error(err)
 			}

@@ -34,7 +34,7 @@ func FuzzFiles(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		tm, err := at(dir, "demo")
+		tm, err := teamAt(dir, "demo")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,8 @@ func FuzzFiles(f *testing.F) {
 		for _, e := range waiting {
 			Parse(e.Text)
 		}
-		same("settle nothing that is there", tm.inbox("ann"), errors.Join(err, tm.Settle(ctx, "ann", "nobody's key")))
+		same("mark nothing that is there", tm.inbox("ann"), errors.Join(err,
+			tm.MarkDelivered(ctx, "ann", "nobody's key")))
 		fo := newFollower(tm)
 		fo.look(nil, true)
 		if left, _ := filepath.Glob(filepath.Join(dir, "*", "demo", "*.lock")); len(left) > 0 {

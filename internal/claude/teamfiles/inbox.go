@@ -105,8 +105,8 @@ func (t *Team) Send(ctx context.Context, to string, e Entry) error {
 	})
 }
 
-// Settle marks the entries with these keys as delivered, one entry per key.
-func (t *Team) Settle(ctx context.Context, name string, keys ...string) error {
+// MarkDelivered marks the entries with these keys as delivered, one entry per key.
+func (t *Team) MarkDelivered(ctx context.Context, name string, keys ...string) error {
 	if len(keys) == 0 {
 		return nil
 	}

@@ -18,9 +18,9 @@ const (
 	// stale is the age at which a lock that its holder has not touched counts as left behind.
 	// Claude Code uses the same value.
 	stale = time.Minute
-	// overdue is how long this process trusts its own lock. A process that was suspended for longer
+	// maxHold is how long this process trusts its own lock. A process that was suspended for longer
 	// writes nothing, because the lock may have been stolen by then.
-	overdue = stale / 2
+	maxHold = stale / 2
 	// longestPause is the maximum pause between two attempts to take a lock.
 	longestPause = 20 * time.Millisecond
 )
@@ -99,9 +99,9 @@ func unchanged(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.ModTime().Equal(now.ModTime())
 }
 
-// sure returns nil while the lock is certainly still ours.
-func (h *held) sure() error {
-	if time.Since(h.taken) > overdue {
+// checkHeld returns nil while the lock is certainly still ours.
+func (h *held) checkHeld() error {
+	if time.Since(h.taken) > maxHold {
 		return errLost
 	}
 	return nil

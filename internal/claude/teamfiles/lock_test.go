@@ -46,7 +46,7 @@ func TestRacingSenders(t *testing.T) {
 	if testing.Short() {
 		each = 10
 	}
-	all := []*exec.Cmd{process(ctx, "settle", claude, Lead, senders*each)}
+	all := []*exec.Cmd{process(ctx, "take", claude, Lead, senders*each)}
 	for n := range senders {
 		all = append(all, process(ctx, "send", claude, fmt.Sprint("p", n), each))
 	}
@@ -211,11 +211,11 @@ func TestLostLock(t *testing.T) {
 	ctx := soon(t)
 	file := team.inbox(Lead)
 	lock, err := lockFile(ctx, file)
-	if err != nil || lock.sure() != nil {
-		t.Fatal(err, lock.sure())
+	if err != nil || lock.checkHeld() != nil {
+		t.Fatal(err, lock.checkHeld())
 	}
-	lock.taken = lock.taken.Add(-overdue - time.Second) // as if the process had been suspended
-	if lock.sure() == nil {
+	lock.taken = lock.taken.Add(-maxHold - time.Second) // as if the process had been suspended
+	if lock.checkHeld() == nil {
 		t.Error("it is sure of a lock that may be stolen")
 	}
 	os.Remove(file + ".lock")
@@ -240,7 +240,7 @@ func TestLockOfHalfWritten(t *testing.T) {
 	write(t, file, `[{"from":"x`)
 	tries, shortest := 0, time.Hour
 	var all []*object
-	err := patiently(ctx, func() error {
+	err := retryDamaged(ctx, func() error {
 		began := time.Now()
 		err := editOnce(ctx, file, &all, func(bool) (bool, error) { return true, nil })
 		shortest = min(shortest, time.Since(began))

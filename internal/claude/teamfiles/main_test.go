@@ -29,7 +29,7 @@ var processes = map[string]func(t *Team, name string, count int) error{
 		}
 		return nil
 	},
-	"settle": func(t *Team, _ string, count int) error { // settles entries until it has had all of them
+	"take": func(t *Team, _ string, count int) error { // takes entries until it has had all of them
 		for got := 0; got < count; {
 			waiting, err := t.Waiting(context.Background(), Lead)
 			if err != nil {
@@ -37,7 +37,7 @@ var processes = map[string]func(t *Team, name string, count int) error{
 			}
 			for _, e := range waiting {
 				fmt.Println(e.Text)
-				if err := t.Settle(context.Background(), Lead, e.Key()); err != nil {
+				if err := t.MarkDelivered(context.Background(), Lead, e.Key()); err != nil {
 					return err
 				}
 				got++

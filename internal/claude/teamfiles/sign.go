@@ -20,12 +20,13 @@ type LeadKey struct {
 	key   ed25519.PublicKey
 }
 
-// signedFrom is the first element of the signed data and names its version.
-const signedFrom = "claude-team-lead-entry-v1"
+// signedVersion is the first element of the signed data and names its version.
+const signedVersion = "claude-team-lead-entry-v1"
 
-// ofEd25519 is the DER prefix of every Ed25519 public key (RFC 8410); only the key after it varies.
-// Package crypto/x509 can parse any key, but its initialisation would cost every command time.
-const ofEd25519 = "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"
+// ed25519Prefix is the DER prefix of every Ed25519 public key (RFC 8410); only the key after it
+// varies. Package crypto/x509 can parse any key, but its initialisation would cost every command
+// time.
+const ed25519Prefix = "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"
 
 // clockSkew is how much older than the key a message may seem to be.
 const clockSkew = 2 * time.Minute
@@ -41,7 +42,7 @@ func ParseLeadKey(value string) (*LeadKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the lead's key: %w", err)
 	}
-	key, ok := bytes.CutPrefix(der, []byte(ofEd25519))
+	key, ok := bytes.CutPrefix(der, []byte(ed25519Prefix))
 	if !ok || len(key) != ed25519.PublicKeySize {
 		return nil, errors.New("the lead's key is not an Ed25519 key")
 	}
@@ -61,7 +62,7 @@ func (k *LeadKey) Signed(e Entry) bool {
 
 // signed returns the signed data of an entry: a JSON list as JavaScript writes it.
 func signed(e Entry) []byte {
-	list := []string{quote(signedFrom), quote(e.MsgID), quote(e.From), quote(e.Timestamp), quote(e.Text),
+	list := []string{quote(signedVersion), quote(e.MsgID), quote(e.From), quote(e.Timestamp), quote(e.Text),
 		orNull(e.Summary), orNull(e.Color), orNull(e.FromPlugin)}
 	return []byte("[" + strings.Join(list, ",") + "]")
 }

@@ -133,7 +133,7 @@ func (t *Team) CreateTask(ctx context.Context, task Task) (id string, err error)
 	if err != nil {
 		return "", err
 	}
-	if err := lock.sure(); err != nil {
+	if err := lock.checkHeld(); err != nil {
 		return "", err
 	}
 	return task.ID, replace(t.task(task.ID), data)
@@ -254,7 +254,7 @@ func (t *Team) removeTask(ctx context.Context, id string) error {
 	if _, err := os.Stat(t.task(id)); errors.Is(err, fs.ErrNotExist) {
 		return t.noTask(id)
 	}
-	if err := errors.Join(lock.sure(), ids.sure()); err != nil {
+	if err := errors.Join(lock.checkHeld(), ids.checkHeld()); err != nil {
 		return err
 	}
 	// Record the id first: a process that dies in between has not deleted the task, and nothing is

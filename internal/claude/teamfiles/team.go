@@ -34,7 +34,7 @@ type Team struct {
 
 // Open returns the team of that name, which must exist. claude is Claude Code's folder.
 func Open(claude, name string) (*Team, error) {
-	t, err := at(claude, name)
+	t, err := teamAt(claude, name)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func Open(claude, name string) (*Team, error) {
 
 // Found creates a team that this program leads. Its folder must not exist.
 func Found(claude string, c projection.Config) (*Team, error) {
-	t, err := at(claude, c.Name)
+	t, err := teamAt(claude, c.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Found(claude string, c projection.Config) (*Team, error) {
 	return t, nil
 }
 
-func at(claude, name string) (*Team, error) {
+func teamAt(claude, name string) (*Team, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
 	}
@@ -104,8 +104,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Some files are written in place, so a reader may see half a file. It reads again for as long as
-// any write can take.
+// Some files are written in place, so a reader may see half a file. It then reads again, for longer
+// than any write can take.
 const (
 	rereads     = 25
 	rereadPause = 10 * time.Millisecond
@@ -113,7 +113,7 @@ const (
 
 // read reads and decodes a file.
 func read(ctx context.Context, path string, into any) error {
-	return patiently(ctx, func() error { return readOnce(path, into) })
+	return retryDamaged(ctx, func() error { return readOnce(path, into) })
 }
 
 // maxFile is the size limit of a team's file, in bytes.
@@ -164,8 +164,8 @@ func parse(data []byte, into any) error {
 
 var errNoStatus = errors.New("it has no status")
 
-// patiently calls try again while it finds a file half written.
-func patiently(ctx context.Context, try func() error) error {
+// retryDamaged calls try again while it finds a file half written.
+func retryDamaged(ctx context.Context, try func() error) error {
 	for n := 0; ; n++ {
 		err := try()
 		if _, damaged := errors.AsType[*DamagedError](err); !damaged || n == rereads {
@@ -189,7 +189,7 @@ func replace(path string, data []byte) error {
 // While waiting for a half-written file, edit does not hold the lock, because others would time
 // out.
 func edit(ctx context.Context, path string, into any, change func(there bool) (bool, error)) error {
-	return patiently(ctx, func() error { return editOnce(ctx, path, into, change) })
+	return retryDamaged(ctx, func() error { return editOnce(ctx, path, into, change) })
 }
 
 func editOnce(ctx context.Context, path string, into any, change func(there bool) (bool, error)) error {
@@ -210,7 +210,7 @@ func editOnce(ctx context.Context, path string, into any, change func(there bool
 	if err != nil {
 		return err
 	}
-	if err := lock.sure(); err != nil {
+	if err := lock.checkHeld(); err != nil {
 		return err
 	}
 	return replace(path, data)
@@ -230,15 +230,15 @@ func (t *Team) gone() error {
 		t.Name, t.config())}
 }
 
-// roll is the part of config.json that this package changes.
-type roll struct {
+// rosterFile is the part of config.json that this package changes.
+type rosterFile struct {
 	config  *object
 	members []*object
 }
 
-// amend changes the list of members.
-func (t *Team) amend(ctx context.Context, change func(r *roll) (bool, error)) error {
-	r := &roll{config: &object{}}
+// editRoster changes the list of members.
+func (t *Team) editRoster(ctx context.Context, change func(r *rosterFile) (bool, error)) error {
+	r := &rosterFile{config: &object{}}
 	return edit(ctx, t.config(), r.config, func(there bool) (bool, error) {
 		if !there {
 			return false, t.gone()
@@ -254,7 +254,7 @@ func (t *Team) amend(ctx context.Context, change func(r *roll) (bool, error)) er
 	})
 }
 
-func (r *roll) find(name string) int {
+func (r *rosterFile) find(name string) int {
 	return slices.IndexFunc(r.members, func(o *object) bool {
 		var m projection.Member
 		return o != nil && o.decode(&m) == nil && m.Name == name
@@ -266,7 +266,7 @@ func (t *Team) Join(ctx context.Context, m projection.Member) error {
 	if err := team.CheckNewMember(m.Name, Lead); err != nil {
 		return err
 	}
-	return t.amend(ctx, func(r *roll) (bool, error) {
+	return t.editRoster(ctx, func(r *rosterFile) (bool, error) {
 		if r.find(m.Name) >= 0 {
 			return false, &team.Error{Code: team.Taken, Text: fmt.Sprintf(
 				"team %s already has a member %s; choose another name", t.Name, m.Name)}
@@ -279,7 +279,7 @@ func (t *Team) Join(ctx context.Context, m projection.Member) error {
 
 // Leave removes a member from the roster, if it is there.
 func (t *Team) Leave(ctx context.Context, name string) error {
-	return t.amend(ctx, func(r *roll) (bool, error) {
+	return t.editRoster(ctx, func(r *rosterFile) (bool, error) {
 		i := r.find(name)
 		if i < 0 {
 			return false, nil
@@ -291,7 +291,7 @@ func (t *Team) Leave(ctx context.Context, name string) error {
 
 // SetActive records whether a member is active.
 func (t *Team) SetActive(ctx context.Context, name string, active bool) error {
-	return t.amend(ctx, func(r *roll) (bool, error) {
+	return t.editRoster(ctx, func(r *rosterFile) (bool, error) {
 		i := r.find(name)
 		if i < 0 {
 			return false, t.unknownMember(name)

@@ -55,16 +55,17 @@ func (e *SwappedError) Unwrap() error {
 
 // FileCheck checks the files of a home's teams, as fsck checks a disk.
 type FileCheck struct {
-	Home    layout.Home
-	Log     func(string)
-	Explain func(error) string // turns an error into the text of a problem or a note
-	Dir     string             // where to look for checkpoints of a damaged team
-	Force   bool               // mend also if a checkpoint has more than can be mended
+	Home  layout.Home
+	Log   func(string)
+	Dir   string // where to look for checkpoints of a damaged team
+	Force bool   // mend also if a checkpoint has more than can be mended
+	// ReadOnly leaves the files in Claude Code's folders as they are.
+	ReadOnly bool
 }
 
 // Check reads all files of a team: first the journal, and then the team from it, because intact
 // files may still make no sense. For an intact team it updates the files in Claude Code's folders
-// that differ. It changes nothing of the team itself.
+// that differ, unless the check is read-only. It changes nothing of the team itself.
 func (x FileCheck) Check(ctx context.Context, name string) (Health, error) {
 	dir, err := x.Home.Folder(name)
 	if err != nil {
@@ -87,7 +88,8 @@ func (x FileCheck) Check(ctx context.Context, name string) (Health, error) {
 		h.Notes = append(h.Notes, p.String()+"; it was never acknowledged, and the next writer cuts it away")
 	}
 	for _, hole := range found.Holes {
-		h.Notes = append(h.Notes, fmt.Sprintf("the records %s were lost earlier; their effect is in the snapshot", hole))
+		h.Notes = append(h.Notes, fmt.Sprintf("the records %s were lost earlier; their effect is in the snapshot",
+			hole))
 	}
 	if h.Healthy = len(h.Problems) == 0; h.Healthy {
 		err = x.read(ctx, name, len(found.Holes) == 0, &h)
@@ -134,12 +136,12 @@ func (x FileCheck) read(ctx context.Context, name string, whole bool, h *Health)
 	if whole {
 		x.compare(ctx, rep, h)
 	}
-	if t := rep.Team(); t.CheckOurs() == nil {
+	if t := rep.Team(); !x.ReadOnly && t.CheckOurs() == nil {
 		shown := &projection.Projector{Claude: x.Home.Claude, Mark: filepath.Join(dir, projection.MarkFile),
 			Beside: layout.Beside(dir), Log: x.Log}
 		rep.View(func(s *team.State) { h.Rebuilt, err = shown.Repair(ctx, j, s) })
 		if err != nil {
-			h.Notes = append(h.Notes, x.Explain(err))
+			h.Notes = append(h.Notes, err.Error())
 		}
 	}
 	return nil
@@ -151,7 +153,7 @@ func (x FileCheck) compare(ctx context.Context, rep *replica.Replica, h *Health)
 	for r, err := range rep.Read(ctx, 0) {
 		if err != nil {
 			h.Healthy = false
-			h.Problems = append(h.Problems, x.Explain(err))
+			h.Problems = append(h.Problems, err.Error())
 			return
 		}
 		if again.Apply(r); again.Seq() == rep.Seq() {
@@ -160,7 +162,8 @@ func (x FileCheck) compare(ctx context.Context, rep *replica.Replica, h *Health)
 	}
 	rep.View(func(s *team.State) {
 		if string(team.AppendSnapshot(nil, s)) != string(team.AppendSnapshot(nil, again)) {
-			h.Notes = append(h.Notes, "the snapshot differs from the history; delete state.json, and it is written again")
+			h.Notes = append(h.Notes, "the snapshot differs from the history; delete state.json, and it is written "+
+				"again")
 		}
 	})
 }
@@ -176,13 +179,13 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 		return err
 	}
 	if host.Hosted(filepath.Join(dir, "hosts")) {
-		return team.Refuse(team.NotReady, "a running host has sessions of the team, and would lose the team; end the host "+
-			"first, then mend")
+		return team.Refuse(team.NotReady, "a running host has sessions of the team, and would lose the team; end the "+
+			"host first, then mend")
 	}
 	if h.Better() && !x.Force {
-		return team.Refuse(team.NotReady, "a checkpoint in git has the records up to %d, and the files only those up to "+
-			"%d. Nothing was changed. Restore the team from the checkpoint, which keeps the damaged files aside, or mend "+
-			"it without the checkpoint", h.Checkpoint, h.Last).
+		return team.Refuse(team.NotReady, "a checkpoint in git has the records up to %d, and the files only those up "+
+			"to %d. Nothing was changed. Restore the team from the checkpoint, which keeps the damaged files aside, "+
+			"or mend it without the checkpoint", h.Checkpoint, h.Last).
 			With(team.Hint{Action: team.ActContinueCopy, Team: h.Team})
 	}
 	ctx, cancel := context.WithTimeout(ctx, mendTime)
@@ -193,8 +196,8 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 	}
 	h.Mended, h.Last, h.Aside = true, m.Last, m.Aside
 	if m.Last == 0 {
-		return team.Refuse(team.Finished, "nothing of the team could be read, so the team does not exist any more; its "+
-			"files are set aside in %s, which may be removed", dir)
+		return team.Refuse(team.Finished, "nothing of the team could be read, so the team does not exist any more; "+
+			"its files are set aside in %s, which may be removed", dir).With(team.Hint{Action: team.ActShowTeams})
 	}
 	if m.Hole != nil {
 		h.Hole = m.Hole.String()

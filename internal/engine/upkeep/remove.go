@@ -54,8 +54,8 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return "team " + e.Team + " is not removed: " + e.Missing.Path + " " + e.Missing.Why + ", and the branches of the " +
-		"team are in that repository"
+	return "team " + e.Team + " is not removed: " + e.Missing.Path + " " + e.Missing.Why + ", and the branches of " +
+		"the team are in that repository"
 }
 
 func (e *UnreachableError) Unwrap() error {
@@ -104,8 +104,8 @@ func dormant(t Team, members []team.Member, err error) error {
 	if len(paused) == 0 || host.Hosted(filepath.Join(t.Dir, "hosts")) {
 		return err
 	}
-	return team.Refuse(team.NotReady, "team %s is dormant: %s can be resumed, and no process runs their sessions", of.Name,
-		strings.Join(paused, ", ")).With(team.Hint{Action: team.ActResume, Team: of.Name},
+	return team.Refuse(team.NotReady, "team %s is dormant: %s can be resumed, and no process runs their sessions",
+		of.Name, strings.Join(paused, ", ")).With(team.Hint{Action: team.ActResume, Team: of.Name},
 		team.Hint{Action: team.ActForceCleanUp, Team: of.Name})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/engine/transfer"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
 	"cadre/internal/liveness/leader"
@@ -15,7 +16,6 @@ import (
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
-	"cadre/internal/transfer"
 )
 
 // Resumption says how a team is resumed.
@@ -110,7 +110,8 @@ func Settle(ctx context.Context, t Team, how Resumption) error {
 		if _, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.TakeBackTeam{}}); err != nil {
 			return err
 		}
-		t.Log(fmt.Sprintf("team %s is taken back; if another machine has continued it, the team has two histories", is.Name))
+		t.Log(fmt.Sprintf("team %s is taken back; if another machine has continued it, the team has two histories",
+			is.Name))
 	} else if err := is.CheckHere(); err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func recheck(ctx context.Context, t Team) error {
 		})
 	}
 	for _, m := range missing {
-		t.View(func(s *team.State) { t.Log(fmt.Sprintf("missing of task %s: %s", s.Called(m.Task), m.What)) })
+		t.View(func(s *team.State) { t.Advise(m.Advice(s.Team(), s.Called(m.Task))) })
 	}
 	return nil
 }

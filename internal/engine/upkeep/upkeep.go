@@ -39,10 +39,11 @@ import (
 // Team is an open team and the actor.
 type Team struct {
 	*replica.Replica
-	Dir   string // its folder
-	Actor string
-	Log   func(string)
-	Warn  func(error) // gets errors that do not end the call
+	Dir    string // its folder
+	Actor  string
+	Log    func(string)
+	Advise func(team.Advice)
+	Warn   func(error) // gets errors that do not end the call
 }
 
 // LingeringError says that a team has ended, and that one of its processes is still running. The
@@ -208,7 +209,11 @@ func Patch(ctx context.Context, t Team, task team.Task) ([]byte, error) {
 			return nil, err
 		}
 		defer procs.Close(context.WithoutCancel(ctx))
-		g := git.Runner{Procs: procs, Dir: t.Replica.Team().Dir}
+		g, done, err := git.Runner{Procs: procs, Dir: t.Replica.Team().Dir}.Shown(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 		return g.Run(ctx, nil, "diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
 			"--src-prefix=a/", "--dst-prefix=b/", w.Base, w.Commit)
 	}

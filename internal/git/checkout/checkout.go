@@ -58,7 +58,7 @@ func (e *MissingError) Error() string {
 	return e.Path + " " + e.Why + ". " + e.Try
 }
 
-// Hints returns what may help.
+// Hints returns actions that may help.
 func (e *MissingError) Hints() []team.Hint { return e.Help }
 
 // moved returns the hint for a moved project: to dir, or to an unknown place if dir is "".

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,11 @@ func newBranch(procs *proc.Register, repo repository, name string) *branch {
 }
 
 func (b *branch) place() string { return "the branch " + b.name + " of " + b.repo }
+
+// hint returns a hint about the branch or the remote of that name in the repository.
+func (b *branch) hint(a team.Action, name string) team.Hint {
+	return team.Hint{Action: a, Team: strings.TrimPrefix(b.name, "cadre/"), Name: name, Dir: cmp.Or(b.top, b.repo)}
+}
 
 func (b *branch) ref() string { return "refs/heads/" + b.name }
 
@@ -242,7 +248,7 @@ func (b *branch) failed(err error) error {
 	refused, ok := errors.AsType[*git.Refusal](err)
 	switch {
 	case ok && strings.Contains(refused.Words, "cannot create '"+b.ref()+"'"):
-		return fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), b.obstacle(refused.Words))
+		return b.blocked(refused.Words)
 	case locked, ok && slices.ContainsFunc(collisions,
 		func(words string) bool { return strings.Contains(refused.Words, words) }):
 		return fmt.Errorf("%w: %w", errMoved, err)
@@ -285,15 +291,16 @@ func (s *stream) commit(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// obstacle returns the branch that git reports as being in the way: cadre, or one below the team's.
-func (b *branch) obstacle(words string) string {
+// blocked names the branch that git reports as being in the way: cadre, or one below the team's.
+func (b *branch) blocked(words string) error {
 	for _, quoted := range strings.Split(words, "'") {
 		if name, ok := strings.CutPrefix(quoted, "refs/heads/"); ok && name != b.name {
-			return "it is named " + name + ", and git can keep only one of the two; rename it to have them there: " +
-				"git branch -m " + name + " NAME"
+			return team.Hinted(fmt.Errorf("%w of %s: it is named %s, and git can keep only one of the two; "+
+				"rename it to have them there", ErrBlocked,
+				b.place(), name), b.hint(team.ActRenameBranch, name))
 		}
 	}
-	return words
+	return fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), words)
 }
 
 // collisions are parts of git's errors when another process writes at the same time, besides errors

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -65,8 +66,8 @@ var repositories = map[string]func(l *lab) string{
 // inNames are the digests in the names of sheets.
 var inNames = regexp.MustCompile(`-[0-9a-f]{12}\b`)
 
-// TestRepositories checks that in every kind of repository checkpoints appear on their branch, and that
-// they change nothing else.
+// TestRepositories checks that in every kind of repository checkpoints appear on their branch, and
+// that they change nothing else.
 func TestRepositories(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -371,13 +372,22 @@ func TestBranchesInTheWay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
 	}
-	for branch, says := range map[string]string{"cadre": "it is named cadre, ", "cadre/demo": "not a checkpoint of cadre",
+	for branch, says := range map[string]string{"cadre": "it is named cadre, ",
+		"cadre/demo":     "not a checkpoint of cadre",
 		"cadre/demo/bob": "it is named cadre/demo/bob, "} {
 		l := newLab(t)
 		project, w := l.repository("r"), newWork(t, "T1")
 		l.git(project, "branch", branch)
 		before := l.git(project, "rev-parse", branch)
 		s := l.store(project)
+		if branch != "cadre/demo" {
+			want := team.Hint{Action: team.ActRenameBranch, Team: "demo", Name: branch, Dir: project}
+			w.step(t)
+			_, err := s.put(t.Context(), w, Beside{})
+			if got := team.HintsOf(err); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+				t.Errorf("%s: got %v with the hints %+v, want %+v", branch, err, got, want)
+			}
+		}
 		for range 2 {
 			w.step(t)
 			if c := l.checkpoint(s, w); !strings.Contains(c.Notice, says) || c.Commit != "" ||

@@ -115,6 +115,11 @@ func (d *draft) touch(e team.Event) bool {
 	case *team.TaskCreated:
 		touch(e.Task.ID)
 		touch(e.Task.BlockedBy...)
+	case *team.TaskExpanded:
+		touch(e.Task)
+		touch(e.Tasks...)
+	case *team.TaskFolded:
+		touch(e.Task)
 	case *team.TaskUpdated:
 		touch(e.Task)
 		touch(slices.Concat(e.AddBlockedBy, e.RemoveBlockedBy, e.AddBlocks, e.RemoveBlocks)...)
@@ -129,6 +134,17 @@ func (d *draft) touch(e team.Event) bool {
 	case *team.TaskFailed:
 		touch(e.Task)
 	case *team.TaskCompleted:
+		touch(e.Task)
+	case *team.TaskSkipped:
+		touch(e.Task)
+	case *team.TaskSubmitted:
+		touch(e.Task)
+		for _, id := range e.Tasks {
+			touch(id)
+		}
+	case *team.TaskRejected:
+		touch(e.Task)
+	case *team.WordsRecorded:
 		touch(e.Task)
 	case *team.TaskDeleted:
 		touch(e.Task)
@@ -148,7 +164,7 @@ func (d *draft) touch(e team.Event) bool {
 }
 
 func (d *draft) line(log int, line []byte) {
-	line = redactJSON(line)
+	line = RedactJSON(line)
 	if tail := d.tails[log]; len(tail) > 0 && len(tail)+len(line) >= partSize {
 		d.parts[log]++
 		d.files[partFile(log, d.parts[log])] = tail
@@ -167,7 +183,7 @@ func (d *draft) see(s *team.State, beside Beside) {
 		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(),
 		Facts: map[string]string{}, Released: t.Released != team.Released{}}
 	if beside.Completed != nil {
-		d.record = redactJSON(beside.Completed)
+		d.record = RedactJSON(beside.Completed)
 		d.doc.Completed = fmt.Sprintf("%x", sha256.Sum256(d.record))
 	}
 	if d.prev != nil {
@@ -306,7 +322,7 @@ func (d *draft) finish() (*image, map[string][]byte, error) {
 	if err := e.Encode(next.doc); err != nil {
 		return nil, nil, err
 	}
-	d.files[stateFile] = redactJSON(state.Bytes())
+	d.files[stateFile] = RedactJSON(state.Bytes())
 	d.files[readmeFile] = d.readme.text(next.doc)
 	if d.record != nil && (d.prev == nil || d.prev.doc.Completed != d.doc.Completed) {
 		d.files[completedFile] = d.record

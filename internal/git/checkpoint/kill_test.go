@@ -113,8 +113,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestCrashReports checks that the next checkpoint removes the report that git writes when its input
-// ends because the host was killed, and no report of another program's import.
+// TestCrashReports checks that the next checkpoint removes the report that git writes when its
+// input ends because the host was killed, and no report of another program's import.
 func TestCrashReports(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

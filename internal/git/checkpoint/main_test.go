@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	config := filepath.Join(dir, "gitconfig")
 	if err == nil {
 		err = os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = "+
-			"ann@example.org\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[maintenance]\n\tauto = false\n"), 0o600)
+			"ann@example.org\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = "+
+			"always\n[maintenance]\n\tauto = false\n"), 0o600)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -118,7 +118,7 @@ func (r *Restored) team(t fields) error {
 }
 
 func (r *Restored) miss(format string, args ...any) {
-	r.Redacted = append(r.Redacted, team.Note{Text: fmt.Sprintf(format, args...)})
+	r.Redacted = append(r.Redacted, team.Advice{Text: fmt.Sprintf(format, args...)})
 }
 
 // fields are the fields of a JSON object.

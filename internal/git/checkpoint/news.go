@@ -24,7 +24,7 @@ func (n *news) add(e team.Event) {
 	switch e := e.(type) {
 	case *team.TaskCompleted:
 		n.completed = append(n.completed, e.Task)
-		if !slices.Contains(n.by, e.By) {
+		if e.By != "" && !slices.Contains(n.by, e.By) {
 			n.by = append(n.by, e.By)
 		}
 	case *team.TaskFailed:

@@ -21,15 +21,16 @@ var secretKeys = lazyregexp.New(
 // are names and numbers. Redacting one would break the reference.
 var names = []string{"id", "name", "owner", "member", "task", "from", "to", "recipients", "blockedBy", "blocks",
 	"session", "lead", "actor", "by", "ref", "request", "host",
-	"createdBy", "completedBy", "kind", "status", "type", "unblocked", "team_id", "team_name", "history",
+	"createdBy", "completedBy", "failedBy", "setBy", "updatedBy", "otherBy", "kind", "status", "type", "unblocked",
+	"team_id", "team_name", "history",
 	"lead_session_id", "task_claimed", "assigned_to", "dependencies", "pending", "completed", "digest"}
 
 // foreign are the keys of objects whose keys cadre does not define.
 var foreign = []string{"metadata"}
 
-// redactJSON redacts every text in a JSON value, or in lines of JSON values. Everything else stays
-// the same, byte for byte.
-func redactJSON(in []byte) []byte {
+// RedactJSON replaces likely secrets in every text of a JSON value of a team, or of lines of them.
+// Everything else stays the same, byte for byte.
+func RedactJSON(in []byte) []byte {
 	r := redactor{in: in}
 	r.run()
 	if r.out == nil {

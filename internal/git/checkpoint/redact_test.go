@@ -32,7 +32,7 @@ func TestRedactJSON(t *testing.T) {
 			`","description":"[redacted]"}`,
 		`{"a": [1 ,{"b":"PASSWORD=pw"}, "MY_SECRET=yz"] }`: `{"a": [1 ,{"b":"PASSWORD=[redacted]"}, "MY_SECRET=[redacted]"] }`,
 	} {
-		if got := string(redactJSON([]byte(in))); got != want {
+		if got := string(RedactJSON([]byte(in))); got != want {
 			t.Errorf("%s\ngives %s\nnot   %s", in, got, want)
 		}
 	}
@@ -53,6 +53,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	w.do(t, "ann", &team.CompleteTask{Task: "3", Result: "Authorization: Bearer topsecret1"})
 	w.do(t, "ann", &team.SendMessage{To: "eve", Body: "here: " + secret})
 	w.do(t, "bob", &team.SubmitPlan{Plan: "log in with " + secret})
+	w.do(t, "ann", &team.SetNote{Key: "login", Text: "log in with " + secret})
 	shelf := &memory{}
 	s := &Store{team: "demo", shelf: shelf}
 	if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
@@ -163,7 +164,7 @@ func FuzzRedactJSON(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		out := redactJSON(in)
+		out := RedactJSON(in)
 		var was, is map[string]any
 		if err := json.Unmarshal(in, &was); err != nil {
 			t.Skip()

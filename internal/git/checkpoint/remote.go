@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cadre/internal/git"
+	"cadre/internal/team"
 )
 
 // remoteTimeout bounds one exchange with a remote.
@@ -21,8 +22,14 @@ type Remote struct {
 	raw  string
 }
 
-// ErrNoRemote reports that the repository has no such remote.
-var ErrNoRemote = errors.New("there is no such remote")
+// ErrNoRemote reports that the repository does not have the remote.
+var ErrNoRemote = errors.New("no remote")
+
+// noRemote is an [ErrNoRemote] in the words for one case.
+type noRemote string
+
+func (e noRemote) Error() string        { return string(e) }
+func (e noRemote) Is(target error) bool { return target == ErrNoRemote }
 
 // quietly are settings that keep git from doing more than it is asked to do.
 var quietly = []string{"push.followTags=false", "push.recurseSubmodules=no", "push.gpgSign=false",
@@ -45,7 +52,7 @@ func (b *branch) way() git.Runner {
 func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
 	b, ok := s.shelf.(*branch)
 	if !ok {
-		return Remote{}, fmt.Errorf("%w: %s", ErrNoRemote, s.why)
+		return Remote{}, noRemote(s.why + ", so it has no remote")
 	}
 	out, err := b.git.Text(ctx, "remote")
 	if err != nil {
@@ -61,12 +68,14 @@ func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
 	case name == "" && len(names) == 1:
 		name = names[0]
 	case name == "" && len(names) == 0:
-		return Remote{}, fmt.Errorf("%w: %s has none; add one: git remote add origin URL", ErrNoRemote, b.repo)
+		return Remote{}, team.Hinted(noRemote("the repository "+b.repo+" has no remote"),
+			b.hint(team.ActAddRemote, "origin"))
 	case name == "":
-		return Remote{}, fmt.Errorf("%w: choose one of %s", ErrNoRemote, strings.Join(names, ", "))
+		return Remote{}, noRemote("the repository " + b.repo + " has several remotes; name one of " +
+			strings.Join(names, ", "))
 	case !slices.Contains(names, name):
-		return Remote{}, fmt.Errorf("%w as %q in %s; there are: %s; to add one: git remote add NAME URL", ErrNoRemote,
-			name, b.repo, strings.Join(names, ", "))
+		return Remote{}, team.Hinted(noRemote(fmt.Sprintf("the repository %s has no remote %q; its remotes are: %s",
+			b.repo, name, strings.Join(names, ", "))), b.hint(team.ActAddRemote, name))
 	}
 	raw, err := b.git.Text(ctx, "remote", "get-url", "--push", name)
 	if err != nil {
@@ -188,43 +197,11 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 			not = append(not, before)
 		}
 	}
-	line, err := b.git.Text(ctx, append([]string{"rev-list", "--objects", "--no-object-names", "--first-parent",
-		commit}, not...)...)
+	blobs, paths, commits, err := b.carried(ctx, commit, not, doc.Work.Include)
 	if err != nil {
 		return o, err
 	}
-	ours := map[string]bool{}
-	for _, id := range strings.Fields(line) {
-		ours[id] = true
-	}
-	all, err := b.git.Run(ctx, nil, append([]string{"-c", "core.quotePath=false", "rev-list", "--objects",
-		commit}, not...)...)
-	if err != nil {
-		return o, err
-	}
-	var ids []string
-	paths := map[string]string{}
-	for one := range strings.Lines(string(all)) {
-		id, path, named := strings.Cut(strings.TrimSuffix(one, "\n"), " ")
-		switch {
-		case ours[id]:
-		case !named:
-			o.Commits++
-		case path != "" && !covers(doc.Work.Include, path):
-			ids = append(ids, id)
-			paths[id] = path
-		}
-	}
-	kinds, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype)")
-	if err != nil {
-		return o, err
-	}
-	var blobs []string
-	for i, kind := range strings.Fields(string(kinds)) {
-		if kind == "blob" && i < len(ids) {
-			blobs = append(blobs, ids[i])
-		}
-	}
+	o.Commits = commits
 	if o.Files = len(blobs); o.Files > mostLooked {
 		o.Unseen, blobs = o.Files-mostLooked, blobs[:mostLooked]
 	}
@@ -239,14 +216,60 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 	return o, err
 }
 
+// carried returns the files of members' work that the checkpoints up to the commit bring, by their
+// ids and paths, without the included ones, and how many commits of work there are. not excludes
+// what is there already.
+func (b *branch) carried(ctx context.Context, commit string, not, include []string) (blobs []string,
+	paths map[string]string, commits int, err error) {
+	line, err := b.git.Text(ctx, append([]string{"rev-list", "--objects", "--no-object-names", "--first-parent",
+		commit}, not...)...)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	ours := map[string]bool{}
+	for _, id := range strings.Fields(line) {
+		ours[id] = true
+	}
+	all, err := b.git.Run(ctx, nil, append([]string{"-c", "core.quotePath=false", "rev-list", "--objects",
+		commit}, not...)...)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	var ids []string
+	paths = map[string]string{}
+	for one := range strings.Lines(string(all)) {
+		id, path, named := strings.Cut(strings.TrimSuffix(one, "\n"), " ")
+		switch {
+		case ours[id]:
+		case !named:
+			commits++
+		case path != "" && !covers(include, path):
+			ids = append(ids, id)
+			paths[id] = path
+		}
+	}
+	kinds, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype)")
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	for i, kind := range strings.Fields(string(kinds)) {
+		if kind == "blob" && i < len(ids) {
+			blobs = append(blobs, ids[i])
+		}
+	}
+	return blobs, paths, commits, nil
+}
+
 // PushHead pushes the commit to the remote's branch with the name of the branch that is checked
 // out, and returns that name.
 func (s *Store) PushHead(ctx context.Context, r Remote, commit string) (string, error) {
 	b := s.shelf.(*branch)
 	name, err := b.files.Text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	if err != nil {
-		return "", fmt.Errorf("no branch is checked out in %s; push the commit yourself: git push %s "+
-			"%.12s:refs/heads/BRANCH", b.top, r.Name, commit)
+		push := b.hint(team.ActPushCommit, r.Name)
+		push.From = commit
+		return "", team.Hinted(fmt.Errorf("no branch is checked out in %s, so the commit %.12s is not pushed", b.top,
+			commit), push)
 	}
 	if _, err = b.way().Run(ctx, nil, "push", "--porcelain", r.Name, commit+":refs/heads/"+name); err != nil {
 		return name, fmt.Errorf("the team is complete, and its commit %.12s is not on %s: %w", commit, r.Name,

@@ -20,7 +20,7 @@ type Restored struct {
 	Work     Work           // the work that it carries
 	Before   []Ended        // histories that this one continues, the oldest first
 	Messages []team.Message // the last of the mailbox, the oldest first
-	Redacted []team.Note    // what was redacted and is now missing
+	Redacted []team.Advice  // what was redacted and is now missing
 	Checks   []string       // names of the checks that must be given again, because they were redacted
 }
 

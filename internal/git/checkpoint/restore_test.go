@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,7 @@ func draw(t *rapid.T, w *work) {
 	task := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(1, count+1).Draw(t, "task")) })
 	tasks := rapid.SliceOfNDistinct(task, 0, 2, rapid.ID)
 	word := rapid.SampledFrom([]string{"x", "some words", "ä😀\"\\\n<&>", "bad\xff", strings.Repeat("long ", 2000)})
+	key := rapid.SampledFrom([]string{"plan", "decisions/api"})
 	some := rapid.Bool()
 	ahead := func() team.Time {
 		return w.state.Team().UpdatedAt + team.Time(rapid.IntRange(1, 100_000).Draw(t, "ahead"))
@@ -105,6 +107,9 @@ func draw(t *rapid.T, w *work) {
 		func() team.Body {
 			return &team.ReceiveMessages{Member: name.Draw(t, "member"), Max: rapid.IntRange(0, 2).Draw(t, "most")}
 		},
+		func() team.Body { return &team.SetNote{Key: key.Draw(t, "key"), Text: word.Draw(t, "note")} },
+		func() team.Body { return &team.AppendNote{Key: key.Draw(t, "key"), Text: word.Draw(t, "note")} },
+		func() team.Body { return &team.DeleteNote{Key: key.Draw(t, "key")} },
 		func() team.Body { return &team.SpawnMember{Name: "cy", Agent: team.Shell, Env: []string{"A="}} },
 		func() team.Body { return &team.AttachMember{Member: name.Draw(t, "member")} },
 		func() team.Body {
@@ -276,10 +281,13 @@ func TestNameIsGivenAgain(t *testing.T) {
 	}
 }
 
-// TestFetchAfterAKill checks that a lock which a killed git left on the remote-tracking branch of the
-// checkpoints, or on a branch that they carry, does not stop a move.
+// TestFetchAfterAKill checks that a lock which a killed git left on the remote-tracking branch of
+// the checkpoints, or on a branch that they carry, does not stop a move.
 func TestFetchAfterAKill(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it waits seconds for each lock; not with -short")
+	}
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
 	w.step(t)
@@ -345,11 +353,36 @@ func TestRemoteBranch(t *testing.T) {
 	brings(t, l.store(other), w) // second has an older checkpoint, so it is clear which one counts
 	l.git(other, "branch", "cadre/demo", "second/cadre/demo")
 	brings(t, l.store(other), w)
-	bare := l.repository("empty")
-	if _, err := l.store(bare).Restore(t.Context()); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(),
-		"git fetch REPOSITORY cadre/demo:cadre/demo") {
-		t.Errorf("of none: %v", err)
+}
+
+// TestHintsOfRepositories checks the hints of errors about a missing branch or remote.
+func TestHintsOfRepositories(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	dir := l.repository("r")
+	s := l.store(dir)
+	expect := func(what string, err, is error, want team.Hint) {
+		t.Helper()
+		want.Team, want.Dir = "demo", dir
+		if got := team.HintsOf(err); !errors.Is(err, is) || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+			t.Errorf("%s: got %v with the hints %+v, want %v with %+v", what, err, got, is, want)
+		}
 	}
+	_, err := s.Restore(t.Context())
+	expect("no branch", err, ErrNone, team.Hint{Action: team.ActFetchBranch, Name: "cadre/demo"})
+	_, err = s.Remote(t.Context(), "")
+	expect("no remote", err, ErrNoRemote, team.Hint{Action: team.ActAddRemote, Name: "origin"})
+	l.git(dir, "remote", "add", "origin", l.dir)
+	_, err = s.Remote(t.Context(), "other")
+	expect("no such remote", err, ErrNoRemote, team.Hint{Action: team.ActAddRemote, Name: "other"})
+	origin, err := s.Remote(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := l.git(dir, "rev-parse", "HEAD")
+	l.git(dir, "checkout", "-q", "--detach")
+	_, err = s.PushHead(t.Context(), origin, commit)
+	expect("no branch checked out", err, err, team.Hint{Action: team.ActPushCommit, Name: "origin", From: commit})
 }
 
 // TestDamage checks that any damage of a checkpoint is reported, and nothing is restored.
@@ -542,8 +575,10 @@ func TestSize(t *testing.T) {
 func TestSheetsAreShared(t *testing.T) {
 	t.Parallel()
 	w, shelf := newWork(t, "T1"), &memory{}
-	for n := range 3 {
-		if n > 0 {
+	for n := range 4 {
+		if n == 3 {
+			w.do(t, "ann", &team.SetNote{Key: "plan", Text: "first"})
+		} else if n > 0 {
 			w.do(t, "ann", &team.SendMessage{To: "bob", Body: "hello"})
 		}
 		if n == 1 {
@@ -563,6 +598,7 @@ func TestSheetsAreShared(t *testing.T) {
 			{"README.md", "mailbox.log", "restore/members.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
 			{"README.md", "mailbox.log", "restore/members.jsonl", "restore/messages/0000.jsonl", "restore/team.json",
 				"state.json", "tasks.jsonl"},
+			{"README.md", "mailbox.log", "restore/notes/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
 		}[n]
 		if !slices.Equal(wrote, want) {
 			t.Errorf("checkpoint %d wrote %q", n, wrote)

@@ -238,37 +238,18 @@ func (b *branch) items(ctx context.Context, base team.Base, found []differing, i
 			items[i], known[d.path] = old, old
 			continue
 		}
-		one := item{stamp: stamp}
-		sum, dirty := was[d.path]
-		switch {
-		case !utf8.ValidString(d.path):
-			one.why = "its name is not UTF-8"
-		case d.unmerged:
-			one.why = "conflicts in it are not resolved"
-		case d.ignored && !included:
-			one.why = "git ignores it"
-		case d.submodule || d.repository || info != nil && info.IsDir():
-			one.why = "a repository of its own, which a checkpoint of this one does not carry"
-		case dirty && !included:
+		one := item{stamp: stamp, why: d.excluded(info, included)}
+		if sum, dirty := was[d.path]; one.why == "" && dirty && !included {
 			if one, err = b.person(ctx, d.path, sum, one, &most); err != nil {
 				return nil, err
 			}
 		}
 		if one.carried() && info != nil {
-			switch mode := info.Mode(); {
-			case mode&fs.ModeSymlink != 0:
-				one.mode = "120000"
-				if one.id, err = os.Readlink(b.at(d.path)); err != nil {
-					return nil, err
-				}
-			case !mode.IsRegular():
-				one.why = "not a regular file"
-			case info.Size() > mostFile && !included:
-				one.why = tooBig(info.Size())
-			default:
-				if one.mode = "100644"; mode&0o111 != 0 {
-					one.mode = "100755"
-				}
+			store, err := b.describe(&one, d.path, info, included)
+			if err != nil {
+				return nil, err
+			}
+			if store {
 				fresh = append(fresh, i)
 			}
 		}
@@ -282,6 +263,41 @@ func (b *branch) items(ctx context.Context, base team.Base, found []differing, i
 	}
 	b.known = known
 	return items, nil
+}
+
+// excluded says why a checkpoint carries nothing of the path; "" if it may.
+func (d differing) excluded(info fs.FileInfo, included bool) string {
+	switch {
+	case !utf8.ValidString(d.path):
+		return "its name is not UTF-8"
+	case d.unmerged:
+		return "conflicts in it are not resolved"
+	case d.ignored && !included:
+		return "git ignores it"
+	case d.submodule || d.repository || info != nil && info.IsDir():
+		return "a repository of its own, which a checkpoint of this one does not carry"
+	}
+	return ""
+}
+
+// describe sets the mode of a file that exists, or why it is not carried. It reports whether the
+// file's content has to be stored. A symbolic link stores its target instead.
+func (b *branch) describe(one *item, path string, info fs.FileInfo, included bool) (store bool, err error) {
+	switch mode := info.Mode(); {
+	case mode&fs.ModeSymlink != 0:
+		one.mode = "120000"
+		one.id, err = os.Readlink(b.at(path))
+	case !mode.IsRegular():
+		one.why = "not a regular file"
+	case info.Size() > mostFile && !included:
+		one.why = tooBig(info.Size())
+	default:
+		if one.mode = "100644"; mode&0o111 != 0 {
+			one.mode = "100755"
+		}
+		return true, nil
+	}
+	return false, err
 }
 
 func tooBig(size int64) string {

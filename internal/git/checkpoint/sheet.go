@@ -19,16 +19,18 @@ type sheet struct {
 	SHA256 string `json:"sha256"`
 }
 
-// The sheets. For messages and tasks there is one per hundred numbers, if any of these exists.
+// The sheets. For messages, tasks and changes of notes there is one per hundred numbers, if any of
+// these exists.
 const (
 	teamSheet     = "restore/team.json"
 	baseSheet     = "restore/base.json"
 	memberSheet   = "restore/members.jsonl"
 	messageSheets = "restore/messages/"
 	taskSheets    = "restore/tasks/"
+	noteSheets    = "restore/notes/"
 )
 
-// perSheet bounds how much is rewritten when one message or task changes.
+// perSheet bounds how much is rewritten when one message, task or note changes.
 const perSheet = 100
 
 // sheetNames and digests match valid names and digests of sheets. They come from a branch that may
@@ -73,7 +75,7 @@ func (d *draft) write(next *image) {
 			next.doc.Sheets = append(next.doc.Sheets, old)
 			return
 		}
-		text = redactJSON(text)
+		text = RedactJSON(text)
 		sum := sha256.Sum256(text)
 		s := sheet{name, hex.EncodeToString(sum[:])}
 		next.doc.Sheets = append(next.doc.Sheets, s)
@@ -86,6 +88,7 @@ func (d *draft) write(next *image) {
 	add(memberSheet, []byte(strings.Join(d.kept.Members, "\n")+"\n"))
 	runs(d.kept.Messages, messageSheets, add)
 	runs(d.kept.Tasks, taskSheets, add)
+	runs(d.kept.Notes, noteSheets, add)
 }
 
 // runs divides ordered pieces into sheets.
@@ -133,6 +136,8 @@ func kept(sheets []sheet, texts [][]byte) (k team.Kept, err error) {
 			pieces(&k.Messages)
 		case strings.HasPrefix(s.Name, taskSheets):
 			pieces(&k.Tasks)
+		case strings.HasPrefix(s.Name, noteSheets):
+			pieces(&k.Notes)
 		default:
 			return k, fmt.Errorf("%s names a sheet %q that this cadre does not know; update cadre", stateFile, s.Name)
 		}

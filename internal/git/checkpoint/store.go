@@ -138,8 +138,8 @@ func Lasting(err error) bool {
 
 func (s *Store) none() error {
 	if b, ok := s.shelf.(*branch); ok {
-		return fmt.Errorf("%w of team %s: %s does not exist; where another repository has it: git fetch "+
-			"REPOSITORY %s:%s", ErrNone, s.team, b.place(), b.name, b.name)
+		return team.Hinted(fmt.Errorf("%w of team %s: %s does not exist", ErrNone, s.team, b.place()),
+			b.hint(team.ActFetchBranch, b.name))
 	}
 	return fmt.Errorf("%w of team %s: %s has none", ErrNone, s.team, s.shelf.place())
 }
@@ -230,35 +230,17 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 		after = max(0, prev.doc.Sequence-base)
 	}
 	d := follow(prev, base)
-	if after, err = d.read(ctx, source, after, seq); err != nil {
-		return Checkpoint{}, err
-	}
-	source.View(func(state *team.State) {
-		if _, err = d.read(ctx, source, after, state.Seq()); err == nil { // include records that arrived meanwhile
-			d.see(state, beside)
-		}
-	})
-	if err != nil {
+	if err := d.readAll(ctx, source, after, seq, beside); err != nil {
 		return Checkpoint{}, err
 	}
 	// Do this after reading the state, so that it finds the commits of all tasks that the state
 	// calls completed.
 	if b, ok := s.shelf.(*branch); ok {
-		var before *Work
-		if prev != nil {
-			before = &prev.doc.Work
-		}
-		w, err := b.gather(ctx, d.team, before, beside)
-		if err != nil {
-			return Checkpoint{}, err
-		}
-		d.carry(w)
-		if d.works, err = b.works(ctx, d.team.Base, &w, d.done); err != nil {
+		if err := d.addWork(ctx, b, prev, beside); err != nil {
 			return Checkpoint{}, err
 		}
 	}
-	if prev != nil && prev.doc.Sequence == d.doc.Sequence && prev.doc.History == d.doc.History &&
-		prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work) {
+	if d.equals(prev) {
 		return s.describe(on), nil
 	}
 	next, files, err := d.finish()
@@ -273,6 +255,42 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 	made := s.describe(s.last)
 	made.Written = true
 	return made, nil
+}
+
+// readAll reads the records after a sequence number, those that arrive meanwhile too, and the state
+// after them.
+func (d *draft) readAll(ctx context.Context, source Source, after, seq int64, beside Beside) error {
+	after, err := d.read(ctx, source, after, seq)
+	if err != nil {
+		return err
+	}
+	source.View(func(state *team.State) {
+		if _, err = d.read(ctx, source, after, state.Seq()); err == nil {
+			d.see(state, beside)
+		}
+	})
+	return err
+}
+
+// addWork adds the work that is in the repository.
+func (d *draft) addWork(ctx context.Context, b *branch, prev *image, beside Beside) error {
+	var before *Work
+	if prev != nil {
+		before = &prev.doc.Work
+	}
+	w, err := b.gather(ctx, d.team, before, beside)
+	if err != nil {
+		return err
+	}
+	d.carry(w)
+	d.works, err = b.works(ctx, d.team.Base, &w, d.done)
+	return err
+}
+
+// equals reports whether a checkpoint has all that the draft has.
+func (d *draft) equals(prev *image) bool {
+	return prev != nil && prev.doc.Sequence == d.doc.Sequence && prev.doc.History == d.doc.History &&
+		prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work)
 }
 
 // succeeds says whether a checkpoint of the state may follow the present one. prev is the present

@@ -115,7 +115,8 @@ func TestWorkIsCarried(t *testing.T) {
 		t.Errorf("it is on %s", parents)
 	}
 	changed := l.git(clone, "diff-tree", "-r", "--name-status", "-z", r.Work.Head, r.Work.Shared)
-	want := "A\x00 leading blank\x00A\x00\"odd\" name\nwith a break\x00M\x00a.txt\x00M\x00crlf.txt\x00A\x00folder\x00D\x00folder/x\x00D\x00gone.txt\x00A\x00link\x00A\x00new/deep/file\x00M\x00run.sh\x00"
+	want := "A\x00 leading blank\x00A\x00\"odd\" name\nwith a " +
+		"break\x00M\x00a.txt\x00M\x00crlf.txt\x00A\x00folder\x00D\x00folder/x\x00D\x00gone.txt\x00A\x00link\x00A\x00new/deep/file\x00M\x00run.sh\x00"
 	if changed != want {
 		t.Errorf("it has %q\nand not %q", changed, want)
 	}

@@ -48,30 +48,45 @@ type Edits struct {
 // returns true. except gets absolute paths, in git's form of the top of the work tree. Diff touches
 // neither the work tree nor the index. Outside a repository the result is empty.
 func Diff(ctx context.Context, procs *proc.Register, dir string, except func(path string) bool) (Edits, error) {
-	return DiffSince(ctx, procs, dir, "HEAD", except)
-}
-
-// DiffSince is [Diff] with the differences from that commit. "HEAD" stands for the last commit, or for
-// nothing before the first one.
-func DiffSince(ctx context.Context, procs *proc.Register, dir, since string, except func(path string) bool) (Edits,
-	error) {
 	g := in(procs, dir)
-	inside, err := g.Text(ctx, "rev-parse", "--is-inside-work-tree")
-	if err != nil || inside != "true" {
+	if !g.inside(ctx) {
 		return Edits{}, ctx.Err()
 	}
-	var e Edits
-	base := since
-	if e.Commit, err = g.Text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options",
-		since+"^{commit}"); err != nil {
-		if e.Commit = ""; since != "HEAD" {
-			return e, fmt.Errorf("the commit %s is not in the repository of %s", since, dir)
-		}
-		if base, err = g.Text(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil { // the empty tree
-			return e, err
-		}
+	return g.edits(ctx, "HEAD", except)
+}
+
+// DiffSince is [Diff] with the differences from that commit, for somebody who looks at them. "HEAD"
+// stands for the last commit, or for nothing before the first one.
+//
+// git runs no program that the repository's settings name; see [git.Runner.Shown]. A file with a
+// filter, such as Git LFS, is therefore shown as it is in the work tree.
+func DiffSince(ctx context.Context, procs *proc.Register, dir, since string) (Edits, error) {
+	g := in(procs, dir)
+	if !g.inside(ctx) {
+		return Edits{}, ctx.Err()
 	}
-	g, done, err := g.withOwnIndex(ctx)
+	shown, done, err := g.Shown(ctx)
+	if err != nil {
+		return Edits{}, err
+	}
+	defer done()
+	return folder{shown}.edits(ctx, since, func(string) bool { return false })
+}
+
+// inside reports whether the folder is in a work tree.
+func (f folder) inside(ctx context.Context) bool {
+	inside, err := f.Text(ctx, "rev-parse", "--is-inside-work-tree")
+	return err == nil && inside == "true"
+}
+
+// edits returns the differences from a commit, without files for which except returns true.
+func (f folder) edits(ctx context.Context, since string, except func(path string) bool) (Edits, error) {
+	commit, base, err := f.base(ctx, since)
+	e := Edits{Commit: commit}
+	if err != nil {
+		return e, err
+	}
+	g, done, err := f.withOwnIndex(ctx)
 	if err != nil {
 		return e, err
 	}
@@ -108,13 +123,29 @@ func DiffSince(ctx context.Context, procs *proc.Register, dir, since string, exc
 	}
 	for some := range slices.Chunk(e.Files, 200) { // more might be too long for a command
 		part, err := g.Run(ctx, nil, append([]string{"diff", "--binary", "--no-renames", "--no-ext-diff",
-			"--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--relative", base, "--"}, some...)...)
+			"--no-textconv", "--no-color", "--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/",
+			"--relative",
+			base, "--"}, some...)...)
 		if err != nil {
 			return e, err
 		}
 		e.Patch = append(e.Patch, part...)
 	}
 	return e, nil
+}
+
+// base returns the commit, and what its files are compared with: the commit itself, or the empty
+// tree before the first commit.
+func (f folder) base(ctx context.Context, since string) (commit, base string, err error) {
+	commit, err = f.Text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", since+"^{commit}")
+	switch {
+	case err == nil:
+		return commit, since, nil
+	case since != "HEAD":
+		return "", "", fmt.Errorf("the commit %s is not in the repository of %s", since, f.Dir)
+	}
+	base, err = f.Text(ctx, "hash-object", "-t", "tree", "/dev/null")
+	return "", base, err
 }
 
 // withOwnIndex returns the folder with a copy of the work tree's index. done removes the copy. With

@@ -185,13 +185,13 @@ func TestDiffSince(t *testing.T) {
 	base := r.git("rev-parse", "HEAD")
 	r.commit("committed", "two\n")
 	r.write(r.place.Repo, "new", "three\n")
-	e, err := worktree.DiffSince(r.ctx, r.procs, r.place.Repo, base, nobodys)
+	e, err := worktree.DiffSince(r.ctx, r.procs, r.place.Repo, base)
 	if patch := string(e.Patch); err != nil || !strings.Contains(patch, "+two") || !strings.Contains(patch, "+three") ||
 		strings.Contains(patch, "one") {
 		t.Errorf("since %s: %s, %v", base, patch, err)
 	}
 	for _, since := range []string{strings.Repeat("0", 40), "--output=x"} {
-		if _, err := worktree.DiffSince(r.ctx, r.procs, r.place.Repo, since, nobodys); err == nil ||
+		if _, err := worktree.DiffSince(r.ctx, r.procs, r.place.Repo, since); err == nil ||
 			!strings.Contains(err.Error(), "is not in the repository") {
 			t.Errorf("since %s: %v", since, err)
 		}

@@ -49,7 +49,8 @@ func Digest(ctx context.Context, procs *proc.Register, path string, most *int64)
 		}
 		return digest(linkKind, strings.NewReader(to))
 	case mode.IsDir():
-		head, _ := in(procs, path).Text(ctx, "rev-parse", "HEAD") // without one, the digest stays the same the next time
+		// without one, the digest stays the same the next time
+		head, _ := in(procs, path).Text(ctx, "rev-parse", "HEAD")
 		return digest(repositoryKind, strings.NewReader(head))
 	default:
 		return digest(mode.Type().String(), strings.NewReader(""))

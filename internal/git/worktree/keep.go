@@ -14,7 +14,8 @@ import (
 func Keep(ctx context.Context, procs *proc.Register, p Place, message string) (k Kept, err error) {
 	home := in(procs, p.Repo)
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		if _, err := home.Text(ctx, "rev-parse", "--git-dir"); err != nil { // outside a repository there was no worktree
+		// outside a repository there was no worktree
+		if _, err := home.Text(ctx, "rev-parse", "--git-dir"); err != nil {
 			return Kept{}, ctx.Err()
 		}
 		if err := tidy(ctx, home, p); err != nil {

@@ -80,9 +80,12 @@ func TestKilledCommit(t *testing.T) {
 	}
 }
 
-// TestAddAfterAKilledCommit checks that a worktree is free of a killed git's locks before its member
-// starts again.
+// TestAddAfterAKilledCommit checks that a worktree is free of a killed git's locks before its
+// member starts again.
 func TestAddAfterAKilledCommit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits seconds for a lock; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -99,6 +102,9 @@ func TestAddAfterAKilledCommit(t *testing.T) {
 // TestKeepAfterAKilledRemoval checks that a killed git's lock on the member's branch delays nothing
 // for long if the worktree is gone already.
 func TestKeepAfterAKilledRemoval(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits seconds for a lock; not with -short")
+	}
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
 )
@@ -35,9 +34,31 @@ type BrokenError struct {
 	Dir string
 	Why string // continues a sentence that starts with Dir
 	Try string // what to do, as a sentence
+	Fix Fix    // the command of git that does it, if one does
 }
 
 func (e *BrokenError) Error() string { return e.Dir + " " + e.Why + ". " + e.Try }
+
+// Fix is a command of git that helps with a [BrokenError]. Callers word it for a person.
+type Fix struct {
+	Does Remedy
+	Dir  string // where git runs: the repository, or for [CheckOut] the worktree
+	ID   string // for [KeepCommit] and [ListFiles]: the commit or tree
+}
+
+// Remedy says what a [Fix] does.
+type Remedy int
+
+// These are the remedies. All but NoRemedy name a command of git.
+const (
+	NoRemedy     Remedy = iota
+	RemoveRecord        // remove the repository's record of the worktree
+	CheckOut            // check the worktree's branch out
+	Reconnect           // join the worktree and its repository again
+	Unlock              // unlock the record of the worktree
+	KeepCommit          // put the commit on a branch
+	ListFiles           // list the files of the tree
+)
 
 // Look determines the state of the place, and changes nothing. It follows git's two links. The file
 // .git in the worktree names the worktree's entry in the repository, and the file gitdir in that
@@ -50,11 +71,8 @@ func Look(ctx context.Context, procs *proc.Register, p Place) (State, error) {
 	return look(ctx, procs, p, common)
 }
 
+// look returns the state of the worktree. common is the git directory of its repository.
 func look(ctx context.Context, procs *proc.Register, p Place, common string) (State, error) {
-	broken := func(try, format string, args ...any) (State, error) {
-		return Absent, &BrokenError{p.Dir, fmt.Sprintf(format, args...), try}
-	}
-	aside := "Move it away, and the worktree is made again from the branch " + p.Branch + "."
 	own := entryOf(common, p.Dir)
 	info, err := os.Lstat(p.Dir)
 	switch {
@@ -66,15 +84,15 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 		if _, err := os.Lstat(removed(p.Dir)); err == nil { // it was being removed, with all its work committed
 			return Absent, nil
 		}
-		return broken(fmt.Sprintf("Restore it, or remove its record, and a new one starts with the commits on the "+
-			"branch %s: git -C %s worktree remove --force %s", p.Branch, sanitize.Quote(p.Repo), sanitize.Quote(p.Dir)),
-			"does not exist any more, and its uncommitted work is lost with it")
+		return Absent, &BrokenError{p.Dir, "does not exist any more, and its uncommitted work is lost with it",
+			"Restore it, or remove its record in the repository: a new one starts with the commits on the branch " +
+				p.Branch + ".", Fix{Does: RemoveRecord, Dir: p.Repo}}
 	case err != nil:
 		return Absent, err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return broken(aside, "is a symbolic link, not a worktree")
+		return p.broken(p.aside(), "is a symbolic link, not a worktree")
 	case !info.IsDir():
-		return broken(aside, "is a file, not a worktree")
+		return p.broken(p.aside(), "is a file, not a worktree")
 	}
 	link, err := readLink(filepath.Join(p.Dir, ".git"), "gitdir: ")
 	switch {
@@ -83,31 +101,19 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	case errors.Is(err, fs.ErrNotExist) && isEmpty(p.Dir) && own.dir == "":
 		return Absent, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return broken(aside, "is a folder without the file .git, so it is not a worktree any more")
+		return p.broken(p.aside(), "is a folder without the file .git, so it is not a worktree any more")
 	case errors.Is(err, errNoPath) && own.dir != "": // a repair was killed while git wrote it
 		return Moved, nil
 	case errors.Is(err, errNoPath), errors.Is(err, errNoFile):
-		return broken(aside, "has a .git that is not the one of a worktree")
+		return p.broken(p.aside(), "has a .git that is not the one of a worktree")
 	case err != nil:
 		return Absent, err
 	}
 	if !filepath.IsAbs(link) {
 		link = filepath.Join(p.Dir, link)
 	}
-	switch e := (entry{dir: filepath.Join(common, "worktrees", filepath.Base(link))}); {
-	case exists(link) && !paths.Same(filepath.Dir(link), filepath.Join(common, "worktrees")):
-		return broken(aside, "is a worktree of another repository, whose folder is %s",
-			filepath.Dir(filepath.Dir(link)))
-	case !e.there():
-		return broken("Bring that repository back, or name the directory in which it is now.",
-			"is a worktree of the repository %s, which is not there, and %s has no such worktree",
-			filepath.Dir(filepath.Dir(link)), p.Repo)
-	case !exists(link), !exists(e.tree()):
-		return Moved, nil
-	case !e.names(p.Dir):
-		return broken(aside, "is a copy of a worktree, which is %s", filepath.Dir(e.tree()))
-	case e.partial():
-		return Partial, nil
+	if state, err := p.linked(link, common); state != Whole {
+		return state, err
 	}
 	if err := checkBranch(ctx, procs, p); err != nil {
 		return Absent, err
@@ -115,17 +121,48 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	return Whole, nil
 }
 
+// linked returns the state of a worktree whose .git leads to the folder link.
+func (p Place) linked(link, common string) (State, error) {
+	switch e := (entry{dir: filepath.Join(common, "worktrees", filepath.Base(link))}); {
+	case exists(link) && !paths.Same(filepath.Dir(link), filepath.Join(common, "worktrees")):
+		return p.broken(p.aside(), "is a worktree of another repository, whose folder is %s",
+			filepath.Dir(filepath.Dir(link)))
+	case !e.there():
+		return p.broken("Bring that repository back, or name the directory in which it is now.",
+			"is a worktree of the repository %s, which is not there, and %s has no such worktree",
+			filepath.Dir(filepath.Dir(link)), p.Repo)
+	case !exists(link), !exists(e.tree()):
+		return Moved, nil
+	case !e.names(p.Dir):
+		return p.broken(p.aside(), "is a copy of a worktree, which is %s", filepath.Dir(e.tree()))
+	case e.partial():
+		return Partial, nil
+	}
+	return Whole, nil
+}
+
+// broken returns the state of a worktree that cannot be used. try says what would help.
+func (p Place) broken(try, format string, args ...any) (State, error) {
+	return Absent, &BrokenError{Dir: p.Dir, Why: fmt.Sprintf(format, args...), Try: try}
+}
+
+// aside says what would help if something else stands in the place of the worktree.
+func (p Place) aside() string {
+	return "Move it away, and the worktree is made again from the branch " + p.Branch + "."
+}
+
 // checkBranch returns an error if the worktree has something else checked out than its branch.
 func checkBranch(ctx context.Context, procs *proc.Register, p Place) error {
 	branch, err := in(procs, p.Dir).Text(ctx, "symbolic-ref", "--short", "--quiet", "HEAD")
-	back := fmt.Sprintf("Go back to it: git -C %s checkout %s", sanitize.Quote(p.Dir), p.Branch)
+	const try = "Check that branch out again."
+	back := Fix{Does: CheckOut, Dir: p.Dir}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return &BrokenError{p.Dir, fmt.Sprintf("is on no branch, and not on %s", p.Branch), back}
+		return &BrokenError{p.Dir, fmt.Sprintf("is on no branch, and not on %s", p.Branch), try, back}
 	case branch != p.Branch:
-		return &BrokenError{p.Dir, fmt.Sprintf("is on the branch %s, and not on %s", branch, p.Branch), back}
+		return &BrokenError{p.Dir, fmt.Sprintf("is on the branch %s, and not on %s", branch, p.Branch), try, back}
 	}
 	return nil
 }
@@ -158,7 +195,7 @@ func (f folder) repair(ctx context.Context, p Place, common string) error {
 	state, err := look(ctx, f.Procs, p, common)
 	if err == nil && state == Moved {
 		err = &BrokenError{p.Dir, fmt.Sprintf("and its repository have moved, and git cannot join them again: %v",
-			said), "Try it by hand: git -C " + sanitize.Quote(p.Repo) + " worktree repair " + sanitize.Quote(p.Dir)}
+			said), "Join them by hand.", Fix{Does: Reconnect, Dir: p.Repo}}
 	}
 	return err
 }

@@ -165,7 +165,7 @@ func TestNotAWorktree(t *testing.T) {
 		says []string
 	}{
 		"it was removed": {func(r *repository) { r.remove(r.place.Dir) },
-			[]string{"does not exist any more", "worktree remove --force"}},
+			[]string{"does not exist any more", "remove its record"}},
 		"a file": {func(r *repository) {
 			r.remove(r.place.Dir)
 			r.write(filepath.Dir(r.place.Dir), "ann",
@@ -217,9 +217,9 @@ func TestNotAWorktree(t *testing.T) {
 			}
 		}, []string{"is a copy of a worktree"}},
 		"it is on another branch": {func(r *repository) { r.git("-C", r.place.Dir, "checkout", "-q", "-b", "mine") },
-			[]string{"is on the branch mine", "checkout cadre/demo@ann"}},
+			[]string{"is on the branch mine, and not on cadre/demo@ann", "Check that branch out"}},
 		"it is on no branch": {func(r *repository) { r.git("-C", r.place.Dir, "checkout", "-q", "--detach") },
-			[]string{"is on no branch", "checkout cadre/demo@ann"}},
+			[]string{"is on no branch, and not on cadre/demo@ann", "Check that branch out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -243,11 +243,11 @@ func TestGivenUp(t *testing.T) {
 	r.git("-C", dir, "commit", "-qm", "hers")
 	r.remove(dir)
 	_, err := worktree.Add(r.ctx, r.procs, r.place)
-	if err == nil {
-		t.Fatal("it is not missed")
+	broken, is := errors.AsType[*worktree.BrokenError](err)
+	if want := (worktree.Fix{Does: worktree.RemoveRecord, Dir: r.place.Repo}); !is || broken.Fix != want {
+		t.Fatalf("it ends with %v, %+v", err, broken)
 	}
-	_, command, _ := strings.Cut(err.Error(), ": git ")
-	r.git(strings.Fields(strings.TrimSuffix(command, "."))...)
+	r.git("worktree", "remove", "--force", broken.Dir)
 	r.add()
 	if text, err := os.ReadFile(filepath.Join(dir, "b.txt")); string(text) != "ann's\n" {
 		t.Errorf("b.txt is %q, %v", text, err)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
 )
 
@@ -31,8 +30,8 @@ func ForgetLost(ctx context.Context, procs *proc.Register, p Place) (saved strin
 		return "", err
 	}
 	if exists(filepath.Join(own.dir, "locked")) && !own.partial() {
-		return "", &BrokenError{p.Dir, "does not exist, and its record is locked", fmt.Sprintf("Bring it back, or unlock "+
-			"it: git -C %s worktree unlock %s", sanitize.Quote(p.Repo), sanitize.Quote(p.Dir))}
+		return "", &BrokenError{p.Dir, "does not exist, and its record in the repository is locked",
+			"Bring it back, or unlock its record.", Fix{Does: Unlock, Dir: p.Repo}}
 	}
 	if !own.partial() {
 		if saved, err = g.staged(ctx, p, own); err != nil {
@@ -55,9 +54,7 @@ func (f folder) staged(ctx context.Context, p Place, own entry) (commit string, 
 	}
 	if elsewhere != "0" {
 		return "", &BrokenError{p.Dir, fmt.Sprintf("does not exist any more, and the commit %.12s that it had checked "+
-			"out is on no branch", head), fmt.Sprintf("Keep that commit: git -C %s branch NAME %.12s",
-			sanitize.Quote(p.Repo),
-			head)}
+			"out is on no branch", head), "Put that commit on a branch.", Fix{KeepCommit, p.Repo, head}}
 	}
 	if !exists(filepath.Join(own.dir, "index")) {
 		return "", nil
@@ -72,9 +69,8 @@ func (f folder) staged(ctx context.Context, p Place, own entry) (commit string, 
 	}
 	branch, err := lost.Text(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if err != nil {
-		return "", &BrokenError{p.Dir, fmt.Sprintf("does not exist any more, and the files that were staged there, tree "+
-			"%.12s, are on no branch", tree), fmt.Sprintf("Look at them with: git -C %s ls-tree -r %.12s",
-			sanitize.Quote(p.Repo), tree)}
+		return "", &BrokenError{p.Dir, fmt.Sprintf("does not exist any more, and the files that were staged there, "+
+			"tree %.12s, are on no branch", tree), "Save what you need of them.", Fix{ListFiles, p.Repo, tree}}
 	}
 	commit, err = f.Committing(ctx).Text(ctx, "commit-tree", tree, "-p", head, "-m",
 		"What was staged in a worktree that was lost")

@@ -52,18 +52,20 @@ func TestForgetLostRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		does func(r *repository, dir string)
 		says string
+		fix  worktree.Remedy
 	}{
 		"a commit on no branch": {func(r *repository, dir string) {
 			r.git("-C", dir, "checkout", "-q", "--detach")
 			r.write(dir, "a.txt", "hers\n")
 			r.git("-C", dir, "commit", "-qam", "hers")
-		}, "is on no branch. Keep that commit: git -C"},
+		}, "is on no branch. ", worktree.KeepCommit},
 		"staged on no branch": {func(r *repository, dir string) {
 			r.git("-C", dir, "checkout", "-q", "--detach")
 			r.write(dir, "a.txt", "hers\n")
 			r.git("-C", dir, "add", "a.txt")
-		}, "are on no branch. Look at them with: git -C"},
-		"locked": {func(r *repository, dir string) { r.git("worktree", "lock", dir) }, "worktree unlock"},
+		}, "are on no branch. ", worktree.ListFiles},
+		"locked": {func(r *repository, dir string) { r.git("worktree", "lock", dir) }, "is locked. ",
+			worktree.Unlock},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepository(t)
@@ -73,8 +75,8 @@ func TestForgetLostRefuses(t *testing.T) {
 			r.remove(dir)
 			_, err := worktree.ForgetLost(r.ctx, r.procs, r.place)
 			if broken := (*worktree.BrokenError)(nil); !errors.As(err, &broken) ||
-				!strings.Contains(err.Error(), c.says) {
-				t.Errorf("it says %v", err)
+				!strings.Contains(err.Error(), c.says) || broken.Fix.Does != c.fix || broken.Fix.Dir != r.place.Repo {
+				t.Errorf("it says %v, %+v", err, broken)
 			}
 			if entries, err := os.ReadDir(filepath.Join(r.place.Repo, ".git", "worktrees")); err != nil ||
 				len(entries) != 1 {

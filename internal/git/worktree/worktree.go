@@ -85,11 +85,10 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 		return "", err
 	}
 	g := in(procs, p.Repo)
-	prefix, err := g.Text(ctx, "rev-parse", "--show-prefix")
+	work, err := Work(ctx, procs, p)
 	if err != nil {
 		return "", err
 	}
-	work := filepath.Join(p.Dir, filepath.FromSlash(prefix))
 	common, err := g.common(ctx)
 	if err != nil {
 		return "", err
@@ -121,6 +120,16 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 		}
 	}
 	return work, g.make(ctx, p, common)
+}
+
+// Work returns the directory in which the member works: the one in its worktree that stands for
+// p.Repo. It does not look whether the worktree exists.
+func Work(ctx context.Context, procs *proc.Register, p Place) (string, error) {
+	prefix, err := in(procs, p.Repo).Text(ctx, "rev-parse", "--show-prefix")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(p.Dir, filepath.FromSlash(prefix)), nil
 }
 
 // make makes the worktree if there is none.
@@ -207,15 +216,15 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 	g := in(procs, dir)
 	out, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
 	if refused := (*git.Refusal)(nil); errors.As(err, &refused) {
-		return tree{}, &BrokenError{dir, "is not in a git repository that can be reached: " + refused.Words,
-			"Bring the repository back, or move the folder away."}
+		return tree{}, &BrokenError{Dir: dir, Why: "is not in a git repository that can be reached: " + refused.Words,
+			Try: "Bring the repository back, or move the folder away."}
 	}
 	if err != nil {
 		return tree{}, err
 	}
 	parts := strings.Split(out, "\n")
 	if len(parts) != 3 || parts[1] == parts[2] {
-		return tree{}, &BrokenError{dir, "is not a git worktree of its own any more", "Move it away."}
+		return tree{}, &BrokenError{Dir: dir, Why: "is not a git worktree of its own any more", Try: "Move it away."}
 	}
 	return tree{in(procs, parts[0]), parts[1], parts[2]}, nil
 }
@@ -418,8 +427,8 @@ func (f folder) common(ctx context.Context) (string, error) {
 	return f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 }
 
-// lock returns the folder that all worktrees share, once no other process makes or removes worktrees of
-// the repository.
+// lock returns the folder that all worktrees share, once no other process makes or removes
+// worktrees of the repository.
 func (f folder) lock(ctx context.Context) (common string, unlock func(), err error) {
 	if common, err = f.common(ctx); err == nil {
 		unlock, err = alone(ctx, common)

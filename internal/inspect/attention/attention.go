@@ -37,8 +37,13 @@ import (
 // Item is something that waits in a team.
 type Item struct {
 	Team string `json:"team"` // its name, or its id if another team has the name, too
+	Dir  string `json:"dir"`  // directory in which the team works; "" if the team is damaged
 	team.Item
 }
+
+// ByID reports whether the item names its team by its id, which says less to a person than its
+// directory.
+func (i Item) ByID() bool { return layout.NameOf(i.Team) != i.Team }
 
 // ForUser reports whether one of the items waits for a person.
 func ForUser(items []Item) bool {
@@ -73,10 +78,15 @@ const breath = 100 * time.Millisecond
 type Found struct {
 	Folder string    // its name in the home
 	Team   team.Team // zero if the team is damaged
-	Paused bool      // its sessions were ended in order, to be resumed later
+	Paused bool      // no host has a session of it: they were ended in order, or none was started
+	Rests  bool      // it is paused, and its sessions were ended in order, to be resumed later
 	Items  []team.Item
 	// Overview is what a list says of the team; zero if the team is damaged.
 	Overview catalog.Overview
+	Members  []string // names of the members that have not ended
+	// Outside is what was found of its processes; nil if the team is damaged. It must not be
+	// changed.
+	Outside *team.Outside
 }
 
 // Sooner compares two items: what a person must answer before a deadline comes first, the nearest
@@ -95,11 +105,12 @@ func Sooner(a, b team.Item) int {
 // name.
 func (f *Follower) List(ctx context.Context) ([]Item, error) {
 	found, err := f.Teams(ctx)
-	return waiting(found), err
+	return Waiting(found), err
 }
 
-// waiting returns what waits in the teams. The hint of an item names the team as the item does.
-func waiting(teams []Found) []Item {
+// Waiting returns what waits in the teams, in the order of [Follower.List]. The hint of an item
+// names the team as the item does.
+func Waiting(teams []Found) []Item {
 	items := []Item{}
 	teams = slices.Clone(teams)
 	first := func(f Found) (one team.Item) {
@@ -111,8 +122,7 @@ func waiting(teams []Found) []Item {
 	slices.SortStableFunc(teams, func(a, b Found) int { return Sooner(first(a), first(b)) })
 	for _, t := range teams {
 		for _, i := range t.Items {
-			i.Hint.Team = t.Folder
-			items = append(items, Item{t.Folder, i})
+			items = append(items, Item{t.Folder, t.Team.Dir, i.Known(t.Team.Name, t.Folder)})
 		}
 	}
 	return items
@@ -134,12 +144,19 @@ func (f *Follower) Teams(ctx context.Context) (teams []Found, failed error) {
 			f.drop(name, one)
 		}
 	}
+	if f.Only != "" {
+		names = append(names, f.nested(ctx, f.Only, team.MostDepth)...)
+	}
+	trees := inspect.Trees{}
 	for _, name := range names {
-		found, err := f.of(ctx, name)
+		found, err := f.of(ctx, name, trees)
 		if damage, ok := errors.AsType[*journal.DamageError](err); ok {
 			found.Items, err = []team.Item{{Kind: team.ItemDamaged, WaitsFor: team.ForUser,
 				Text: "The team is damaged: " + damage.Error() + ".",
 				Hint: team.Hint{Action: team.ActMend, Team: name}}}, nil
+		}
+		if team.CodeOf(err) == team.NotFound && name != f.Only && f.Only != "" { // a nested team was removed
+			continue
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("team %s: %w", name, err))
@@ -150,7 +167,25 @@ func (f *Follower) Teams(ctx context.Context) (teams []Found, failed error) {
 	return teams, failed
 }
 
-func (f *Follower) of(ctx context.Context, name string) (Found, error) {
+// nested returns the ids of the teams in the team, down to that level, that are in the home: what
+// waits there waits in the team, too.
+func (f *Follower) nested(ctx context.Context, name string, levels int) (ids []string) {
+	one, err := f.open(ctx, name)
+	if err != nil || levels == 0 { // the look at the team itself reports the error
+		return nil
+	}
+	if err := one.replica.Refresh(ctx); err != nil {
+		return nil
+	}
+	for _, c := range one.replica.Team().Children {
+		if !c.Over && f.Home.Has(c.Team) != "" {
+			ids = append(append(ids, c.Team), f.nested(ctx, c.Team, levels-1)...)
+		}
+	}
+	return ids
+}
+
+func (f *Follower) of(ctx context.Context, name string, trees inspect.Trees) (Found, error) {
 	found := Found{Folder: name}
 	one, err := f.open(ctx, name)
 	if err != nil {
@@ -158,10 +193,11 @@ func (f *Follower) of(ctx context.Context, name string) (Found, error) {
 	}
 	err = one.replica.Refresh(ctx)
 	if err == nil && f.waits {
-		err = one.replica.Settle(ctx)
+		err = one.replica.RecordOverdue(ctx)
 	}
 	var outside *team.Outside
 	if err == nil {
+		one.looker.Trees = trees
 		outside, err = one.looker.Look(ctx, time.Now())
 	}
 	if err != nil {
@@ -169,8 +205,14 @@ func (f *Follower) of(ctx context.Context, name string) (Found, error) {
 		return found, err
 	}
 	one.replica.View(func(s *team.State) {
-		found.Team, found.Paused, found.Overview = s.Team(), s.Paused(), catalog.Summarize(f.Home, s, outside)
-		found.Items = found.Overview.Attention
+		found.Team, found.Paused, found.Rests = s.Team(), s.Paused(), s.Rests()
+		found.Overview = catalog.Summarize(f.Home, s, outside)
+		found.Items, found.Outside = found.Overview.Attention, outside
+		for _, m := range s.Members() {
+			if m.Status.Running() {
+				found.Members = append(found.Members, m.Name)
+			}
+		}
 	})
 	return found, nil
 }
@@ -217,8 +259,29 @@ func (f *Follower) drop(name string, one *followed) {
 // be examined, and skips it.
 func (f *Follower) Wait(ctx context.Context) (items []Item, err error) {
 	return items, f.Watch(ctx, func(teams []Found) (done bool) {
-		items = waiting(teams)
+		items = Waiting(teams)
 		return ForUser(items)
+	})
+}
+
+// WaitNew returns the items that begin to wait for the user after the first look, as soon as there
+// is one. It skips teams as Wait does.
+func (f *Follower) WaitNew(ctx context.Context) (items []Item, err error) {
+	var before map[string]bool // what waited for the user before; nil before the first look
+	return items, f.Watch(ctx, func(teams []Found) (done bool) {
+		waits, first := map[string]bool{}, before == nil
+		items = nil
+		for _, i := range Waiting(teams) {
+			if i.WaitsFor != team.ForUser {
+				continue
+			}
+			key := i.Team + "/" + i.Key()
+			if waits[key] = true; !first && !before[key] {
+				items = append(items, i)
+			}
+		}
+		before = waits // what was settled in between is new when it waits again
+		return len(items) > 0
 	})
 }
 
@@ -258,9 +321,20 @@ func (f *Follower) Watch(ctx context.Context, see func([]Found) (done bool)) err
 		select {
 		case <-ctx.Done():
 		case <-time.After(breath):
-			f.folders.Wait(ctx, cmp.Or(f.Pace, inspect.MaxAge)-breath)
+			f.folders.Wait(ctx, f.next(time.Now()))
 		}
 	}
+}
+
+// next returns the time until the next look.
+func (f *Follower) next(now time.Time) time.Duration {
+	next := cmp.Or(f.Pace, inspect.MaxAge)
+	for _, one := range f.teams {
+		if due := one.looker.Due(now); f.Pace == 0 || one.looker.Ending(now) {
+			next = min(next, due)
+		}
+	}
+	return next
 }
 
 // Close closes the teams and ends the watch.

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestSharedReplica: beside a reader of a team, a follower works on the replica of that reader, which
-// can read on when the follower is closed.
+// TestSharedReplica: beside a reader of a team, a follower works on the replica of that reader,
+// which can read on when the follower is closed.
 func TestSharedReplica(t *testing.T) {
 	home := layout.Home{Root: filepath.Join(t.TempDir(), "cadre")}
 	err := home.Create("demo", []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),

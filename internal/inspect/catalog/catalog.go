@@ -34,17 +34,22 @@ import (
 
 // Overview is a team in a list.
 type Overview struct {
-	ID     string          `json:"id"`             // id of the team
-	Name   string          `json:"name"`           // name of the team
-	Status team.TeamStatus `json:"status"`         // pending, active, consolidating, complete or aborted
-	Goal   string          `json:"goal,omitempty"` // what the team is to do
-	Dir    string          `json:"dir"`            // absolute path of the directory in which it works
+	ID       string          `json:"id"`                 // id of the team
+	Name     string          `json:"name"`               // name of the team
+	Status   team.TeamStatus `json:"status"`             // pending, active, consolidating, complete or aborted
+	Goal     string          `json:"goal,omitempty"`     // what the team is to do
+	Dir      string          `json:"dir"`                // absolute path of the directory in which it works
+	Unusable string          `json:"unusable,omitempty"` // why the directory cannot be used, for example because it was moved
 	// repository that the directory is in, or else the directory
 	Project  string `json:"project"`
 	Here     bool   `json:"here,omitempty"`     // the command was called in that project
 	Archived bool   `json:"archived,omitempty"` // it is a finished run whose name was given to a new one
 	Lead     string `json:"lead"`               // name of the lead
 	Delegate bool   `json:"delegate"`           // the lead may only coordinate
+	Depth    int64  `json:"depth,omitempty"`    // how deep it is nested in other teams; 0 for a team by itself
+	Parent   string `json:"parent,omitempty"`   // id of the team that it is nested in; "" for none
+	// ids of the teams that its members run, in the order in which they began
+	Children []string `json:"children,omitempty"`
 	// name that its own agents have for it, where the team is only observed
 	Observed string `json:"observed,omitempty"`
 	// not a team but one session is observed, of the agent that Observed names
@@ -56,6 +61,7 @@ type Overview struct {
 	Interrupted bool           `json:"interrupted,omitempty"` // a consolidation was started, and no process runs it
 	Tasks       map[string]int `json:"tasks"`                 // number of tasks by status
 	Teammates   int            `json:"teammates"`             // number of teammates that have not ended
+	Sessions    int            `json:"sessions"`              // number of those whose sessions cadre runs: all but external ones
 	Offline     int            `json:"offline,omitempty"`     // number of teammates that send no heartbeats
 	Zombies     int            `json:"zombies,omitempty"`     // number of teammates that work without a lead
 	Messages    int64          `json:"messages"`              // number of all messages
@@ -115,12 +121,19 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 		Messages: s.MessageCount(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
 		Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
 		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
+	o.Depth, o.Parent = t.Depth, t.Parent.Team
+	for _, c := range t.Children {
+		o.Children = append(o.Children, c.Team)
+	}
 	switch c := t.Consolidation; {
 	case t.Status != team.TeamConsolidating || c.Open():
 	case s.ReadyToConsolidate():
 		o.Winding = "ready"
 	default:
 		o.Winding = "winding_down"
+	}
+	if t.Released == (team.Released{}) { // it works in the directory of another machine
+		o.Unusable = outside.Directory
 	}
 	if o.Attention == nil {
 		o.Attention = []team.Item{}
@@ -133,6 +146,9 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 			continue
 		}
 		o.Teammates++
+		if m.Agent != team.External {
+			o.Sessions++
+		}
 		switch s.Standing(m.Name, outside) {
 		case team.Away:
 			o.Offline++
@@ -160,14 +176,14 @@ func List(ctx context.Context, home layout.Home, archive bool, log func(string))
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Entry, 0, len(names))
+	all, trees := make([]Entry, 0, len(names)), inspect.Trees{}
 	for _, name := range names {
 		dir, err := home.Folder(name)
 		if err != nil {
 			all = append(all, Entry{Name: name, Err: err})
 			continue
 		}
-		all = append(all, entry(ctx, home, name, dir, log))
+		all = append(all, entry(ctx, home, name, dir, trees, log))
 	}
 	if archive {
 		folders, err := home.Archive()
@@ -175,7 +191,7 @@ func List(ctx context.Context, home layout.Home, archive bool, log func(string))
 			return nil, err
 		}
 		for _, dir := range folders {
-			e := entry(ctx, home, filepath.Base(dir), dir, log)
+			e := entry(ctx, home, filepath.Base(dir), dir, trees, log)
 			e.Overview.Archived = true
 			all = append(all, e)
 		}
@@ -204,14 +220,14 @@ func List(ctx context.Context, home layout.Home, archive bool, log func(string))
 	return all, nil
 }
 
-func entry(ctx context.Context, home layout.Home, name, dir string, log func(string)) Entry {
+func entry(ctx context.Context, home layout.Home, name, dir string, trees inspect.Trees, log func(string)) Entry {
 	e := Entry{Name: name}
 	rep, err := inspect.Open(ctx, home, dir, log)
 	if err != nil {
 		e.Err = err
 		return e
 	}
-	outside, err := (&inspect.Looker{Replica: rep, Home: home, Dir: dir}).Look(ctx, time.Now())
+	outside, err := (&inspect.Looker{Replica: rep, Home: home, Dir: dir, Trees: trees}).Look(ctx, time.Now())
 	if err == nil {
 		rep.View(func(s *team.State) { e.Overview = Summarize(home, s, outside) })
 	}
@@ -237,17 +253,35 @@ func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string)
 	if err != nil {
 		return nil, err
 	}
+	parents, besides := map[string]string{}, map[string]string{} // by id
 	for _, name := range names {
 		other, err := inspect.Glance(ctx, home, name, log)
 		if err != nil {
 			unknown(name, err)
 			continue
 		}
+		parents[other.ID] = other.Parent.Team
 		if consolidate.Beside(t, other) {
+			besides[other.ID] = name
+		}
+	}
+	for id, name := range besides {
+		if !within(t.ID, id, parents) { // what a team in the team did is its member's work
 			all = append(all, name)
 		}
 	}
+	slices.Sort(all)
 	return all, nil
+}
+
+// within reports whether the team inner is in the team outer, however deep.
+func within(outer, inner string, parents map[string]string) bool {
+	for range team.MostDepth {
+		if inner = parents[inner]; inner == outer {
+			return true
+		}
+	}
+	return false
 }
 
 // Checkpoint is the last checkpoint of a team in a repository.
@@ -286,9 +320,9 @@ func Checkpoints(ctx context.Context, dir string) ([]checkpoint.Listed, error) {
 	return checkpoint.List(ctx, procs, dir)
 }
 
-// OnlyInGit removes the checkpoints of teams whose id or name is in here. If name is not "", it keeps
-// only those of that team. A team of another project may have the name of a checkpoint's team, so
-// here should have its id alone.
+// OnlyInGit removes the checkpoints of teams whose id or name is in here. If name is not "", it
+// keeps only those of that team. A team of another project may have the name of a checkpoint's
+// team, so here should have its id alone.
 func OnlyInGit(found []checkpoint.Listed, name string, here []string) []checkpoint.Listed {
 	return slices.DeleteFunc(found, func(l checkpoint.Listed) bool {
 		return l.Team == "" || name != "" && l.Name != name || slices.Contains(here, l.Team) ||

@@ -25,6 +25,8 @@ type Standing struct {
 	Standings   map[string]team.Phase `json:"standings"`
 	Permissions []team.Permission     `json:"permissions"` // requests that wait for an answer
 	Budget      []team.Spent          `json:"budget"`      // use of each of the team's budgets
+	// the rate limits for which members wait
+	RateLimits []team.ReportedRateLimit `json:"rateLimits,omitempty"`
 	// agents that do not report their cost, if there is a budget of money
 	Uncounted []string `json:"uncounted,omitempty"`
 	// the checks, and how they ended in the last consolidation
@@ -35,6 +37,8 @@ type Standing struct {
 	Underway []team.Task `json:"underway"`           // the first tasks in progress
 	Next     []team.Task `json:"next"`               // the first tasks that a member could claim
 	Failures []team.Task `json:"failures,omitempty"` // the first failed tasks
+	// the teams that its members run, in the order in which they began, each before the teams in it
+	ChildTeams []ChildTeam `json:"childTeams,omitempty"`
 	// tokens and cost by the id of the task, without tasks that used none
 	TaskUsage map[string]team.Usage `json:"taskUsage,omitempty"`
 
@@ -43,6 +47,31 @@ type Standing struct {
 	Added []team.Rule      `json:"-"` // permission rules that were added
 	// Sealed says that the team was consolidated.
 	Sealed bool `json:"-"`
+}
+
+// ChildTeam is a team that a member runs for a task.
+type ChildTeam struct {
+	ID     string `json:"id"`     // id of the team
+	Name   string `json:"name"`   // name of the team
+	Parent string `json:"parent"` // id of the team of its member
+	Level  int    `json:"level"`  // how deep it is below the team that is shown, from 1
+	Member string `json:"member"` // member that runs it
+	Task   string `json:"task"`   // id of the task whose result its report is
+	// pending, active, consolidating, complete, aborted, or removed
+	Status    team.TeamStatus `json:"status"`
+	Over      bool            `json:"over,omitempty"` // nothing more is expected of it
+	Tasks     int             `json:"tasks"`          // number of its tasks
+	Completed int             `json:"completed"`      // number of those that are completed
+}
+
+// Removed is the status of a child team that is not in the home any more.
+const Removed team.TeamStatus = "removed"
+
+// Describe adds how the child team stands.
+func (c *ChildTeam) Describe(s *team.State) {
+	c.Status = s.Team().Status
+	c.Completed = s.Count(team.Completed)
+	c.Tasks = c.Completed + s.Count(team.Pending) + s.Count(team.InProgress)
 }
 
 // Checked is a check, and how it ended in the last consolidation: passed, failed, or "" if it did
@@ -58,7 +87,9 @@ func Stand(home layout.Home, s *team.State, outside *team.Outside) Standing {
 	n := Standing{Overview: Summarize(home, s, outside), Members: s.Roster(), Standings: map[string]team.Phase{},
 		Permissions: append([]team.Permission{}, s.Permissions()...), Rules: t.Permissions, Added: t.Rules,
 		Budget: append([]team.Spent{}, s.Spending(replica.Now())...), Uncounted: s.Uncounted(), Checks: Checks(&t),
-		Blocked: s.Blocked(), Underway: []team.Task{}, Next: []team.Task{}, Sealed: t.Consolidation.Step == team.Done}
+		RateLimits: s.RateLimits(),
+		Blocked:    s.Blocked(), Underway: []team.Task{}, Next: []team.Task{},
+		Sealed: t.Consolidation.Step == team.Done}
 	for _, m := range n.Members {
 		n.Standings[m.Name] = s.Standing(m.Name, outside)
 	}

@@ -1,16 +1,20 @@
 package catalog
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"cadre/internal/layout"
+	"cadre/internal/sys/proc"
 )
 
-// TestStrangers lists the teams that Claude Code runs by itself, without those that cadre projects there,
-// and notices what changes.
+// TestStrangers lists the teams that Claude Code runs by itself, without those that cadre projects
+// there, and notices what changes.
 func TestStrangers(t *testing.T) {
 	home := layout.Home{Claude: t.TempDir()}
 	write := func(path, text string) {
@@ -41,9 +45,41 @@ func TestStrangers(t *testing.T) {
 		return nil
 	}
 	fx := find("fx")
-	if fx == nil || fx.Goal != "fix it" || fx.Teammates != 1 || fx.Tasks["completed"] != 1 || fx.Tasks["pending"] != 1 ||
-		fx.UpdatedAt == 0 || fx.Err != nil {
+	if fx == nil || fx.Goal != "fix it" || fx.Teammates != 1 || fx.Tasks["completed"] != 1 ||
+		fx.Tasks["pending"] != 1 || fx.UpdatedAt == 0 || fx.Err != nil {
 		t.Errorf("fx is %+v", fx)
+	}
+	if !fx.Active {
+		t.Error("a team that has just changed is not active")
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, path := range []string{"teams/fx/config.json", "tasks/fx"} {
+		if err := os.Chtimes(filepath.Join(home.Claude, path), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fx = find("fx"); fx.Active {
+		t.Error("a team that has not changed for an hour is active")
+	}
+	if start, err := proc.StartTime(os.Getpid()); err != nil {
+		t.Error(err)
+	} else if _, ticks, known := strings.Cut(start, ":"); known &&
+		runtime.GOOS == "linux" { // as Claude Code writes it there
+		for _, lead := range []struct {
+			start  string
+			active bool
+		}{{ticks, true}, {ticks + "1", false}} {
+			write("teams/fx/config.json", fmt.Sprintf(`{"name":"fx","description":"fix it","leadProcess":{"pid":%d,"procStart":%q},
+				"members":[{"name":"team-lead"},{"name":"ann"}]}`, os.Getpid(), lead.start))
+			if err := os.Chtimes(filepath.Join(home.Claude, "teams/fx/config.json"), old,
+				old.Add(-time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			s = Strangers{}
+			if fx = find("fx"); fx.Active != lead.active {
+				t.Errorf("with a lead that started at %s it is active: %v", lead.start, fx.Active)
+			}
+		}
 	}
 	if one := find("ours"); one != nil {
 		t.Errorf("a projection is listed: %+v", one)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func TestMail(t *testing.T) {
 		return &team.MessageSent{Message: team.Message{Seq: seq, From: "lead", To: to, Recipients: recipients,
 			Type: team.TypeMessage, Priority: "normal", Body: fmt.Sprint("text ", seq)}}
 	}
-	letters, err := Mail(of(
+	messages, err := Mail(of(
 		[]team.Event{&team.TeamRestored{Members: []team.Member{{Name: "ann", Inbox: []int64{3}, ReadSeq: 1}},
 			Messages: []team.Message{{Seq: 1, To: "ann", SentAt: 1}, {Seq: 2, To: "ann", SentAt: 2},
 				{Seq: 3, To: "*", Recipients: []string{"bob", "ann"}, SentAt: 3}}}},
@@ -31,7 +32,7 @@ func TestMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got strings.Builder
-	for _, l := range letters {
+	for _, l := range messages {
 		fmt.Fprintf(&got, "#%d sent %d delivered %d read %d returned %d\n", l.Seq, l.SentAt, l.DeliveredAt, l.ReadAt,
 			l.ReturnedAt)
 	}
@@ -55,7 +56,7 @@ func TestMail(t *testing.T) {
 		"no type": {MailFilter{Types: []string{team.TypeIdle}}, nil},
 	} {
 		var seqs []int64
-		for _, l := range c.filter.Select(letters) {
+		for _, l := range c.filter.Select(messages) {
 			seqs = append(seqs, l.Seq)
 		}
 		if !slices.Equal(seqs, c.want) {
@@ -63,13 +64,16 @@ func TestMail(t *testing.T) {
 		}
 	}
 	for i, want := range map[int]string{3: `,"deliveredAt":30,"readAt":50}`, 4: `,"returnedAt":70}`} {
-		out, err := json.Marshal(letters[i])
-		var back map[string]any
-		if err != nil || !strings.HasSuffix(string(out), want) || json.Unmarshal(out, &back) != nil {
+		out, err := json.Marshal(messages[i])
+		if err != nil || !strings.HasSuffix(string(out), want) {
 			t.Errorf("%s, %v", out, err)
 		}
+		back := MailboxMessage{Task: messages[i].Task}
+		if err := json.Unmarshal(out, &back); err != nil || !reflect.DeepEqual(back, messages[i]) {
+			t.Errorf("read %+v, %v; want %+v", back, err, messages[i])
+		}
 	}
-	if out, _ := json.Marshal(Letter{Message: team.Message{Seq: 1}}); strings.Contains(string(out), "At") {
+	if out, _ := json.Marshal(MailboxMessage{Message: team.Message{Seq: 1}}); strings.Contains(string(out), "At") {
 		t.Errorf("an unread message is %s", out)
 	}
 }

@@ -30,11 +30,12 @@ type Mark struct {
 	Task   string // id of the task that it concerns; "" for none
 }
 
-// Marks finds the marks of a history, which grows record by record. The zero value begins a history.
+// Marks finds the marks of a history, which grows record by record. The zero value begins a
+// history.
 type Marks struct {
 	all     []Mark
 	lead    string
-	leads   bool // the lead is a person or their own program, whom questions wait for
+	leads   bool // the lead is a person or their own program, so questions wait for the lead
 	through int64
 }
 

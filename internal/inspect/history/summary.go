@@ -229,7 +229,12 @@ func (s *Summary) drop(gone func(Waiting) bool) { s.Waiting = slices.DeleteFunc(
 
 // Lines says what happened, the most urgent first, one sentence a line. It is empty if no event
 // matters to a person. called returns what a task is called. The texts quote what agents wrote.
-func (s *Summary) Lines(called func(task string) string) (lines []string) {
+func (s *Summary) Lines(called func(task string) string) []string {
+	return append(s.urgent(called), s.others(called)...)
+}
+
+// urgent says what a person may have to act on.
+func (s *Summary) urgent(called func(task string) string) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, w := range few(s.Waiting) {
 		switch w.Kind {
@@ -257,6 +262,12 @@ func (s *Summary) Lines(called func(task string) string) (lines []string) {
 	if n := len(s.Ended) - most; n > 0 {
 		add("%s more ended.", plural(n, "member", "members"))
 	}
+	return lines
+}
+
+// others says what else happened.
+func (s *Summary) others(called func(task string) string) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if n := len(s.Completed); n > 0 {
 		var names []string
 		for _, id := range few(s.Completed) {

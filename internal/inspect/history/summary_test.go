@@ -102,7 +102,8 @@ func TestSummaryLines(t *testing.T) {
 	}
 	want := []string{"ann asks to use Bash.", "ann asks: which one?", "Task lint failed: exit 1", "dan failed: crash",
 		"2 tasks were completed: 1, 3.", "1 message came to you.", "1 request was answered.",
-		"1 trouble or failed check had to be overcome.", "The work was committed as 0123456789ab.", "The team is complete."}
+		"1 trouble or failed check had to be overcome.", "The work was committed as 0123456789ab.",
+		"The team is complete."}
 	got := sum.Lines(func(task string) string { return map[string]string{"2": "lint"}[task] + strings.Trim(task, "2") })
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("it is\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

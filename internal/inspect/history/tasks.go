@@ -12,12 +12,14 @@ import (
 
 // Attempt is a time in which a member held a task.
 type Attempt struct {
-	Member     string
-	Seq        int64 // of the record in which it began
-	Began      team.Time
-	EndSeq     int64 // 0 while it runs
-	Ended      team.Time
-	How        string // completed, failed, released, rolled back, reassigned or deleted; "" while it runs
+	Member string
+	Seq    int64 // of the record in which it began
+	Began  team.Time
+	EndSeq int64 // 0 while it runs
+	Ended  team.Time
+	// completed, submitted, rejected, failed, released, rolled back, reassigned or deleted; ""
+	// while it runs
+	How        string
 	Reason     string // why it did not complete; may be ""
 	Rejections []Rejection
 }
@@ -26,7 +28,7 @@ type Attempt struct {
 type Rejection struct {
 	Seq      int64
 	At       team.Time
-	Hook     string
+	Hook     string // "" for the task's own check, or the schema of its result
 	Feedback string
 }
 
@@ -43,12 +45,14 @@ const (
 	mostAttempts = 100
 	mostMentions = 50
 	mostPlans    = 8
-	mentionSize  = 600
+	// of an attempt, by its check or the schema of its result
+	mostRejections = team.MaxCheckRounds
+	mentionSize    = 600
 )
 
-// Tasks collects what happened to each task, from a history that grows record by record. The zero value
-// begins a history. Of each task it keeps the last [mostAttempts] attempts and [mostMentions] messages.
-// It keeps no record.
+// Tasks collects what happened to each task, from a history that grows record by record. The zero
+// value begins a history. Of each task it keeps the last [mostAttempts] attempts and [mostMentions]
+// messages. It keeps no record.
 type Tasks struct {
 	through int64
 	of      map[string]*taskPast
@@ -73,8 +77,8 @@ func (t *Tasks) Add(r *team.Record) {
 	}
 }
 
-// Attempts returns the attempts of the task that began at or before the record seq, as they were then.
-// 0 stands for the last record.
+// Attempts returns the attempts of the task that began at or before the record seq, as they were
+// then. 0 stands for the last record.
 func (t *Tasks) Attempts(task string, seq int64) (all []Attempt) {
 	of := t.of[task]
 	if of == nil {
@@ -148,8 +152,12 @@ func (t *Tasks) take(e team.Event, r *team.Record) {
 		}
 	case *team.TaskFailed:
 		t.end(e.Task, "failed", e.Reason, r)
+	case *team.TaskSubmitted:
+		t.end(e.Task, "submitted", "", r)
 	case *team.TaskCompleted:
-		t.end(e.Task, "completed", "", r)
+		if !t.end(e.Task, "completed", "", r) {
+			t.accepted(e.Task)
+		}
 	case *team.TaskDeleted:
 		t.end(e.Task, "deleted", "", r)
 	case *team.TaskUpdated:
@@ -157,6 +165,8 @@ func (t *Tasks) take(e team.Event, r *team.Record) {
 			of.attempts[len(of.attempts)-1].Member != *e.Owner {
 			t.end(e.Task, "reassigned", "", r)
 		}
+	case *team.TaskRejected:
+		t.sentBack(e, r)
 	case *team.HookRejected:
 		if of := t.of[e.Task]; of != nil && len(of.attempts) > 0 {
 			last := &of.attempts[len(of.attempts)-1]
@@ -168,13 +178,30 @@ func (t *Tasks) take(e team.Event, r *team.Record) {
 			t.plans, t.seqs = map[string][]Plan{}, map[string]int64{}
 		}
 		t.seqs[strings.Clone(e.Request)] = r.Seq
-		t.plans[e.Member] = bounded(append(t.plans[e.Member], Plan{Member: e.Member, State: "submitted", Request: e.Request,
-			Plan: e.Plan, AskedAt: r.At}), mostPlans)
+		t.plans[e.Member] = bounded(append(t.plans[e.Member],
+			Plan{Member: e.Member, State: "submitted", Request: e.Request,
+				Plan: e.Plan, AskedAt: r.At}), mostPlans)
 	case *team.PlanAnswered:
 		t.answer(e, r)
 	case *team.MessageSent:
 		t.message(e.Message, r)
 	}
+}
+
+// sentBack adds a rejection of a result. One that others verified has ended its attempt, with its
+// submission.
+func (t *Tasks) sentBack(e *team.TaskRejected, r *team.Record) {
+	of := t.of[e.Task]
+	if of == nil || len(of.attempts) == 0 {
+		return
+	}
+	last := &of.attempts[len(of.attempts)-1]
+	if last.EndSeq != 0 {
+		t.revise(e.Task, "rejected", e.Feedback, r)
+		return
+	}
+	last.Rejections = bounded(append(last.Rejections, Rejection{r.Seq, r.At, "",
+		brief(e.Words() + ": " + e.Feedback)}), mostRejections)
 }
 
 func (t *Tasks) create(k *team.Task, r *team.Record) {
@@ -206,6 +233,15 @@ func (t *Tasks) revise(task, how, reason string, r *team.Record) {
 	}
 }
 
+// accepted says that the last attempt, which was submitted, was accepted.
+func (t *Tasks) accepted(task string) {
+	if of := t.of[task]; of != nil && len(of.attempts) > 0 {
+		if last := &of.attempts[len(of.attempts)-1]; last.How == "submitted" {
+			last.How = "completed"
+		}
+	}
+}
+
 func (t *Tasks) answer(e *team.PlanAnswered, r *team.Record) {
 	plans := t.plans[e.Member]
 	for i := range plans {
@@ -218,8 +254,8 @@ func (t *Tasks) answer(e *team.PlanAnswered, r *team.Record) {
 	}
 }
 
-// message notes a message with each task that it names: by #number, as "task NAME", or by a name that
-// no word of prose is.
+// message notes a message with each task that it names: by #number, as "task NAME", or by a name
+// that no word of prose is.
 func (t *Tasks) message(m team.Message, r *team.Record) {
 	if m.From == "" || m.Type != team.TypeMessage && m.Type != team.TypeBroadcast && m.Type != team.TypeIdle {
 		return
@@ -240,8 +276,8 @@ func (t *Tasks) message(m team.Message, r *team.Record) {
 	}
 }
 
-// brief shortens a text of a record to one line. The result does not keep the line of the record, of
-// which the text is a part.
+// brief shortens a text of a record to one line. The result does not keep the line of the record,
+// of which the text is a part.
 func brief(text string) string { return strings.Clone(excerpt.Line(text, mentionSize)) }
 
 // between reports whether the character stands between words.

@@ -41,8 +41,8 @@
 // belong to the team, and [Mend] refuses. A marker of an older version has one line. Then only the
 // segments say which journal it is, until the next write binds the marker.
 //
-// A snapshot or keyframe of another journal or history is ignored. A snapshot of an older version has neither
-// checksum and is ignored too, unless the history has a hole.
+// A snapshot or keyframe of another journal or history is ignored. A snapshot of an older version
+// has neither checksum and is ignored too, unless the history has a hole.
 //
 // The first line of a segment has the same structure in every version, so an older binary can
 // distinguish a newer journal from damage. A segment's header may have "hole":{"from":4,"to":9}:

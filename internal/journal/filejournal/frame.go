@@ -107,9 +107,11 @@ func parseOpening(line []byte) (o opening, bad string) {
 	if len(line) < 2 || line[0] != '{' || line[1] != '"' {
 		return o, badStart
 	}
-	end := bytes.IndexByte(line[2:min(len(line), 24)], '"')
-	if end < 0 {
-		return o, badStart
+	end := len(keyRecord) // nearly all lines are records
+	if len(line) < 2+end+1 || string(line[2:2+end+1]) != keyRecord+`"` {
+		if end = bytes.IndexByte(line[2:min(len(line), 24)], '"'); end < 0 {
+			return o, badStart
+		}
 	}
 	o.key = line[2 : 2+end]
 	at := 2 + end + 1

@@ -32,8 +32,8 @@ type Options struct {
 	// Step is a hook for the crash tests. It is called with the name of each step: of an append
 	// (lock, locked, half written, written, unlocked, sync, synced, marked), of a rotation (sealed,
 	// seal synced, <file> unsynced, <file> unnamed, rotated), of a snapshot (snapshot locked,
-	// keyframe kept, <file> unsynced, <file> unnamed, snapshot saved), and after a torn tail was cut (cut). If it
-	// is set, a line is written in two halves.
+	// keyframe kept, <file> unsynced, <file> unnamed, snapshot saved), and after a torn tail was
+	// cut (cut). If it is set, a line is written in two halves.
 	Step func(step string)
 }
 
@@ -154,11 +154,14 @@ func (o Options) disk() Disk {
 	return OS
 }
 
-func (o Options) segmentSize() int64 {
-	if o.SegmentSize > 0 {
-		return o.SegmentSize
+func (o Options) segmentSize() int64 { return positive(o.SegmentSize, defaultSegmentSize) }
+
+// positive returns the option, or the default for one that is not set.
+func positive(option, standard int64) int64 {
+	if option > 0 {
+		return option
 	}
-	return defaultSegmentSize
+	return standard
 }
 
 // Open returns a handle on the journal in the team's folder dir, or [journal.ErrNotFound]. In a

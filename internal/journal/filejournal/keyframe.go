@@ -21,26 +21,16 @@ const (
 	keyframeSuffix = ".json"
 	// defaultKeyframeEvery is how many records are read and applied in a few milliseconds.
 	defaultKeyframeEvery = 4096
-	// keyframeShare bounds the size of keyframes by that of the history between them: a record takes
-	// about as many bytes.
+	// keyframeShare is about how many bytes a record takes. The next keyframe comes only after as
+	// many bytes of records as a keyframe has.
 	keyframeShare = 256
 	// defaultKeyframeBytes bounds all keyframes of a journal.
 	defaultKeyframeBytes = 64 << 20
 )
 
-func (o Options) keyframeEvery() int64 {
-	if o.KeyframeEvery > 0 {
-		return o.KeyframeEvery
-	}
-	return defaultKeyframeEvery
-}
+func (o Options) keyframeEvery() int64 { return positive(o.KeyframeEvery, defaultKeyframeEvery) }
 
-func (o Options) keyframeBytes() int64 {
-	if o.KeyframeBytes > 0 {
-		return o.KeyframeBytes
-	}
-	return defaultKeyframeBytes
-}
+func (o Options) keyframeBytes() int64 { return positive(o.KeyframeBytes, defaultKeyframeBytes) }
 
 func keyframeName(seq int64) string { return fmt.Sprintf("%020d%s", seq, keyframeSuffix) }
 
@@ -48,8 +38,8 @@ func (j *Journal) keyframes() string { return filepath.Join(j.dir, keyframeFolde
 
 func (j *Journal) keyframe(seq int64) string { return filepath.Join(j.keyframes(), keyframeName(seq)) }
 
-// listKeyframes returns the seqs of the keyframes in a folder, in order. A folder that does not exist
-// has none.
+// listKeyframes returns the seqs of the keyframes in a folder, in order. A folder that does not
+// exist has none.
 func listKeyframes(d Disk, dir string) ([]int64, error) {
 	names, err := d.List(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -87,8 +77,8 @@ func (j *Journal) Keyframes(ctx context.Context) ([]int64, error) {
 	return seqs, nil
 }
 
-// Keyframe implements [journal.Journal]. It removes a keyframe that belongs to another history or is
-// damaged, to make room for the next one.
+// Keyframe implements [journal.Journal]. It removes a keyframe that belongs to another history or
+// is damaged, to make room for the next one.
 func (j *Journal) Keyframe(ctx context.Context, seq int64) (journal.Snapshot, error) {
 	if err := j.enter(); err != nil {
 		return journal.Snapshot{}, err
@@ -137,20 +127,11 @@ func (j *Journal) loadKeyframe(path string, seq int64) (s journal.Snapshot, bad 
 // SaveKeyframe implements [journal.Journal]. It syncs nothing: a keyframe that a power loss damages
 // is not usable, and the history has everything.
 func (j *Journal) SaveKeyframe(ctx context.Context, s journal.Snapshot) error {
-	if err := j.enter(); err != nil {
+	done, err := j.saves(ctx)
+	if done == nil {
 		return err
 	}
-	defer j.leave()
-	if err := j.canAppend(); err != nil {
-		return err
-	}
-	if err := j.ended(ctx); err != nil {
-		return err
-	}
-	if ok, err := j.snapshots.tryLock(); err != nil || !ok {
-		return err
-	}
-	defer j.snapshots.unlock()
+	defer done()
 	if err := j.gone(); err != nil {
 		return err
 	}

@@ -60,7 +60,8 @@ func expectKeyframes(t *testing.T, dir string, last int64, want ...int64) {
 	}
 }
 
-// TestKeyframes checks that snapshots are kept when newer ones replace them, and at which distances.
+// TestKeyframes checks that snapshots are kept when newer ones replace them, and at which
+// distances.
 func TestKeyframes(t *testing.T) {
 	t.Parallel()
 	expectKeyframes(t, withSnapshots(t, 10, filejournal.Options{KeyframeEvery: 3, SegmentSize: 80}), 10, 3, 6, 9, 10)
@@ -215,7 +216,8 @@ func TestForeignKeyframes(t *testing.T) {
 	}
 }
 
-// TestKeyframesOfAMendedJournal mends journals that have keyframes before, in and beyond the damage.
+// TestKeyframesOfAMendedJournal mends journals that have keyframes before, in and beyond the
+// damage.
 func TestKeyframesOfAMendedJournal(t *testing.T) {
 	t.Parallel()
 	opts := filejournal.Options{KeyframeEvery: 2, SegmentSize: 80}

@@ -64,6 +64,29 @@ func (j *Journal) Read(ctx context.Context, after int64) iter.Seq2[journal.Recor
 	}
 }
 
+// Starts returns the seqs after which [Journal.Read] begins without reading what is before: those
+// before the segments, in order. The first of them is 0.
+func (j *Journal) Starts(ctx context.Context) ([]int64, error) {
+	if err := j.enter(); err != nil {
+		return nil, err
+	}
+	defer j.leave()
+	if err := j.ended(ctx); err != nil {
+		return nil, err
+	}
+	firsts, err := listSegments(j.disk, j.dir)
+	if err != nil {
+		return nil, j.missing(err)
+	}
+	starts := []int64{0} // a segment that is missing is reported by Read
+	for _, first := range firsts {
+		if first > 1 {
+			starts = append(starts, first-1)
+		}
+	}
+	return starts, nil
+}
+
 // walk iterates over the history record by record, from one segment to the next.
 type walk struct {
 	j   *Journal

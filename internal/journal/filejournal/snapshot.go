@@ -374,22 +374,39 @@ func (j *Journal) readHead() (h snapshotHead, size int64, ok bool) {
 	return h, size, ok && h.bound && h.foreign(j.id) == ""
 }
 
-// SaveSnapshot implements [journal.Journal].
-func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte)) error {
+// saves takes the lock for a snapshot or a keyframe. done releases it; it is nil after an error,
+// and if another process saves now.
+func (j *Journal) saves(ctx context.Context) (done func(), err error) {
 	if err := j.enter(); err != nil {
-		return err
+		return nil, err
 	}
-	defer j.leave()
+	defer func() {
+		if done == nil {
+			j.leave()
+		}
+	}()
 	if err := j.canAppend(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := j.ended(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if ok, err := j.snapshots.tryLock(); err != nil || !ok {
+		return nil, err
+	}
+	return func() {
+		j.snapshots.unlock()
+		j.leave()
+	}, nil
+}
+
+// SaveSnapshot implements [journal.Journal].
+func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte)) error {
+	done, err := j.saves(ctx)
+	if done == nil {
 		return err
 	}
-	defer j.snapshots.unlock()
+	defer done()
 	j.step("snapshot locked")
 	if err := j.gone(); err != nil {
 		return err

@@ -8,7 +8,7 @@
 //
 // # Guarantees
 //
-// They are those of package journal, except that durability ends with the process. Closing a handle
+// Those of package journal hold, except that durability ends with the process. Closing a handle
 // does not affect the others. There is no damage and no format version, so [journal.DamageError],
 // [journal.ErrNewer] and [journal.ErrUncertain] do not occur.
 package memjournal
@@ -234,8 +234,8 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte))
 	return nil
 }
 
-// Keyframes implements [journal.Journal]. It has the newest snapshot alone: what is in memory is read
-// fast.
+// Keyframes implements [journal.Journal]. It returns only the newest snapshot, because records in
+// memory are read fast.
 func (j *Journal) Keyframes(ctx context.Context) ([]int64, error) {
 	s, err := j.Snapshot(ctx)
 	if err != nil || s.Seq == 0 {
@@ -252,7 +252,7 @@ func (j *Journal) Keyframe(ctx context.Context, seq int64) (journal.Snapshot, er
 	return journal.Snapshot{}, nil
 }
 
-// SaveKeyframe implements [journal.Journal]. It keeps none.
+// SaveKeyframe implements [journal.Journal]. It saves nothing.
 func (j *Journal) SaveKeyframe(ctx context.Context, _ journal.Snapshot) error { return j.ended(ctx) }
 
 // Close implements [journal.Journal].

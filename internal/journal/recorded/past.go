@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,31 +15,31 @@ import (
 )
 
 // Past gives the state of a team after any record of its journal. It keeps encoded states of some
-// records in memory, the keyframes, and applies the records after the nearest one. The first ones are
-// those that the journal keeps. A jump forward leaves keyframes behind, so that only the first jump
-// into a part of the history reads that part. Any goroutine may use it.
+// records in memory, the keyframes, and applies the records after the nearest one. The first ones
+// are those that the journal keeps. A jump forward leaves keyframes behind, so that only the first
+// jump into a part of the history reads that part. Any goroutine may use it.
 type Past struct {
 	from Source
 
-	mu      sync.Mutex
-	frames  []journal.Snapshot // in the order of their seqs
-	held    int                // bytes of their data
-	spacing int64              // records between two keyframes, at least
-	most    int                // bytes to hold, at most; a single keyframe may be larger
-	scratch []byte             // in which keyframes are encoded during a walk
+	mu       sync.Mutex
+	frames   []journal.Snapshot // in the order of their seqs
+	bytes    int                // bytes of their data
+	spacing  int64              // records between two keyframes, at least
+	maxBytes int                // bytes to hold, at most; a single keyframe may be larger
+	scratch  []byte             // in which keyframes are encoded while records are replayed
 }
 
 const (
-	// mostHeld bounds the memory of the keyframes of one team.
-	mostHeld = 32 << 20
-	// leastSpacing is how many records are applied in about a millisecond.
-	leastSpacing = 1024
+	// defaultMaxBytes bounds the memory of the keyframes of one team.
+	defaultMaxBytes = 32 << 20
+	// minSpacing is how many records are applied in about a millisecond.
+	minSpacing = 1024
 	// bytesPerRecord weighs keyframes against records. Encoding or decoding 400 bytes of a keyframe
 	// takes about as long as applying one record. A quarter of that keeps the first pass over a
 	// history cheap. A later jump applies records for at most four times as long as it decodes.
 	bytesPerRecord = 100
-	// fewBytesPerRecord is the weight in a jump that applies many records. It makes fewer keyframes,
-	// because a person waits for the jump.
+	// fewBytesPerRecord is the weight in a jump that applies many records. It makes fewer
+	// keyframes, because a person waits for the jump.
 	fewBytesPerRecord = 25
 )
 
@@ -51,11 +52,13 @@ type Source interface {
 }
 
 // NewPast returns the past of a journal.
-func NewPast(from Source) *Past { return &Past{from: from, spacing: leastSpacing, most: mostHeld} }
+func NewPast(from Source) *Past {
+	return &Past{from: from, spacing: minSpacing, maxBytes: defaultMaxBytes}
+}
 
 // LostError reports records that cannot be read, so that the states between them cannot be rebuilt.
 type LostError struct {
-	Seq   int64 // the record that was asked for; 0 where the history was read on
+	Seq   int64 // the record that was asked for; 0 if the history was read from its beginning to its end
 	Last  int64 // the last record before the damage; 0 for none
 	Next  int64 // the first record after it whose state is known, from a snapshot; 0 for none
 	Cause error // a [*journal.DamageError]
@@ -90,7 +93,7 @@ func (p *Past) At(ctx context.Context, seq int64) (*team.State, error) {
 	defer p.mu.Unlock()
 	i := p.before(seq)
 	if seq-p.seq(i) > p.spacing {
-		i = p.look(ctx, seq)
+		i = p.loadBefore(ctx, seq)
 	}
 	for again := true; ; {
 		state, err := p.decode(i)
@@ -100,17 +103,17 @@ func (p *Past) At(ctx context.Context, seq int64) (*team.State, error) {
 			continue
 		}
 		began := state.Seq()
-		state, err = p.walk(ctx, state, seq)
+		state, err = p.replay(ctx, state, seq)
 		var damage *journal.DamageError
 		if !errors.As(err, &damage) {
-			if err == nil && seq-began > farWalk {
+			if err == nil && seq-began > longReplay {
 				p.save(ctx, p.before(seq))
 			}
 			return state, err
 		}
-		// A kept snapshot beyond the damage may be near enough. The look at it also tells the journal from
-		// where it can read on without crossing the damage.
-		if i = p.look(ctx, seq); again && p.seq(i) > 0 {
+		// A keyframe of the journal after the damage may be near enough. Loading it also tells the
+		// journal where it can continue to read after the damage.
+		if i = p.loadBefore(ctx, seq); again && p.seq(i) > 0 {
 			again = false
 			continue
 		}
@@ -121,13 +124,13 @@ func (p *Past) At(ctx context.Context, seq int64) (*team.State, error) {
 	}
 }
 
-// Prepare makes keyframes of the whole history, as far as no damage hides it, so that the first jump
-// takes no longer than a later one. Jumps need not wait for its end.
+// Prepare makes keyframes of the history up to its end, or up to damage, so that the first jump
+// takes no longer than a later one. Jumps may run at the same time.
 func (p *Past) Prepare(ctx context.Context) error {
 	state, err := team.DecodeSnapshot(0, "")
 	for err == nil {
 		p.mu.Lock()
-		state, err = p.walk(ctx, state, state.Seq()+leastSpacing)
+		state, err = p.replay(ctx, state, state.Seq()+minSpacing)
 		p.mu.Unlock()
 	}
 	if ctx.Err() == nil {
@@ -136,7 +139,7 @@ func (p *Past) Prepare(ctx context.Context) error {
 		p.mu.Unlock()
 	}
 	if _, damaged := errors.AsType[*journal.DamageError](err); damaged || team.CodeOf(err) == team.NotFound {
-		return nil // the end, or no way on
+		return nil // the end of the history, or damage
 	}
 	return err
 }
@@ -189,8 +192,8 @@ func (p *Past) read(ctx context.Context, after int64, yield func(*team.Record, e
 	return after, nil
 }
 
-// beyond returns the seq of the first keyframe after the record last; 0 for none. Reading the keyframe
-// also tells the journal from where it can read on without crossing the damage.
+// beyond returns the seq of the first keyframe after the record last; 0 for none. Loading it also
+// tells the journal where it can continue to read after the damage.
 func (p *Past) beyond(ctx context.Context, last int64) int64 {
 	kept, _ := p.from.Keyframes(ctx)
 	known := p.after(last)
@@ -205,18 +208,18 @@ func (p *Past) beyond(ctx context.Context, last int64) int64 {
 	return p.after(last)
 }
 
-// walk applies the records up to seq to the state, and keeps keyframes on the way. After an error it
-// returns the state before the record that cannot be read.
-func (p *Past) walk(ctx context.Context, state *team.State, seq int64) (*team.State, error) {
+// replay applies the records up to seq to the state, and keeps keyframes on the way. After an error
+// it returns the state before the record that cannot be read.
+func (p *Past) replay(ctx context.Context, state *team.State, seq int64) (*team.State, error) {
 	if state.Seq() == seq {
 		return state, nil
 	}
 	defer func() { p.scratch = nil }()
 	weight := int64(bytesPerRecord)
-	if seq-state.Seq() > farWalk {
+	if seq-state.Seq() > longReplay {
 		weight = fewBytesPerRecord
 	}
-	for r, err := range p.ahead(ctx, state.Seq(), seq) {
+	for r, err := range p.decodeAhead(ctx, state.Seq(), seq) {
 		if err != nil {
 			return state, err
 		}
@@ -230,8 +233,21 @@ func (p *Past) walk(ctx context.Context, state *team.State, seq int64) (*team.St
 		state.Seq())
 }
 
-// parcel is some records on their way from the journal to the state.
-type parcel struct {
+// end applies all records after the state, and keeps keyframes on the way.
+func (p *Past) end(ctx context.Context, state *team.State) (*team.State, error) {
+	defer func() { p.scratch = nil }()
+	for r, err := range p.decodeAhead(ctx, state.Seq(), math.MaxInt64) {
+		if err != nil {
+			return nil, err
+		}
+		state.Apply(r)
+		p.keep(state, bytesPerRecord)
+	}
+	return state, nil
+}
+
+// batch is some records on their way from the journal to the state.
+type batch struct {
 	lines   []line
 	records []*team.Record // of the lines, up to the first one that cannot be decoded
 	failed  error
@@ -243,8 +259,8 @@ type line struct {
 	text string
 }
 
-// decode decodes the lines of the parcel.
-func (c *parcel) decode() {
+// decode decodes the lines of the batch.
+func (c *batch) decode() {
 	defer close(c.decoded)
 	for _, l := range c.lines {
 		r, err := team.DecodeRecord(l.seq, l.text)
@@ -257,25 +273,25 @@ func (c *parcel) decode() {
 }
 
 const (
-	parcelSize   = 256 // lines
-	mostDecoders = 4
+	batchSize   = 256 // lines
+	maxDecoders = 4
 )
 
-// ahead yields the records after seq after up to seq through. Meanwhile one goroutine reads the lines,
-// and others decode them, because each of these takes about as long as applying the records. They
-// have ended when ahead returns.
-func (p *Past) ahead(ctx context.Context, after, through int64) iter.Seq2[*team.Record, error] {
+// decodeAhead yields the records after seq after up to seq through. Meanwhile one goroutine reads
+// the lines, and others decode them, because each of these takes about as long as applying the
+// records. They have ended when decodeAhead returns.
+func (p *Past) decodeAhead(ctx context.Context, after, through int64) iter.Seq2[*team.Record, error] {
 	return func(yield func(*team.Record, error) bool) {
 		reading, stop := context.WithCancel(ctx)
-		decoders := max(1, min(mostDecoders, runtime.GOMAXPROCS(0)-1))
-		parcels, work := make(chan *parcel, 2*decoders), make(chan *parcel, 2*decoders)
+		decoders := max(1, min(maxDecoders, runtime.GOMAXPROCS(0)-1))
+		batches, work := make(chan *batch, 2*decoders), make(chan *batch, 2*decoders)
 		var failed error
 		var running sync.WaitGroup
 		running.Go(func() {
-			defer close(parcels)
+			defer close(batches)
 			defer close(work)
-			failed = p.pack(reading, after, through, func(c *parcel) bool {
-				for _, to := range []chan *parcel{work, parcels} {
+			failed = p.readBatches(reading, after, through, func(c *batch) bool {
+				for _, to := range []chan *batch{work, batches} {
 					select {
 					case to <- c:
 					case <-reading.Done():
@@ -294,7 +310,7 @@ func (p *Past) ahead(ctx context.Context, after, through int64) iter.Seq2[*team.
 		}
 		defer running.Wait()
 		defer stop()
-		for c := range parcels {
+		for c := range batches {
 			<-c.decoded
 			for _, r := range c.records {
 				if !yield(r, nil) {
@@ -315,11 +331,12 @@ func (p *Past) ahead(ctx context.Context, after, through int64) iter.Seq2[*team.
 	}
 }
 
-// pack reads the lines of the records after seq after up to seq through, and sends them in parcels.
-func (p *Past) pack(ctx context.Context, after, through int64, send func(*parcel) bool) error {
+// readBatches reads the lines of the records after seq after up to seq through, and sends them in
+// batches.
+func (p *Past) readBatches(ctx context.Context, after, through int64, send func(*batch) bool) error {
 	var lines []line
 	sent := func() bool {
-		c := &parcel{lines: lines, records: make([]*team.Record, 0, len(lines)), decoded: make(chan struct{})}
+		c := &batch{lines: lines, records: make([]*team.Record, 0, len(lines)), decoded: make(chan struct{})}
 		lines = nil
 		return len(c.lines) == 0 || send(c)
 	}
@@ -329,10 +346,10 @@ func (p *Past) pack(ctx context.Context, after, through int64, send func(*parcel
 			return err
 		}
 		if lines == nil {
-			lines = make([]line, 0, min(parcelSize, through-r.Seq+1))
+			lines = make([]line, 0, min(batchSize, through-r.Seq+1))
 		}
 		lines = append(lines, line{r.Seq, string(r.Data)})
-		if (len(lines) == parcelSize || r.Seq >= through) && (!sent() || r.Seq >= through) {
+		if (len(lines) == batchSize || r.Seq >= through) && (!sent() || r.Seq >= through) {
 			return nil
 		}
 	}
@@ -359,9 +376,9 @@ func (p *Past) keep(state *team.State, weight int64) {
 	p.insert(journal.Snapshot{Seq: state.Seq(), Data: string(p.scratch)})
 }
 
-// look takes the last usable keyframe of the journal up to seq, and returns the index of the last one
-// in memory. It ignores errors, because the history has everything that a keyframe has.
-func (p *Past) look(ctx context.Context, seq int64) int {
+// loadBefore takes the last usable keyframe of the journal up to seq, and returns the index of the
+// last one in memory. It ignores errors, because the history has everything that a keyframe has.
+func (p *Past) loadBefore(ctx context.Context, seq int64) int {
 	kept, _ := p.from.Keyframes(ctx)
 	for _, at := range slices.Backward(kept) {
 		if at > seq {
@@ -394,9 +411,9 @@ func (p *Past) readable(seq int64) bool {
 	return true
 }
 
-// farWalk is how many records a jump applies before it is worth saving a keyframe. Such a history was
-// copied or restored as a whole: its writers have left none yet.
-const farWalk = 16 << 10
+// longReplay is how many records a jump applies before it is worth saving a keyframe. Such a
+// history was copied or restored as a whole: its writers have left none yet.
+const longReplay = 16 << 10
 
 // save saves the keyframes from that index on in the journal, which keeps those that are far enough
 // from its own.
@@ -414,8 +431,8 @@ func (p *Past) insert(frame journal.Snapshot) {
 		return
 	}
 	p.frames = slices.Insert(p.frames, i+1, frame)
-	p.held += len(frame.Data)
-	for p.held > p.most && len(p.frames) > 1 {
+	p.bytes += len(frame.Data)
+	for p.bytes > p.maxBytes && len(p.frames) > 1 {
 		p.thin()
 	}
 }
@@ -424,13 +441,13 @@ func (p *Past) insert(frame journal.Snapshot) {
 func (p *Past) thin() {
 	p.spacing = min(2*p.spacing, 1<<40)
 	kept, last := p.frames[:0], int64(0)
-	p.held = 0
+	p.bytes = 0
 	for i, frame := range p.frames {
 		if frame.Seq-last < p.spacing && (i < len(p.frames)-1 || len(kept) > 0) {
 			continue
 		}
 		kept, last = append(kept, frame), frame.Seq
-		p.held += len(frame.Data)
+		p.bytes += len(frame.Data)
 	}
 	clear(p.frames[len(kept):])
 	p.frames = kept
@@ -446,7 +463,7 @@ func (p *Past) decode(i int) (*team.State, error) {
 }
 
 func (p *Past) drop(i int) {
-	p.held -= len(p.frames[i].Data)
+	p.bytes -= len(p.frames[i].Data)
 	p.frames = slices.Delete(p.frames, i, i+1)
 }
 

@@ -44,7 +44,7 @@ func TestAtIsTheReplayedState(t *testing.T) {
 		j := memjournal.New("t1", h.Encoded()...).Open()
 		p := pastOf(j)
 		p.spacing = rapid.Int64Range(1, 20).Draw(t, "spacing")
-		p.most = rapid.IntRange(1, 20_000).Draw(t, "most")
+		p.maxBytes = rapid.IntRange(1, 20_000).Draw(t, "most")
 		if at := rapid.IntRange(0, len(h.Records)).Draw(t, "snapshot"); at > 0 {
 			snapshot := journal.Snapshot{Seq: int64(at), Data: want[at]}
 			if rapid.Bool().Draw(t, "damaged") {
@@ -71,9 +71,9 @@ func TestAtIsTheReplayedState(t *testing.T) {
 					t.Fatalf("keyframes %d and %d are in the wrong order", p.frames[i-1].Seq, frame.Seq)
 				}
 			}
-			if held != p.held || held > p.most && len(p.frames) > 1 {
+			if held != p.bytes || held > p.maxBytes && len(p.frames) > 1 {
 				t.Fatalf("%d keyframes hold %d bytes, counted as %d, of at most %d", len(p.frames), held,
-					p.held, p.most)
+					p.bytes, p.maxBytes)
 			}
 		}
 	})
@@ -116,7 +116,7 @@ func TestASecondJumpReadsOnlyWhatFollowsAKeyframe(t *testing.T) {
 	if err := p.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if read > len(h.Records)+leastSpacing {
+	if read > len(h.Records)+minSpacing {
 		t.Errorf("the preparation read %d records", read)
 	}
 	most := 0
@@ -127,13 +127,47 @@ func TestASecondJumpReadsOnlyWhatFollowsAKeyframe(t *testing.T) {
 		}
 		most = max(most, read)
 	}
-	if most > 8*leastSpacing {
+	if most > 8*minSpacing {
 		t.Errorf("a jump read %d records", most)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := pastOf(j).Prepare(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("prepared with an ended context: %v", err)
+	}
+}
+
+// TestACopiedHistoryIsReadOnce counts the records that jumps read in a history without keyframes,
+// after its present state was read.
+func TestACopiedHistoryIsReadOnce(t *testing.T) {
+	const records = 60_000
+	h := historytest.Long(records, 100)
+	dir := onDisk(t, h, 0)
+	state, _, err := State(t.Context(), openFolder(t, dir), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := int64(len(h.Records))
+	want, err := team.DecodeSnapshot(0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range h.Records {
+		want.Apply(r)
+	}
+	if got := team.AppendSnapshot(nil, state); state.Seq() != last ||
+		string(got) != string(team.AppendSnapshot(nil, want)) {
+		t.Errorf("the state after record %d of %d is another one", state.Seq(), last)
+	}
+	for seq := last; seq > 0; seq -= 4_999 {
+		read := 0
+		s, err := NewPast(counted{openFolder(t, dir), &read}).At(t.Context(), seq)
+		if err != nil || s.Seq() != seq {
+			t.Fatalf("at %d: %v", seq, err)
+		}
+		if read > longReplay {
+			t.Errorf("the first jump to %d reads %d records", seq, read)
+		}
 	}
 }
 
@@ -268,9 +302,9 @@ func TestLostErrorSaysWhatCanBeShown(t *testing.T) {
 	}
 }
 
-// TestAColdJumpReadsOnlyWhatFollowsAKeyframe counts the records that the first jump of a program reads
-// in a history whose writers kept keyframes, and in one that was copied, whose first reader leaves
-// some. Bad keyframes cost time and change nothing.
+// TestAColdJumpReadsOnlyWhatFollowsAKeyframe counts the records that the first jump of a program
+// reads in a history whose writers kept keyframes, and in one that was copied, whose first reader
+// leaves some. Bad keyframes cost time and change nothing.
 func TestAColdJumpReadsOnlyWhatFollowsAKeyframe(t *testing.T) {
 	const records, every = 20_000, 1_000
 	h := historytest.Long(records, 50)

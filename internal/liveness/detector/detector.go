@@ -1,5 +1,5 @@
 // Package detector records a teammate as offline, and the lead as lost, when its heartbeats stop.
-// Every process that attends a team runs a detector: each host, and each external session.
+// Every process that runs a part of a team has a detector: each host, and each external session.
 //
 // # Authority
 //
@@ -46,16 +46,16 @@ type Detector struct {
 	began   time.Time // the first look
 	lead    heartbeat.Watch
 	skewed  bool // a warning about clock skew was logged
-	members map[string]*sight
+	members map[string]*observation
 }
 
-// sight is the state of one member as the detector saw it last.
-type sight struct {
+// observation is the state of one member as the detector saw it last.
+type observation struct {
 	incarnation int64
 	watch       heartbeat.Watch
 	beat        heartbeat.Beat // the last one seen
 	there       bool
-	gone        int // number of looks in a row at which its process was dead
+	deadLooks   int // number of looks in a row at which its process was dead
 }
 
 // Look checks the heartbeats of the lead and of the members, except for the caller's own members.
@@ -119,9 +119,9 @@ func (l *Detector) lookForLead(ctx context.Context, t team.Team) {
 func (l *Detector) lookFor(ctx context.Context, t team.Team, m team.Member) error {
 	one := l.members[m.Name]
 	if one == nil || one.incarnation != m.Incarnation {
-		one = &sight{incarnation: m.Incarnation, watch: heartbeat.Watch{Every: every(t)}}
+		one = &observation{incarnation: m.Incarnation, watch: heartbeat.Watch{Every: every(t)}}
 		if l.members == nil {
-			l.members = map[string]*sight{}
+			l.members = map[string]*observation{}
 		}
 		l.members[m.Name] = one
 	}
@@ -135,15 +135,15 @@ func (l *Detector) lookFor(ctx context.Context, t team.Team, m team.Member) erro
 	wall, steady := l.clocks()
 	silent, _ := one.watch.LookBy(wall, steady, b, there)
 	gone := l.gone(m, b, there)
-	if one.gone++; gone == "" {
-		one.gone = 0
+	if one.deadLooks++; gone == "" {
+		one.deadLooks = 0
 	}
 	switch {
 	case m.Offline != 0:
 		if heard && gone == "" {
 			return l.Do(ctx, &team.ReportOnline{Member: m.Name, Incarnation: m.Incarnation})
 		}
-	case one.gone > 1:
+	case one.deadLooks > 1:
 		return l.Do(ctx, &team.ReportOffline{Member: m.Name, Incarnation: m.Incarnation,
 			Seen: team.Time(b.At), Gone: gone})
 	case silent >= t.Timing.OrDefaults().Offline:

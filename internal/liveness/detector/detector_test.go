@@ -189,9 +189,9 @@ func TestHeldUpInALook(t *testing.T) {
 	p.want("")
 }
 
-// TestOldSignOfLifeIsNoNewOne checks that an old heartbeat does not bring a member back online,
+// TestOldHeartbeatIsNoNewOne checks that an old heartbeat does not bring a member back online,
 // even if a wrong clock makes it seem recent.
-func TestOldSignOfLifeIsNoNewOne(t *testing.T) {
+func TestOldHeartbeatIsNoNewOne(t *testing.T) {
 	p := newPost(t)
 	p.hosts("h1")
 	p.looks(time.Minute, func() { p.beats("ann", "h1", "elsewhere") })

@@ -53,7 +53,7 @@ func (k *keeper) do(ctx context.Context, body team.Body) error {
 	return err
 }
 
-// once sends a heartbeat, checks those of the other members, and returns how long to wait before
+// once sends a heartbeat, checks the other members' heartbeats, and returns how long to wait before
 // the next call.
 func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 	k.logOnce(k.Replica.Refresh(ctx))
@@ -67,7 +67,7 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 	k.Replica.View(func(s *team.State) {
 		t, exists, members = s.Team(), s.Exists(), s.Members()
 		me, known = s.Member(k.Member)
-		beat = k.sign(s, me, now)
+		beat = k.newBeat(s, me, now)
 		overdue, _ = s.Overdue(k.Replica.Now())
 	})
 	switch {
@@ -94,7 +94,7 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 	return every(t), false
 }
 
-func (k *keeper) sign(s *team.State, m team.Member, now time.Time) heartbeat.Beat {
+func (k *keeper) newBeat(s *team.State, m team.Member, now time.Time) heartbeat.Beat {
 	k.count++
 	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status),
 		MessageSeq: m.DeliveredSeq, Machine: machine(), Pid: os.Getpid(), Count: k.count,

@@ -82,8 +82,8 @@ type Folder string
 func Of(teamDir string) Folder { return Folder(filepath.Join(teamDir, "heartbeats")) }
 
 const (
-	suffix = ".json"
-	fresh  = ".new" // suffix of a file that is not renamed into place yet
+	suffix     = ".json"
+	tempSuffix = ".new" // suffix of a file that is not renamed into place yet
 	// leftover is the age, compared with the newest beat, at which such a file counts as left by a
 	// killed writer. A writer that was only slow writes its next beat again.
 	leftover = time.Minute
@@ -104,7 +104,7 @@ func (f Folder) Write(b Beat) error {
 	path := filepath.Join(string(f), b.Member+suffix)
 	// The name is unique, because the host that has just lost the member may still write beside
 	// this one.
-	coming := atomicfile.Passing{Name: fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), fresh)}
+	coming := atomicfile.Passing{Name: fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), tempSuffix)}
 	if err = atomicfile.Replace(path, append(data, '\n'), coming); errors.Is(err, fs.ErrNotExist) {
 		// Only the heartbeats folder is created: a team's folder that does not exist may have been
 		// removed.
@@ -130,7 +130,7 @@ func (f Folder) sweep(path string) {
 	}
 	entries, _ := os.ReadDir(string(f))
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), fresh) {
+		if !strings.HasSuffix(e.Name(), tempSuffix) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && now.ModTime().Sub(info.ModTime()) > leftover {

@@ -9,14 +9,14 @@ type Watch struct {
 	// twice as long itself.
 	Every time.Duration
 
-	began time.Time // the first look
-	looks bool
-	wall  time.Time     // wall clock at the last look
-	last  time.Duration // steady clock at the last look
-	since time.Duration // steady clock at the start of uninterrupted observation
-	fresh time.Duration // steady clock when it first saw the present beat
-	seen  Beat
-	alive bool // the beat changed during uninterrupted observation
+	began     time.Time // the first look
+	looks     bool
+	wall      time.Time     // wall clock at the last look
+	last      time.Duration // steady clock at the last look
+	since     time.Duration // steady clock at the start of uninterrupted observation
+	changedAt time.Duration // steady clock when it first saw the present beat
+	seen      Beat
+	alive     bool // the beat changed during uninterrupted observation
 }
 
 // Look records the member's present beat. If it has none, there is false. Look returns how long the
@@ -35,7 +35,7 @@ func (w *Watch) LookBy(wall time.Time, steady time.Duration, b Beat, there bool)
 	backwards := w.looks && wall.Before(w.wall.Add(-Tolerance))
 	changed := w.seen.At != b.At || w.seen.Count != b.Count || w.seen.Pid != b.Pid || w.seen.Machine != b.Machine
 	if !w.looks || pause > 3*w.Every || backwards {
-		w.since, w.fresh, w.alive = steady, steady, false
+		w.since, w.changedAt, w.alive = steady, steady, false
 	} else if there && changed {
 		w.alive = true
 	}
@@ -44,11 +44,11 @@ func (w *Watch) LookBy(wall time.Time, steady time.Duration, b Beat, there bool)
 		return 0, false
 	}
 	if changed {
-		w.seen, w.fresh = b, steady
+		w.seen, w.changedAt = b, steady
 	}
 	age, skewed := b.Age(wall)
 	skewed = skewed || backwards
-	unchanged := steady - w.fresh
+	unchanged := steady - w.changedAt
 	switch {
 	case steady-w.since < 2*w.Every:
 		return 0, skewed

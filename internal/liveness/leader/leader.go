@@ -77,7 +77,7 @@ type Options struct {
 	Log   func(string)
 
 	Machine string          // name of the session's machine; "" for this computer
-	Signs   heartbeat.Store // heartbeats; nil for those in the team's folder
+	Store   heartbeat.Store // heartbeats; nil for those in the team's folder
 }
 
 // Lead is a lead that this process holds.
@@ -90,8 +90,8 @@ type Lead struct {
 	lost    chan struct{} // closed when another session takes the lead
 }
 
-// Attach makes the user the lead, by commands. The user sends no heartbeats and is never lost.
-// Options.Session is not needed. The caller holds the [Lock].
+// Attach makes the user the lead. The user leads by commands, sends no heartbeats and is never
+// lost. Options.Session is not needed. The caller holds the [Lock].
 func Attach(ctx context.Context, o Options) error {
 	o.Session = team.User
 	return newLead(o).attach(ctx)
@@ -105,8 +105,8 @@ func newLead(o Options) *Lead {
 	if l.machine = o.Machine; l.machine == "" {
 		l.machine, _ = os.Hostname() // an empty name only makes the next lead wait
 	}
-	if o.Signs == nil {
-		l.o.Signs = heartbeat.Of(o.Dir)
+	if o.Store == nil {
+		l.o.Store = heartbeat.Of(o.Dir)
 	}
 	return l
 }
@@ -185,7 +185,7 @@ func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, e
 func (l *Lead) wall() time.Time { return time.UnixMilli(int64(l.o.Replica.Now())) }
 
 func (l *Lead) beatOf(t team.Team) (heartbeat.Beat, error) {
-	b, there, err := l.o.Signs.Of(t.Lead)
+	b, there, err := l.o.Store.Of(t.Lead)
 	return LastBeat(t, b, there), err
 }
 
@@ -222,7 +222,7 @@ func (l *Lead) Release(ctx context.Context) {
 		l.o.Log("cannot hand the lead to the user: " + err.Error())
 	}
 	if l.o.Beats && err == nil { // otherwise the heartbeat belongs to the session that took the lead
-		if err := l.o.Signs.Forget(l.o.Replica.Team().Lead); err != nil {
+		if err := l.o.Store.Forget(l.o.Replica.Team().Lead); err != nil {
 			l.o.Log(err.Error())
 		}
 	}
@@ -290,7 +290,7 @@ func (l *Lead) beat() {
 			MessageSeq: m.DeliveredSeq, Session: l.o.Session,
 			Machine: l.machine, Pid: os.Getpid(), Count: l.count, Incarnation: m.Incarnation}
 	})
-	if err := l.o.Signs.Write(b); err != nil {
+	if err := l.o.Store.Write(b); err != nil {
 		l.o.Log(fmt.Sprintf("cannot write the lead's heartbeat: %v", err))
 	}
 }

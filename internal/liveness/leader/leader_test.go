@@ -325,9 +325,9 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestSignsOfLife checks that a lead sends heartbeats if no host does so for it. After Close, the
+// TestHeartbeats checks that a lead sends heartbeats if no host does so for it. After Close, the
 // last heartbeat stays, and so does the lead.
-func TestSignsOfLife(t *testing.T) {
+func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	rep := p.replica()

@@ -162,9 +162,9 @@ func TestOneProcessLeads(t *testing.T) {
 	}
 }
 
-// TestLivingProcessIsOverruled checks that the user can take the lead from a running process, which
+// TestTakenFromARunningProcess checks that the user can take the lead from a running process, which
 // is notified and releases the lock.
-func TestLivingProcessIsOverruled(t *testing.T) {
+func TestTakenFromARunningProcess(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	rep := p.replica()
@@ -206,9 +206,9 @@ func TestLivingProcessIsOverruled(t *testing.T) {
 	})
 }
 
-// TestDiedBeforeItsFirstSignOfLife kills a process after it took the lead and before its first
+// TestDiedBeforeItsFirstHeartbeat kills a process after it took the lead and before its first
 // heartbeat. It must count as dead as well.
-func TestDiedBeforeItsFirstSignOfLife(t *testing.T) {
+func TestDiedBeforeItsFirstHeartbeat(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	q := p.start(silent)

@@ -65,7 +65,7 @@ type board struct {
 	Tasks map[string]*entry `json:"tasks"`
 
 	unseen int             // number of entries for tasks that do not exist
-	dirty  map[string]bool // entries changed since the last call of settle
+	dirty  map[string]bool // entries changed since the last call of recordChanges
 }
 
 func newBoard() *board { return &board{Tasks: map[string]*entry{}, dirty: map[string]bool{}} }

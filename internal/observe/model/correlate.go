@@ -35,12 +35,12 @@ type early struct {
 
 // correlation matches calls and results by the id of the tool use, in whatever order they arrive.
 type correlation struct {
-	ttl   team.Time // of results
-	calls map[string]*call
-	early map[string]*early
-	asked queue // waiting calls
-	told  queue // waiting results
-	done  seen
+	ttl            team.Time // of results
+	calls          map[string]*call
+	early          map[string]*early
+	waitingCalls   queue // waiting calls
+	waitingResults queue // waiting results
+	done           seen
 
 	discarded, orphaned, duplicates int64
 }
@@ -92,7 +92,7 @@ func (c *correlation) call(one *call, now team.Time) (*result, bool) {
 		c.duplicates++
 		one.Came = before.Came
 	} else {
-		c.wait(&c.asked, one.ID, now)
+		c.wait(&c.waitingCalls, one.ID, now)
 	}
 	c.calls[one.ID] = one
 	return nil, false
@@ -115,20 +115,20 @@ func (c *correlation) result(r *result, now team.Time) (*call, bool) {
 	case len(r.S)+len(r.R) > maxEarly:
 		c.orphaned++
 	default:
-		c.wait(&c.told, r.ID, now)
+		c.wait(&c.waitingResults, r.ID, now)
 		c.early[r.ID] = &early{*r, now}
 	}
 	return nil, false
 }
 
 func (c *correlation) wait(in *queue, id string, now team.Time) {
-	if len(*in) >= 4*maxWaiting { // while a file is read, time stands still, and nearly all entries are matched
+	if len(*in) >= 4*maxWaiting { // while a file is read, nothing expires, and nearly all entries are matched
 		*in = slices.DeleteFunc(*in, func(w waiting) bool { return !c.waits(w) })
 	}
-	for len(c.calls)+len(c.early) >= maxWaiting && len(c.asked)+len(c.told) > 0 {
-		oldest := &c.asked
-		if len(c.asked) == 0 || len(c.told) > 0 && c.told[0].came < c.asked[0].came {
-			oldest = &c.told
+	for len(c.calls)+len(c.early) >= maxWaiting && len(c.waitingCalls)+len(c.waitingResults) > 0 {
+		oldest := &c.waitingCalls
+		if len(c.waitingCalls) == 0 || len(c.waitingResults) > 0 && c.waitingResults[0].came < c.waitingCalls[0].came {
+			oldest = &c.waitingResults
 		}
 		c.drop((*oldest)[0])
 		*oldest = (*oldest)[1:]
@@ -159,7 +159,7 @@ func (c *correlation) drop(w waiting) bool {
 
 // resume restarts the waiting time of every call and result.
 func (c *correlation) resume(now team.Time) {
-	for _, q := range []*queue{&c.asked, &c.told} {
+	for _, q := range []*queue{&c.waitingCalls, &c.waitingResults} {
 		*q = slices.DeleteFunc(*q, func(w waiting) bool { return !c.waits(w) })
 		for i, w := range *q {
 			if one := c.calls[w.id]; one != nil {
@@ -174,7 +174,7 @@ func (c *correlation) resume(now team.Time) {
 
 // expire discards calls and results that have waited too long, and returns their number.
 func (c *correlation) expire(now team.Time) int {
-	return c.expired(&c.asked, now-CallTTL) + c.expired(&c.told, now-c.ttl)
+	return c.expired(&c.waitingCalls, now-CallTTL) + c.expired(&c.waitingResults, now-c.ttl)
 }
 
 // expired discards entries older than since.

@@ -86,7 +86,7 @@ func TestCorrelation(t *testing.T) {
 				t.Fatal("its call is gone")
 			}
 		}
-		if n := len(c.asked) + len(c.told); n > 5*maxWaiting {
+		if n := len(c.waitingCalls) + len(c.waitingResults); n > 5*maxWaiting {
 			t.Errorf("%d pairs are remembered in their order", n)
 		}
 		c.result(&result{Result: protocol.Result{ID: "big", R: strings.Repeat("x", maxEarly+1)}}, 0)

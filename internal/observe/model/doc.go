@@ -13,12 +13,12 @@
 //   - correlation (correlate.go) matches calls and results, in whatever order they arrive.
 //   - observedTeam (observed_team.go, lifetime.go, requests.go) has the name, the lead, the
 //     beginning and the end of the observed team, and its tasks, members, messages and usage.
-//   - recorder (recorder.go) has the team's state and the record under construction; settle.go
+//   - recorder (recorder.go) has the team's state and the record under construction; changes.go
 //     adds the difference between the knowledge and the state to it.
 //   - memory.go saves and restores all of it.
 //
 // # Guarantees
 //
-// They are those of package observe. The saved form is durable: a later version reads the data of
-// an earlier one, and refuses the data of a newer one ([ErrNewer]).
+// The guarantees of package observe hold. The saved form is durable: a later version reads the data
+// of an earlier one, and refuses the data of a newer one ([ErrNewer]).
 package model

@@ -24,7 +24,7 @@ func (w *Watcher) takeNote(name string, src *source, line []byte, now team.Time)
 	if len(n.Config) > 0 {
 		w.team.configured(&n, at)
 	}
-	if !w.team.here() || !w.team.called(n.Team) {
+	if !w.team.exists() || !w.team.matchesName(n.Team) {
 		return
 	}
 	switch {
@@ -43,9 +43,9 @@ func (w *Watcher) takeNote(name string, src *source, line []byte, now team.Time)
 	case len(n.Entry) > 0:
 		w.takeEntry(name, &n, at)
 	case n.Whole != nil:
-		w.team.whole(n.Whole, at)
+		w.team.reconcile(n.Whole, at)
 	}
-	w.team.settle(w.team.recordID("files"), w.team.lead(), at)
+	w.team.recordChanges(w.team.recordID("files"), w.team.lead(), at)
 	w.again()
 }
 
@@ -101,9 +101,9 @@ func (s *observedTeam) configured(n *protocol.FileNote, at stamp) {
 	}
 	created := stamp{At: min(c.CreatedAt, at.At)}
 	switch replaced := s.recreated(n.Team, c.LeadSession, c.CreatedAt); {
-	case !s.here() && !replaced && !s.wanted(n.Team, created): // another team, or the remains of one that has ended
+	case !s.exists() && !replaced && !s.mayObserve(n.Team, created): // another team, or the remains of one that has ended
 		return
-	case !s.here(), replaced:
+	case !s.exists(), replaced:
 		for _, m := range c.Members {
 			if m.AgentID == c.LeadID && m.Name != "" {
 				s.options.Lead = m.Name
@@ -112,11 +112,11 @@ func (s *observedTeam) configured(n *protocol.FileNote, at stamp) {
 				}
 			}
 		}
-		s.found(n.Team, c.LeadSession, "", created, c.Description)
-	case !s.called(n.Team):
+		s.beginTeam(n.Team, c.LeadSession, "", created, c.Description)
+	case !s.matchesName(n.Team):
 		return
 	case s.lifetime.LeadSession == "" && c.LeadSession != "":
-		s.led(c.LeadSession, "", created)
+		s.setLeadSession(c.LeadSession, "", created)
 	}
 	s.lifetime.Created = c.CreatedAt
 	listed := map[string]bool{}
@@ -155,8 +155,8 @@ func (s *observedTeam) configured(n *protocol.FileNote, at stamp) {
 	s.speakers.news = true
 }
 
-// whole finds out what was removed while no observer ran.
-func (s *observedTeam) whole(w *protocol.Whole, at stamp) {
+// reconcile finds out what was removed while no observer ran.
+func (s *observedTeam) reconcile(w *protocol.Whole, at stamp) {
 	if w.Tasks != nil {
 		there := make(map[string]bool, len(w.Tasks))
 		for _, id := range w.Tasks {

@@ -36,12 +36,12 @@ type lifetime struct {
 // leads reports whether the session leads the team: it created the team, or has had it from its
 // start, or comes from the same source as the session that did.
 func (s *observedTeam) leads(session, source string) bool {
-	if !s.here() {
+	if !s.exists() {
 		return false
 	}
 	e := &s.lifetime
 	switch {
-	case session != "" && (e.LeadSession == session || implicit(session) == e.Name):
+	case session != "" && (e.LeadSession == session || implicitTeam(session) == e.Name):
 		return true
 	case e.LeadSource == anySource:
 		return true
@@ -49,12 +49,12 @@ func (s *observedTeam) leads(session, source string) bool {
 	return e.LeadSource != "" && e.LeadSource == source
 }
 
-// precedes reports whether at is before the creation of the team. At that time its lead had a list
-// of its own, or another team of that name. A session that has its team from its start had no
-// other.
+// precedes reports whether at is before the creation of the team. Its lead then had a task list of
+// its own, or another team of that name. If the session has had the team from its start, precedes
+// always returns false.
 func (s *observedTeam) precedes(at stamp) bool {
 	e := &s.lifetime
-	return s.here() && at.At < min(e.Created, e.Founded.At) && e.Name != implicit(e.LeadSession)
+	return s.exists() && at.At < min(e.Created, e.Founded.At) && e.Name != implicitTeam(e.LeadSession)
 }
 
 // anySource marks a restored team whose lead's session is unknown: any source may be its lead's.
@@ -66,15 +66,15 @@ const unnamed = "team"
 // joins reports whether a teammate's actions belong to the observed team. A teammate proves that
 // there is a team, even if it does not name it.
 func (s *observedTeam) joins(by speaker, at stamp, source string) bool {
-	if s.here() {
-		if s.older(at, source) || s.precedes(at) || !s.called(by.Team) {
+	if s.exists() {
+		if s.beforeFounding(at, source) || s.precedes(at) || !s.matchesName(by.Team) {
 			return false
 		}
 	} else {
-		if by.Team == "" && s.unnameable() || !s.wanted(by.Team, at) {
+		if by.Team == "" && s.unnameable() || !s.mayObserve(by.Team, at) {
 			return false
 		}
-		s.found(by.Team, "", "", at, "")
+		s.beginTeam(by.Team, "", "", at, "")
 	}
 	if by.Side && s.lifetime.Within == "" {
 		s.lifetime.Within = by.Session
@@ -90,29 +90,29 @@ func (s *observedTeam) joins(by speaker, at stamp, source string) bool {
 	return true
 }
 
-// unnameable reports whether a team without a known name must not be observed: a certain team is to
-// be observed, or it may be an earlier one.
+// unnameable reports whether a team without a known name must not be observed, because only a
+// certain team is to be observed, or because it may be an earlier one.
 func (s *observedTeam) unnameable() bool { return s.state != nil || s.options.Of != "" }
 
-// found begins the observation of a team, and ends that of an earlier one. If its session has had
-// the team from its start, the lead's own list of tasks becomes the team's.
-func (s *observedTeam) found(name, session, source string, at stamp, goal string) {
-	if s.here() {
-		s.settle(s.recordID("last"), s.lead(), at)
+// beginTeam begins to observe a team, and ends the observation of an earlier one. If a session has
+// had the team from its start, the session's own list of tasks becomes the team's.
+func (s *observedTeam) beginTeam(name, session, source string, at stamp, goal string) {
+	if s.exists() {
+		s.recordChanges(s.recordID("last"), s.lead(), at)
 		s.ended(s.recordID("end"), at, fmt.Sprintf("%s began after it", name))
 	}
 	before := s.lifetime.Before
 	if s.state != nil {
 		before++
 	}
-	s.state, s.placed, s.mailed = &team.State{}, 0, 0
+	s.state, s.taskCount, s.messageCount = &team.State{}, 0, 0
 	s.board, s.roster, s.mail = newBoard(), newRoster(), newMessageCounts()
 	s.lifetime = lifetime{Name: name, LeadSession: session, LeadSource: source, Founded: at, Gone: s.lifetime.Gone,
 		Before: before}
 	id := s.options.ID
 	if id == "" || before > 0 {
 		origin := fmt.Sprint(cmp.Or(s.options.ID, session), before)
-		id = fmt.Sprintf("%s-%08x", word(name), uint32(protocol.Hash(origin)))
+		id = fmt.Sprintf("%s-%08x", idPrefix(name), uint32(protocol.Hash(origin)))
 	}
 	dir := ""
 	if one := s.speakers.sessions[session]; one != nil {
@@ -124,17 +124,17 @@ func (s *observedTeam) found(name, session, source string, at stamp, goal string
 		Lead: team.Member{Name: s.options.Lead, Agent: team.External, Status: team.Active, Session: session,
 			Incarnation: 1}})
 	for _, id := range slices.Clone(s.speakers.order) {
-		if implicit(id) == name {
+		if implicitTeam(id) == name {
 			s.board.join(s.speakers.sessions[id].Board)
 			s.speakers.sessions[id].Board = newBoard()
 		}
 	}
-	s.speakers.news, s.unbilled = true, true
+	s.speakers.news, s.unreported = true, true
 }
 
-// word turns a name into the beginning of a team's id, which is used as the name of a folder. The
-// name was chosen by an agent, and may be a path or very long.
-func word(name string) string {
+// idPrefix turns a name into the beginning of a team's id, which is used as the name of a folder.
+// The name was chosen by an agent, and may be a path or very long.
+func idPrefix(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !team.ValidName("a" + string(r)) {
 			return '-'
@@ -148,9 +148,9 @@ func word(name string) string {
 	return cmp.Or(name, "team")
 }
 
-// wanted reports whether a team of that name that existed at that time may be observed. It must not
-// have ended since.
-func (s *observedTeam) wanted(name string, at stamp) bool {
+// mayObserve reports whether a team of that name that existed at that time may be observed. It must
+// not have ended since.
+func (s *observedTeam) mayObserve(name string, at stamp) bool {
 	gone, past := s.lifetime.Gone[name]
 	return (s.options.Of == "" || s.options.Of == name) && !(past && at.before(gone))
 }
@@ -159,20 +159,20 @@ func (s *observedTeam) wanted(name string, at stamp) bool {
 func (s *observedTeam) succeeds(name, session string, at stamp) bool {
 	e := &s.lifetime
 	switch _, past := e.Gone[name]; {
-	case s.strangeLead(session):
+	case s.leadsOtherTeam(session):
 	case e.Name == "", session == "":
 		return false
 	case name == e.Name && (session == e.LeadSession || e.LeadSession == ""):
 		return false
-	case past && name == implicit(session): // a session has only one such team
+	case past && name == implicitTeam(session): // a session has only one such team
 		return false
 	}
 	return e.Founded.before(at)
 }
 
-// strangeLead reports whether a session leads another team than the observed one. It answers only
-// while the session of the observed team's teammates is all that is known of that team's sessions.
-func (s *observedTeam) strangeLead(session string) bool {
+// leadsOtherTeam reports whether a session leads another team than the observed one. It returns
+// false unless the teammates' session is the only session that is known of the observed team.
+func (s *observedTeam) leadsOtherTeam(session string) bool {
 	e := &s.lifetime
 	return e.Name == "" && e.LeadSession == "" && e.Within != "" && session != "" && session != e.Within
 }
@@ -182,7 +182,7 @@ func (s *observedTeam) strangeLead(session string) bool {
 func (s *observedTeam) recreated(name, session string, created team.Time) bool {
 	e := &s.lifetime
 	switch {
-	case name != e.Name, created == 0, name == implicit(session):
+	case name != e.Name, created == 0, name == implicitTeam(session):
 		return false
 	case e.Created != 0:
 		return e.Created != created
@@ -190,15 +190,15 @@ func (s *observedTeam) recreated(name, session string, created team.Time) bool {
 	return e.LeadSession != "" && e.LeadSession != session && e.Founded.At < created
 }
 
-// past records a team that began before the observed one.
-func (s *observedTeam) past(name string, began stamp) {
+// ignoreEarlier records a team that began before the observed one.
+func (s *observedTeam) ignoreEarlier(name string, began stamp) {
 	if _, known := s.lifetime.Gone[name]; !known && s.options.Of == "" {
 		s.warn("team %s began before the observed team %s and is ignored", name, s.lifetime.Name)
-		s.lifetime.gone(name, began)
+		s.lifetime.markGone(name, began)
 	}
 }
 
-func (e *lifetime) gone(name string, since stamp) {
+func (e *lifetime) markGone(name string, since stamp) {
 	if e.Gone == nil {
 		e.Gone = map[string]stamp{}
 	}
@@ -214,22 +214,22 @@ func (s *observedTeam) ended(id string, at stamp, reason string) {
 	}
 	s.emit(&team.TeamStatusChanged{Status: team.TeamComplete, Reason: reason}, &team.TeamCleanedUp{})
 	for session, one := range s.spent {
-		if s.pays(session, one) {
+		if s.countsUsage(session, one) {
 			one.Before = one.most()
 		}
 	}
-	s.lifetime.gone(s.lifetime.Name, at)
+	s.lifetime.markGone(s.lifetime.Name, at)
 	s.commit(id, s.lead(), at)
 	s.board, s.roster = newBoard(), newRoster()
 }
 
-// strange reports whether a teammate belongs to another team than the observed one. That team may
-// have begun later.
-func (s *observedTeam) strange(by speaker) bool {
+// ofOtherTeam reports whether a teammate belongs to another team than the observed one. That team
+// may have begun later.
+func (s *observedTeam) ofOtherTeam(by speaker) bool {
 	e := &s.lifetime
 	_, past := e.Gone[by.Team]
 	switch {
-	case !s.here() || past:
+	case !s.exists() || past:
 		return false
 	case by.Team == "":
 		return by.Side && by.Session != "" && (e.LeadSession != "" && !s.leads(by.Session, "") || e.LeadSession == "" &&
@@ -238,26 +238,28 @@ func (s *observedTeam) strange(by speaker) bool {
 	return s.options.Of == "" && e.Name != "" && by.Team != e.Name // unless only one team is to be observed
 }
 
-// older reports whether at is before the beginning of the team, if their clocks can be compared.
-func (s *observedTeam) older(at stamp, source string) bool {
+// beforeFounding reports whether at is before the beginning of the team, if their clocks can be
+// compared.
+func (s *observedTeam) beforeFounding(at stamp, source string) bool {
 	return at.before(s.lifetime.Founded) &&
 		(s.lifetime.Before > 0 || s.speakers.timed(source) && s.speakers.timed(s.lifetime.LeadSource))
 }
 
-// led records the session that leads the team. So far only teammates were known.
-func (s *observedTeam) led(session, source string, at stamp) {
+// setLeadSession records the session that leads the team. It is called if only teammates were known
+// before.
+func (s *observedTeam) setLeadSession(session, source string, at stamp) {
 	s.lifetime.LeadSession, s.lifetime.LeadSource = session, source
 	if at.before(s.lifetime.Founded) {
 		s.lifetime.Founded = at
 	}
 	s.emit(&team.MemberDescribed{Member: s.lead(), Session: session})
-	s.unbilled = true
+	s.unreported = true
 }
 
-// waits reports whether a teammate's actions must wait, because its team is unknown, or is one
+// mustWait reports whether a teammate's actions must wait, because its team is unknown, or is one
 // whose beginning was not read yet.
-func (s *observedTeam) waits(by speaker, at stamp, source string) bool {
-	return by.Team == "" && !s.here() && s.unnameable() || s.strange(by) && !s.older(at, source)
+func (s *observedTeam) mustWait(by speaker, at stamp, source string) bool {
+	return by.Team == "" && !s.exists() && s.unnameable() || s.ofOtherTeam(by) && !s.beforeFounding(at, source)
 }
 
 // ownerOf returns the member that a TaskUpdate concerns: the owner in the call, or the task's

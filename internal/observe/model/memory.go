@@ -59,7 +59,7 @@ func (w *Watcher) Save() ([]byte, error) {
 	if w.team.state != nil {
 		m.Seq, m.State = w.team.state.Seq(), team.AppendSnapshot(nil, w.team.state)
 	}
-	for _, half := range slices.Concat(w.correlation.asked, w.correlation.told) {
+	for _, half := range slices.Concat(w.correlation.waitingCalls, w.correlation.waitingResults) {
 		if w.correlation.waits(half) {
 			m.Waiting = append(m.Waiting, half.id)
 		}
@@ -80,7 +80,7 @@ func Restore(options Options, recorded Recorded, saved []byte, newer *team.State
 	w := New(options, recorded)
 	if len(saved) > 0 {
 		if err := w.restore(saved); err != nil {
-			return nil, fmt.Errorf("a saved observation: %w", err)
+			return nil, fmt.Errorf("restore the saved observation: %w", err)
 		}
 	}
 	have := w.team.state
@@ -115,16 +115,16 @@ func (w *Watcher) restore(saved []byte) error {
 		w.team.state = s
 	}
 	w.team.lifetime, w.team.board, w.team.roster, w.team.mail = m.Lifetime, m.Board, m.Roster, m.Mail
-	whole(&w.team.board.Tasks)
-	whole(&w.team.roster.People)
-	made(&w.team.roster.Spawns)
-	made(&w.team.roster.Said)
-	whole(&w.team.mail.Tallies)
+	dropNil(&w.team.board.Tasks)
+	dropNil(&w.team.roster.People)
+	ensureMap(&w.team.roster.Spawns)
+	ensureMap(&w.team.roster.Said)
+	dropNil(&w.team.mail.Tallies)
 	w.team.board.count()
 	w.speakers.restore(&m)
-	keep(w.team.spent, m.Spent)
+	copyNonNil(w.team.spent, m.Spent)
 	for _, one := range w.team.spent {
-		whole(&one.Of)
+		dropNil(&one.Of)
 	}
 	w.correlation.restore(&m)
 	for at := 0; at+8 <= len(m.Foreign); at += 8 {
@@ -132,18 +132,18 @@ func (w *Watcher) restore(saved []byte) error {
 	}
 	w.held, w.team.lines, w.counts = m.Held, m.Lines, m.Counts
 	w.counts.Duplicates = 0 // the correlation counts them
-	w.team.placed = placed(w.team.state)
-	w.team.unbilled = true // the state says what was reported
+	w.team.taskCount = countTasks(w.team.state)
+	w.team.unreported = true // the state says what was reported
 	return nil
 }
 
 func (c *speakers) restore(m *memory) {
-	keep(c.sessions, m.Sessions)
+	copyNonNil(c.sessions, m.Sessions)
 	for _, one := range c.sessions {
 		if one.Board == nil {
 			one.Board = newBoard()
 		}
-		whole(&one.Board.Tasks)
+		dropNil(&one.Board.Tasks)
 		one.Board.dirty = map[string]bool{}
 		one.Board.count()
 	}
@@ -152,24 +152,24 @@ func (c *speakers) restore(m *memory) {
 			c.order = append(c.order, id)
 		}
 	}
-	keep(c.sides, m.Sides)
+	copyNonNil(c.sides, m.Sides)
 	for _, id := range m.SideOrder {
 		if one := c.sides[id]; one != nil {
 			c.sideOrder = append(c.sideOrder, id)
 			c.tails[one.Last] = id
 		}
 	}
-	keep(c.sources, m.Sources)
+	copyNonNil(c.sources, m.Sources)
 }
 
 func (c *correlation) restore(m *memory) {
-	keep(c.calls, m.Calls)
-	keep(c.early, m.Early)
+	copyNonNil(c.calls, m.Calls)
+	copyNonNil(c.early, m.Early)
 	for _, id := range m.Waiting {
 		if one := c.calls[id]; one != nil {
-			c.asked = append(c.asked, waiting{id, one.Came})
+			c.waitingCalls = append(c.waitingCalls, waiting{id, one.Came})
 		} else if r := c.early[id]; r != nil {
-			c.told = append(c.told, waiting{id, r.Came})
+			c.waitingResults = append(c.waitingResults, waiting{id, r.Came})
 		}
 	}
 	for at := 0; at < len(m.Done); at += 8 {
@@ -178,8 +178,8 @@ func (c *correlation) restore(m *memory) {
 	c.discarded, c.orphaned, c.duplicates = m.Counts.Discarded, m.Counts.Orphaned, m.Counts.Duplicates
 }
 
-// remember adds the key to the order in which keys were added to the map. If there are more than most
-// then, it forgets the oldest.
+// remember adds the key to the order in which keys were added to the map. If there are more than
+// most then, it forgets the oldest.
 func remember[K comparable, V any](all map[K]V, order []K, key K, most int) []K {
 	if order = append(order, key); len(order) > most {
 		delete(all, order[0])
@@ -188,19 +188,19 @@ func remember[K comparable, V any](all map[K]V, order []K, key K, most int) []K 
 	return order
 }
 
-// whole replaces a nil map, and removes nil values.
-func whole[K comparable, V any](m *map[K]*V) {
-	made(m)
+// dropNil replaces a nil map, and removes nil values.
+func dropNil[K comparable, V any](m *map[K]*V) {
+	ensureMap(m)
 	maps.DeleteFunc(*m, func(_ K, v *V) bool { return v == nil })
 }
 
-func made[K comparable, V any](m *map[K]V) {
+func ensureMap[K comparable, V any](m *map[K]V) {
 	if *m == nil {
 		*m = map[K]V{}
 	}
 }
 
-func keep[V any](to, from map[string]*V) {
+func copyNonNil[V any](to, from map[string]*V) {
 	for key, v := range from {
 		if v != nil {
 			to[key] = v
@@ -218,8 +218,8 @@ func (b *board) count() {
 	}
 }
 
-// placed returns the number of tasks in a state, including deleted ones.
-func placed(s *team.State) int {
+// countTasks returns the number of tasks in a state, including deleted ones.
+func countTasks(s *team.State) int {
 	if s == nil {
 		return 0
 	}
@@ -233,7 +233,7 @@ func Known(options Options, recorded Recorded, name string, led bool, members []
 	now team.Time) (*Watcher, Report) {
 	w := New(options, recorded)
 	s := w.team
-	s.found(name, "", "", stamp{At: now}, "")
+	s.beginTeam(name, "", "", stamp{At: now}, "")
 	if led {
 		s.lifetime.LeadSource = anySource
 		s.events[0].(*team.TeamCreated).Lead.Session = unknownSession
@@ -244,7 +244,7 @@ func Known(options Options, recorded Recorded, name string, led bool, members []
 	for _, t := range tasks {
 		s.board.recall(&t)
 	}
-	s.settle("restored", s.lead(), stamp{At: now})
+	s.recordChanges("restored", s.lead(), stamp{At: now})
 	return w, w.report()
 }
 

@@ -12,7 +12,7 @@ import (
 // observedTeam is the knowledge about the observed team, and the records made from it.
 type observedTeam struct {
 	recorder
-	ledger
+	usageTotals
 	options  Options
 	speakers *speakers
 	lifetime lifetime
@@ -23,7 +23,7 @@ type observedTeam struct {
 
 func newObservedTeam(options Options, who *speakers, recorded Recorded) *observedTeam {
 	s := &observedTeam{options: options, speakers: who, board: newBoard(), roster: newRoster(),
-		mail: newMessageCounts(), ledger: ledger{spent: map[string]*spent{}}}
+		mail: newMessageCounts(), usageTotals: usageTotals{spent: map[string]*spent{}}}
 	s.recorded = func(now *team.State, r *team.Record) { recorded(now, r, s.session()) }
 	return s
 }
@@ -39,17 +39,17 @@ func (s *observedTeam) lead() string {
 // isMember reports whether the team has a member of that name.
 func (s *observedTeam) isMember(name string) bool { return name == s.lead() || s.roster.isMember(name) }
 
-// called reports whether name is the team's name among its agents. If that is unknown, the first
-// name seen becomes it. "" always matches.
-func (s *observedTeam) called(name string) bool {
+// matchesName reports whether name is the team's name among its agents. If that is unknown, the
+// first name seen becomes it. "" always matches.
+func (s *observedTeam) matchesName(name string) bool {
 	if s.lifetime.Name == "" {
 		s.lifetime.Name = name
 	}
 	return name == "" || name == s.lifetime.Name
 }
 
-// session returns the observed session: the lead's, or that of the first teammate that was seen; ""
-// if no line has named it.
+// session returns the observed session: the lead's, or else the first teammate's; "" if no line has
+// named it.
 func (s *observedTeam) session() string {
 	if lead, _ := s.state.Member(s.lead()); lead.Session != unknownSession {
 		return cmp.Or(lead.Session, s.lifetime.Mate)
@@ -66,49 +66,49 @@ func (s *observedTeam) created(f *fact, out *protocol.Outcome) {
 	_ = json.Unmarshal(f.Call.Input, &in)
 	name := cmp.Or(out.TeamName, in.TeamName)
 	switch {
-	case name == "" || f.Call.By.Member != "" || !s.wanted(name, f.Result.At):
-	case !s.here() || s.succeeds(name, f.Call.By.Session, f.Result.At):
-		s.found(name, f.Call.By.Session, f.Call.Source, f.Result.At, in.Description)
-	case s.strangeLead(f.Call.By.Session):
-		s.past(name, f.Result.At)
-	case s.called(name) && s.lifetime.LeadSession == "" && s.lifetime.LeadSource == "":
-		s.led(f.Call.By.Session, f.Call.Source, f.Result.At)
-	case !s.called(name):
-		s.past(name, f.Result.At)
+	case name == "" || f.Call.By.Member != "" || !s.mayObserve(name, f.Result.At):
+	case !s.exists() || s.succeeds(name, f.Call.By.Session, f.Result.At):
+		s.beginTeam(name, f.Call.By.Session, f.Call.Source, f.Result.At, in.Description)
+	case s.leadsOtherTeam(f.Call.By.Session):
+		s.ignoreEarlier(name, f.Result.At)
+	case s.matchesName(name) && s.lifetime.LeadSession == "" && s.lifetime.LeadSource == "":
+		s.setLeadSession(f.Call.By.Session, f.Call.Source, f.Result.At)
+	case !s.matchesName(name):
+		s.ignoreEarlier(name, f.Result.At)
 	}
 }
 
 // deleted processes a TeamDelete by the lead.
 func (s *observedTeam) deleted(f *fact, out *protocol.Outcome) {
-	if f.Call.By.Member != "" || !s.here() || !s.called(out.TeamName) {
+	if f.Call.By.Member != "" || !s.exists() || !s.matchesName(out.TeamName) {
 		return
 	}
-	s.settle(f.Call.ID, s.lead(), f.Result.At)
+	s.recordChanges(f.Call.ID, s.lead(), f.Result.At)
 	s.ended(f.Call.ID, f.Result.At, "its lead deleted it")
 }
 
 // spawned processes the spawn of a teammate.
 func (s *observedTeam) spawned(f *fact, in *protocol.SpawnInput, out *protocol.Outcome) {
 	name, of := cmp.Or(out.Name, in.Name), cmp.Or(out.TeamName, in.TeamName)
-	own := of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == ""
+	own := of != "" && of == implicitTeam(f.Call.By.Session) && f.Call.By.Member == ""
 	switch {
-	case own && s.wanted(of, f.Result.At) && (!s.here() || s.succeeds(of, f.Call.By.Session, f.Result.At)):
-		s.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
-	case s.here() && (s.leads(f.Call.By.Session, f.Call.Source) || f.Call.By.Session != "" &&
+	case own && s.mayObserve(of, f.Result.At) && (!s.exists() || s.succeeds(of, f.Call.By.Session, f.Result.At)):
+		s.beginTeam(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
+	case s.exists() && (s.leads(f.Call.By.Session, f.Call.Source) || f.Call.By.Session != "" &&
 		f.Call.By.Session == s.lifetime.Within):
 		if s.precedes(f.Result.At) {
 			return
 		}
-		if !s.called(of) {
+		if !s.matchesName(of) {
 			s.warn("%s was spawned into %s, but %s is observed", name, of, s.lifetime.Name)
 			return
 		}
 		if s.lifetime.LeadSession == "" && f.Call.By.Member == "" {
-			s.led(f.Call.By.Session, f.Call.Source, f.Result.At)
+			s.setLeadSession(f.Call.By.Session, f.Call.Source, f.Result.At)
 		}
-	case s.here() && f.Call.By.Member != "": // a teammate spawns another one
+	case s.exists() && f.Call.By.Member != "": // a teammate spawns another one
 	case own:
-		s.past(of, f.Result.At)
+		s.ignoreEarlier(of, f.Result.At)
 		return
 	default:
 		s.warn("%s was spawned into %s, whose creation was not seen", name, cmp.Or(of, "a team"))
@@ -141,7 +141,7 @@ func (s *observedTeam) adopt(now *team.State) {
 		}
 		s.lifetime = lifetime{Gone: s.lifetime.Gone, Before: before}
 	}
-	s.state, s.placed = now, placed(now)
+	s.state, s.taskCount = now, countTasks(now)
 	lead, _ := now.Member(now.Team().Lead)
 	switch {
 	case lead.Session == unknownSession:
@@ -156,7 +156,7 @@ func (s *observedTeam) adopt(now *team.State) {
 		s.lifetime.Name = ""
 	}
 	s.lifetime.Founded = stamp{At: now.Team().CreatedAt}
-	for n := 1; n <= s.placed; n++ {
+	for n := 1; n <= s.taskCount; n++ {
 		if t, ok := now.Task(fmt.Sprint(n)); ok && !skipped(t) {
 			s.board.adopt(&t)
 		}

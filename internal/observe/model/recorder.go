@@ -11,15 +11,15 @@ type recorder struct {
 	state *team.State // the last team's, if it was removed; nil before the first team
 	lines int64       // number of lines so far
 
-	recorded func(*team.State, *team.Record)
-	out      Report
-	events   []team.Event // events of the record under construction
-	placed   int          // number of tasks in the state, including these events
-	mailed   int64        // number of messages in these events
+	recorded     func(*team.State, *team.Record)
+	out          Report
+	events       []team.Event // events of the record under construction
+	taskCount    int          // number of tasks in the state, including these events
+	messageCount int64        // number of messages in these events
 }
 
-// here reports whether a team exists.
-func (c *recorder) here() bool { return c.state != nil && c.state.Exists() || c.founding() }
+// exists reports whether a team exists.
+func (c *recorder) exists() bool { return c.state != nil && c.state.Exists() || c.founding() }
 
 // founding reports whether the events under construction create a team.
 func (c *recorder) founding() bool {
@@ -36,8 +36,8 @@ func (c *recorder) emit(events ...team.Event) { c.events = append(c.events, even
 
 // post adds a message to the record, as pending.
 func (c *recorder) post(m *team.Message) {
-	c.mailed++
-	m.Seq, m.Priority = c.state.MessageSeq()+c.mailed, "normal"
+	c.messageCount++
+	m.Seq, m.Priority = c.state.MessageSeq()+c.messageCount, "normal"
 	c.emit(&team.MessageSent{Message: *m})
 }
 
@@ -47,7 +47,7 @@ func (c *recorder) recordID(kind string) string { return fmt.Sprintf("observed-%
 
 // commit completes the record.
 func (c *recorder) commit(id, actor string, at stamp) {
-	c.mailed = 0
+	c.messageCount = 0
 	if len(c.events) == 0 {
 		return
 	}

@@ -15,17 +15,17 @@ import (
 // team unseen, the fact is held back.
 func (w *Watcher) fact(f fact) {
 	if f.Mail != nil {
-		w.letters(f.Mail)
+		w.messages(f.Mail)
 		return
 	}
 	by := &f.Call.By
 	out := protocol.OutcomeOf(f.Call.Tool, &f.Result.Result, w.team.isMember)
-	own := w.sign(&f, out)
+	own := w.identifyAuthor(&f, out)
 	switch {
 	case by.Agent != "" && by.Member == "":
 		w.hold(f)
 		return
-	case by.Member != "" && w.team.waits(*by, f.Result.At, f.Call.Source):
+	case by.Member != "" && w.team.mustWait(*by, f.Result.At, f.Call.Source):
 		w.hold(f)
 		return
 	case by.Member != "" && !w.team.joins(*by, f.Result.At, f.Call.Source):
@@ -54,9 +54,9 @@ func (w *Watcher) fact(f fact) {
 	w.apply(&f, out)
 }
 
-// sign identifies the author of a fact by its outcome. If a session turns out to be a teammate's,
-// sign returns the session's list of tasks.
-func (w *Watcher) sign(f *fact, out *protocol.Outcome) (own *board) {
+// identifyAuthor identifies the author of a fact by its outcome. If a session turns out to be a
+// teammate's, identifyAuthor returns the session's list of tasks.
+func (w *Watcher) identifyAuthor(f *fact, out *protocol.Outcome) (own *board) {
 	by := &f.Call.By
 	if by.Agent != "" && by.Member == "" {
 		w.named(by.Agent, out.Routing.Sender) // a teammate signs its messages
@@ -102,7 +102,7 @@ func (w *Watcher) apply(f *fact, out *protocol.Outcome) {
 	case "TaskGet":
 		b.shown(f, out, w.team.roster)
 	case "SendMessage":
-		if inTeam && w.team.here() {
+		if inTeam && w.team.exists() {
 			w.team.sent(f, out, actor)
 		}
 	case "ExitPlanMode":
@@ -110,11 +110,11 @@ func (w *Watcher) apply(f *fact, out *protocol.Outcome) {
 			w.team.planned(by.Member, out.PlanID, out.Plan, f.Result.At)
 		}
 	}
-	w.team.settle(f.Call.ID, actor, f.Result.At)
+	w.team.recordChanges(f.Call.ID, actor, f.Result.At)
 }
 
-// asked returns the time since which a result holds that may be older than later news: the time of
-// the call.
+// asked returns the time of the call. A result may describe the state at that time, so anything
+// that was learnt since then is newer.
 func (f *fact) asked() stamp {
 	if f.Result.At.before(f.Call.At) {
 		return f.Result.At
@@ -147,7 +147,7 @@ func (w *Watcher) progressed(f *fact, who string, status team.TaskStatus) {
 		w.team.roster.at(who).Doing.learn(active, f.Result.At)
 	case status == team.Completed:
 		if src := w.speakers.sources[f.Call.Source]; src != nil && p.Began.before(f.Call.At) {
-			src.arm(arm{Member: who, After: f.Call.ModelMsg, When: f.Result.At})
+			src.addIdleCandidate(idleCandidate{Member: who, After: f.Call.ModelMsg, When: f.Result.At})
 		}
 	}
 }

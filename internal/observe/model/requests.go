@@ -77,7 +77,7 @@ func (s *observedTeam) broadcast(actor string, out *protocol.Outcome, body, summ
 // send adds a message to the record as delivered, because Claude Code delivers messages by itself
 // unless something says otherwise.
 func (s *observedTeam) send(m *team.Message) {
-	if !s.here() {
+	if !s.exists() {
 		return
 	}
 	s.post(m)
@@ -92,13 +92,13 @@ func (s *observedTeam) send(m *team.Message) {
 	}
 }
 
-// century is how long a teammate has to shut down, in milliseconds. Claude Code has no such
+// noDeadline is how long a teammate has to shut down, in milliseconds. Claude Code has no such
 // deadline, so no teammate is ended at one here.
-const century = 100 * 365 * 24 * 60 * 60 * 1000
+const noDeadline = 100 * 365 * 24 * 60 * 60 * 1000
 
 func (s *observedTeam) askedToShutDown(member, request, reason string, at stamp) {
 	p := s.roster.at(member)
-	if p == nil || !s.here() || !s.roster.firstReport(request, "asked") {
+	if p == nil || !s.exists() || !s.roster.firstReport(request, "asked") {
 		return
 	}
 	if p.Asked.Some && at.before(p.Asked.When) {
@@ -106,11 +106,11 @@ func (s *observedTeam) askedToShutDown(member, request, reason string, at stamp)
 	}
 	p.Asked.learn(request, at)
 	p.Reason = reason
-	s.emit(&team.ShutdownRequested{Member: member, Request: request, Reason: reason, Deadline: at.At + century})
+	s.emit(&team.ShutdownRequested{Member: member, Request: request, Reason: reason, Deadline: at.At + noDeadline})
 }
 
 func (s *observedTeam) answeredShutdown(member, request string, approved bool, reason string, at stamp) {
-	if !s.here() || member == "" || !s.roster.firstReport(request, answer(approved)) {
+	if !s.exists() || member == "" || !s.roster.firstReport(request, answer(approved)) {
 		return
 	}
 	p := s.roster.People[member]
@@ -132,7 +132,7 @@ func answer(approved bool) string {
 
 func (s *observedTeam) planned(member, request, plan string, at stamp) {
 	p := s.roster.at(member)
-	if p == nil || !s.here() || !s.roster.firstReport(request, "asked") || p.Plan.Some && at.before(p.Plan.When) {
+	if p == nil || !s.exists() || !s.roster.firstReport(request, "asked") || p.Plan.Some && at.before(p.Plan.When) {
 		return
 	}
 	p.Plan.learn("submitted", at)
@@ -141,7 +141,7 @@ func (s *observedTeam) planned(member, request, plan string, at stamp) {
 
 func (s *observedTeam) answeredPlan(member, request string, approved bool, feedback string, at stamp) {
 	p := s.roster.at(member)
-	if p == nil || !s.here() || !s.roster.firstReport(request, answer(approved)) || p.Plan.Some &&
+	if p == nil || !s.exists() || !s.roster.firstReport(request, answer(approved)) || p.Plan.Some &&
 		at.before(p.Plan.When) {
 		return
 	}

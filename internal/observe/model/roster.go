@@ -55,8 +55,8 @@ type about struct {
 type roster struct {
 	People map[string]*person `json:"people"`
 	Spawns map[string]string  `json:"spawns"` // name of the teammate by the id of the tool use that spawned it
-	// Said has the events already seen for each request, so that a call and its letter do not count
-	// twice.
+	// Said has the events already seen for each request, so that a call and its message do not
+	// count twice.
 	Said  map[string][]string `json:"said"`
 	Order []string            `json:"order"` // of the requests in Said
 

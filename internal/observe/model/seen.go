@@ -9,7 +9,8 @@ type seen struct {
 	table []uint32 // indexes + 1 by hash, 0 if free; rebuilt when the ring has grown or wrapped around
 }
 
-// maxSeen is the number of remembered tool uses and letters. Replaying any of them changes nothing.
+// maxSeen is the number of remembered tool uses and messages. Replaying any of them changes
+// nothing.
 const maxSeen = 1 << 18
 
 func (s *seen) has(h uint64) bool {

@@ -19,17 +19,17 @@ type speaker struct {
 
 // source is one input: a stream or a file.
 type source struct {
-	Team   string `json:"team,omitempty"`   // given by Introduce
-	Member string `json:"member,omitempty"` // given by Introduce
-	Last   stamp  `json:"last"`             // time of its newest line
-	Timed  bool   `json:"timed,omitempty"`  // its lines have times
-	Agent  string `json:"agent,omitempty"`  // id of the nameless side whose transcript it is
-	Arms   []arm  `json:"arms,omitempty"`
+	Team           string          `json:"team,omitempty"`   // given by Introduce
+	Member         string          `json:"member,omitempty"` // given by Introduce
+	Last           stamp           `json:"last"`             // time of its newest line
+	Timed          bool            `json:"timed,omitempty"`  // its lines have times
+	Agent          string          `json:"agent,omitempty"`  // id of the nameless side whose transcript it is
+	IdleCandidates []idleCandidate `json:"arms,omitempty"`
 }
 
-// arm is a member that completed a task. It becomes idle unless it starts another in its next
-// message.
-type arm struct {
+// idleCandidate is a member that completed a task. It becomes idle unless it starts another in its
+// next message.
+type idleCandidate struct {
 	Member string `json:"member"`
 	After  string `json:"after"`          // the message in which it completed the task
 	Next   string `json:"next,omitempty"` // the next message, while that is incomplete
@@ -52,23 +52,23 @@ func (src *source) stamp(at, now team.Time, seq int64) stamp {
 	return src.Last
 }
 
-// disarm records that a member has started a task.
-func (src *source) disarm(member string) {
-	src.Arms = slices.DeleteFunc(src.Arms, func(a arm) bool { return a.Member == member })
+// removeIdleCandidate records that a member has started a task.
+func (src *source) removeIdleCandidate(member string) {
+	src.IdleCandidates = slices.DeleteFunc(src.IdleCandidates, func(a idleCandidate) bool { return a.Member == member })
 }
 
-// arm records that a member has completed a task.
-func (src *source) arm(one arm) {
-	if !slices.ContainsFunc(src.Arms, func(a arm) bool { return a.Member == one.Member }) {
-		src.Arms = append(src.Arms, one)
+// addIdleCandidate records that a member has completed a task.
+func (src *source) addIdleCandidate(one idleCandidate) {
+	if !slices.ContainsFunc(src.IdleCandidates, func(a idleCandidate) bool { return a.Member == one.Member }) {
+		src.IdleCandidates = append(src.IdleCandidates, one)
 	}
 }
 
-// fire returns the members that completed a task and started no other in the message after it. That
-// message has ended: another one has begun, or the turn is over ("").
-func (src *source) fire(message string) (idle []arm) {
-	var kept []arm
-	for _, a := range src.Arms {
+// takeIdle returns the members that completed a task and started no other in the message after it.
+// That message has ended: another one has begun, or the turn is over ("").
+func (src *source) takeIdle(message string) (idle []idleCandidate) {
+	var kept []idleCandidate
+	for _, a := range src.IdleCandidates {
 		switch {
 		case message == a.After && message != "", message == a.Next && message != "":
 			kept = append(kept, a)
@@ -79,7 +79,7 @@ func (src *source) fire(message string) (idle []arm) {
 			idle = append(idle, a)
 		}
 	}
-	src.Arms = kept
+	src.IdleCandidates = kept
 	return idle
 }
 
@@ -102,12 +102,12 @@ type session struct {
 // names the last line of the one before.
 type side struct {
 	Member string `json:"member,omitempty"`
-	Prompt string `json:"prompt,omitempty"` // the first prompt, which equals that of its spawn
+	Prompt string `json:"prompt,omitempty"` // the first prompt, which equals the prompt of its spawn
 	After  string `json:"after,omitempty"`  // the agent whose chain it continues
 	Last   string `json:"last,omitempty"`   // uuid of its last line
 }
 
-// fact is a call with its result, or letters that had to wait like one.
+// fact is a call with its result, or messages that had to wait like one.
 type fact struct {
 	Call   call      `json:"call"`
 	Result result    `json:"result"`
@@ -210,8 +210,8 @@ func (c *speakers) sideOf(m *protocol.Line, r *roster) *side {
 		one = &side{After: c.tails[m.Parent]}
 		c.sides[m.Agent] = one
 		c.sideOrder = append(c.sideOrder, m.Agent)
-		if letters := protocol.LettersOf(m.Text); one.After == "" && m.Type == "user" && len(letters) > 0 {
-			one.Prompt = letters[0].Text
+		if messages := protocol.MailOf(m.Text); one.After == "" && m.Type == "user" && len(messages) > 0 {
+			one.Prompt = messages[0].Text
 		}
 		c.identify(r)
 	}
@@ -268,9 +268,9 @@ func (c *speakers) identify(r *roster) {
 	}
 }
 
-// implicit returns the name of the team that a session has without creating one, since the second
-// generation of the protocol.
-func implicit(session string) string {
+// implicitTeam returns the name of the team that a session has without creating one, since the
+// second generation of the protocol.
+func implicitTeam(session string) string {
 	if len(session) < 8 {
 		return ""
 	}

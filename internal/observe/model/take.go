@@ -31,21 +31,21 @@ func (w *Watcher) take(name string, src *source, m *protocol.Line, now team.Time
 	}
 	switch m.Type {
 	case "assistant":
-		w.fire(src, cmp.Or(m.ModelMessage, m.UUID))
+		w.markIdle(src, cmp.Or(m.ModelMessage, m.UUID))
 		for _, u := range m.Uses {
 			w.use(name, src, m, u, by, at, now)
 		}
 	case "user":
-		w.letters(&mailLine{UUID: m.UUID, First: m.Parent == "", Text: m.Text, Source: name, By: by, At: at})
+		w.messages(&mailLine{UUID: m.UUID, First: m.Parent == "", Text: m.Text, Source: name, By: by, At: at})
 		for _, r := range m.Results {
 			w.result(&result{r, at}, now)
 		}
 	case "result", "cost-state":
-		w.fire(src, "")
+		w.markIdle(src, "")
 		if m.Totals != nil && by.Agent == "" &&
 			(m.UUID == "" || w.correlation.done.once(protocol.Hash("totals "+m.UUID))) &&
 			w.team.take(name, m, by) {
-			w.team.settle(w.team.recordID("usage"), by.Member, at)
+			w.team.recordChanges(w.team.recordID("usage"), by.Member, at)
 		}
 		w.turnEnded(by, at)
 	case "system":
@@ -69,7 +69,7 @@ func (w *Watcher) again() {
 // use processes one tool use.
 func (w *Watcher) use(name string, src *source, m *protocol.Line, u protocol.Use, by speaker, at stamp, now team.Time) {
 	root := by.Member == "" && by.Agent == ""
-	is, why := protocol.Recognise(u, !root || w.team.here() || w.creates(by.Session))
+	is, why := protocol.Recognise(u, !root || w.team.exists() || w.creates(by.Session))
 	if is && u.Name == "SendMessage" && w.inBackground(u, by) {
 		is = false
 	}
@@ -110,13 +110,13 @@ func (w *Watcher) inBackground(u protocol.Use, by speaker) bool {
 		!w.team.roster.isMember(in.Addressee())
 }
 
-// doubtful reports whether a call may not belong to a team: one by an unidentified agent, and one
-// that spawns an agent when there is no team. Its result, or a name, will decide.
+// doubtful reports whether a call may not belong to a team: an unidentified agent made it, or it
+// spawns an agent while there is no team. Its result, or the agent's name, will decide.
 func (w *Watcher) doubtful(u protocol.Use, by speaker) bool {
 	switch {
 	case by.Agent != "" && by.Member == "":
 		return true
-	case u.Name == "Agent" && !w.team.here():
+	case u.Name == "Agent" && !w.team.exists():
 		var in protocol.SpawnInput
 		return protocol.ReadJSON(u.Input, &in) != nil || in.TeamName == ""
 	}
@@ -171,7 +171,7 @@ func (w *Watcher) begins(src *source, u protocol.Use, by speaker, at stamp) {
 		return
 	}
 	who := w.team.ownerOf(in, by.Member)
-	src.disarm(who)
+	src.removeIdleCandidate(who)
 	if p := w.team.roster.People[who]; p != nil && p.Began.before(at) {
 		p.Began = at
 	}
@@ -198,21 +198,22 @@ func (w *Watcher) result(r *result, now team.Time) {
 	w.answered(c, r)
 }
 
-// fire marks the members as idle that completed a task and started no other.
-func (w *Watcher) fire(src *source, message string) {
-	for _, a := range src.fire(message) {
+// markIdle marks the members as idle that completed a task and started no other.
+func (w *Watcher) markIdle(src *source, message string) {
+	for _, a := range src.takeIdle(message) {
 		if p := w.team.roster.at(a.Member); p != nil {
 			p.Doing.learn(idle, a.When)
-			w.team.settle(w.team.recordID("idle"), a.Member, a.When)
+			w.team.recordChanges(w.team.recordID("idle"), a.Member, a.When)
 		}
 	}
 }
 
 // turnEnded marks a teammate as idle if its own stream says that its turn has ended.
 func (w *Watcher) turnEnded(by speaker, at stamp) {
-	if p := w.team.roster.People[by.Member]; p != nil && by.Member != "" && w.team.here() && w.team.called(by.Team) {
+	if p := w.team.roster.People[by.Member]; p != nil && by.Member != "" && w.team.exists() &&
+		w.team.matchesName(by.Team) {
 		w.team.roster.at(by.Member).Doing.learn(idle, at)
-		w.team.settle(w.team.recordID("turn"), by.Member, at)
+		w.team.recordChanges(w.team.recordID("turn"), by.Member, at)
 	}
 }
 
@@ -223,12 +224,12 @@ func (w *Watcher) system(src *source, m *protocol.Line, by speaker, at stamp) {
 			one := w.speakers.session(m.Session)
 			one.Init, one.Agents = true, m.Agents
 		}
-		if by.Member != "" && by.Team != "" && !w.team.waits(by, at, "") &&
+		if by.Member != "" && by.Team != "" && !w.team.mustWait(by, at, "") &&
 			w.team.joins(by, at, "") { // its session begins
-			w.team.settle(w.team.recordID("init"), by.Member, at)
+			w.team.recordChanges(w.team.recordID("init"), by.Member, at)
 		}
 	case "turn_duration":
-		w.fire(src, "")
+		w.markIdle(src, "")
 		w.turnEnded(by, at)
 	case "task_notification":
 		member := w.team.roster.Spawns[m.Task.Use]
@@ -244,11 +245,11 @@ func (w *Watcher) system(src *source, m *protocol.Line, by speaker, at stamp) {
 				p.Fault = m.Task.Summary
 			}
 		}
-		w.team.settle(w.team.recordID("end"), member, at)
+		w.team.recordChanges(w.team.recordID("end"), member, at)
 	}
 }
 
-// mailLine is a user line with letters from other members.
+// mailLine is a user line with messages from other members.
 type mailLine struct {
 	UUID   string  `json:"uuid,omitempty"`
 	First  bool    `json:"first,omitempty"` // it is the first line of its transcript
@@ -259,9 +260,9 @@ type mailLine struct {
 	Call   string  `json:"call,omitempty"` // id of the broadcast whose result it waits for
 }
 
-// letters processes the letters from other members in a user line. If the owner of the context is
+// messages processes the messages from other members in a user line. If the owner of the context is
 // unknown, the line is held until it is known.
-func (w *Watcher) letters(m *mailLine) {
+func (w *Watcher) messages(m *mailLine) {
 	by, at, name := m.By, m.At, m.Source
 	if !strings.Contains(m.Text, "<teammate-message ") {
 		return
@@ -269,9 +270,9 @@ func (w *Watcher) letters(m *mailLine) {
 	if by.Agent != "" && by.Member == "" {
 		by.Member = w.speakers.sideMember(by.Agent)
 	}
-	letters := protocol.LettersOf(m.Text)
-	switch m.Call = w.sending(letters, at); {
-	case by.Agent != "" && by.Member == "", by.Member != "" && w.team.waits(by, at, name), m.Call != "":
+	messages := protocol.MailOf(m.Text)
+	switch m.Call = w.sending(messages, at); {
+	case by.Agent != "" && by.Member == "", by.Member != "" && w.team.mustWait(by, at, name), m.Call != "":
 		w.hold(fact{Mail: m})
 		return
 	case by.Member == "" && (!w.team.leads(by.Session, name) || w.team.precedes(at)),
@@ -292,7 +293,7 @@ func (w *Watcher) letters(m *mailLine) {
 			p.Turn = at
 		}
 	}
-	for i, l := range letters {
+	for i, l := range messages {
 		n, is := protocol.SignalOf(l.Text)
 		if !is {
 			n, is = protocol.SignalWithHelp(l.Text)
@@ -305,10 +306,10 @@ func (w *Watcher) letters(m *mailLine) {
 			w.team.send(&team.Message{From: l.From, To: to, Type: team.TypeMessage, Body: l.Text, Summary: l.Summary})
 		}
 	}
-	w.team.settle(id, to, at)
+	w.team.recordChanges(id, to, at)
 }
 
-// signal processes a letter written by a member's program.
+// signal processes a message written by a member's program.
 func (w *Watcher) signal(n *protocol.Signal, from, to string, at stamp) {
 	if t := protocol.ParseTime(n.Timestamp); t != 0 {
 		at.At = t
@@ -345,7 +346,7 @@ func (w *Watcher) hold(f fact) {
 	if w.held = append(w.held, f); len(w.held) <= maxHeld {
 		return
 	}
-	oldest := slices.IndexFunc(w.held, func(f fact) bool { return w.team.strange(f.by()) })
+	oldest := slices.IndexFunc(w.held, func(f fact) bool { return w.team.ofOtherTeam(f.by()) })
 	if oldest < 0 {
 		oldest = 0
 		if w.counts.Dropped++; !w.dropping {
@@ -357,10 +358,10 @@ func (w *Watcher) hold(f fact) {
 	w.held = slices.Delete(w.held, oldest, oldest+1)
 }
 
-// sending returns the id of a broadcast call that contains one of the letters and still waits for
-// its result, because the recipient was faster; "" for none. The letter alone does not show that it
-// is a broadcast.
-func (w *Watcher) sending(letters []protocol.Letter, at stamp) string {
+// sending returns the id of a broadcast call that contains one of the messages and still waits for
+// its result; "" for none. A recipient's line may be read before that result, and the message alone
+// does not show that it is a broadcast.
+func (w *Watcher) sending(messages []protocol.Mail, at stamp) string {
 	for id, c := range w.correlation.calls {
 		var in protocol.SendInput
 		if c.Tool != "SendMessage" || at.At-c.At.At > TTL || protocol.ReadJSON(c.Input, &in) != nil ||
@@ -368,7 +369,7 @@ func (w *Watcher) sending(letters []protocol.Letter, at stamp) string {
 			continue
 		}
 		from := cmp.Or(c.By.Member, w.speakers.sideMember(c.By.Agent), w.team.lead())
-		if slices.ContainsFunc(letters, func(l protocol.Letter) bool { return l.From == from && l.Text == in.Body() }) {
+		if slices.ContainsFunc(messages, func(l protocol.Mail) bool { return l.From == from && l.Text == in.Body() }) {
 			return id
 		}
 	}

@@ -32,14 +32,14 @@ func (t tokens) usage() team.Usage {
 		CostMicroUSD: t[4]}
 }
 
-// ledger is the usage of all sessions.
-type ledger struct {
-	spent    map[string]*spent // by session
-	unbilled bool              // a session has used more than was reported
+// usageTotals is the usage of all sessions.
+type usageTotals struct {
+	spent      map[string]*spent // by session
+	unreported bool              // a session has used more than was reported
 }
 
 // take records the running totals of a session in a source, and reports whether they are new.
-func (l *ledger) take(source string, m *protocol.Line, by speaker) bool {
+func (l *usageTotals) take(source string, m *protocol.Line, by speaker) bool {
 	one := l.spent[m.Session]
 	if one == nil {
 		if len(l.spent) >= maxSessions {
@@ -66,7 +66,7 @@ func (l *ledger) take(source string, m *protocol.Line, by speaker) bool {
 		}
 	}
 	r.Last = total
-	l.unbilled = true
+	l.unreported = true
 	return true
 }
 
@@ -80,23 +80,24 @@ func (s *spent) most() (most tokens) {
 	return most
 }
 
-// pays reports whether the usage of a session counts for the team: its lead's or a teammate's does.
-func (s *observedTeam) pays(id string, one *spent) bool {
+// countsUsage reports whether the usage of a session counts for the team: its lead's or a
+// teammate's does.
+func (s *observedTeam) countsUsage(id string, one *spent) bool {
 	if one.Member == "" {
 		return s.leads(id, "")
 	}
 	return one.Team == "" || one.Team == s.lifetime.Name
 }
 
-// account emits the usage of the team's sessions beyond what is in its state.
-func (s *observedTeam) account() {
-	if !s.unbilled || s.founding() {
+// reportUsage emits the usage of the team's sessions beyond what is in its state.
+func (s *observedTeam) reportUsage() {
+	if !s.unreported || s.founding() {
 		return
 	}
-	s.unbilled = false
+	s.unreported = false
 	used := map[string]tokens{}
 	for id, one := range s.spent {
-		if !s.pays(id, one) {
+		if !s.countsUsage(id, one) {
 			continue
 		}
 		who, most := cmp.Or(one.Member, s.lead()), one.most()
@@ -109,7 +110,7 @@ func (s *observedTeam) account() {
 	for _, who := range slices.Sorted(maps.Keys(used)) {
 		m, ok := s.state.Member(who)
 		if !ok {
-			s.unbilled = true
+			s.unreported = true
 			continue
 		}
 		more, have := used[who], tokensOf(&m.Usage)

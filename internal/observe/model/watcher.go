@@ -117,7 +117,7 @@ func (w *Watcher) Line(name string, line []byte, now team.Time) Report {
 	w.team.lines++
 	w.counts.Lines++
 	if n := w.correlation.expire(now); n > 0 {
-		w.team.warn("expired: %s", halves(n))
+		w.team.warn("expired: %s", unmatchedWords(n))
 	}
 	line = bytes.Trim(bytes.TrimPrefix(line, byteOrderMark), "\r\n \t")
 	src := w.speakers.source(name)
@@ -125,12 +125,12 @@ func (w *Watcher) Line(name string, line []byte, now team.Time) Report {
 	case len(line) == 0:
 	case broken != nil:
 		*broken++
-		if w.filter.Worth(line, len(src.Arms) > 0) {
+		if w.filter.Worth(line, len(src.IdleCandidates) > 0) {
 			w.gap(name, src, why.loss, now)
 		} else {
 			w.team.warn("%s: %s", name, why.harmless)
 		}
-	case w.filter.Worth(line, len(src.Arms) > 0):
+	case w.filter.Worth(line, len(src.IdleCandidates) > 0):
 		w.read(name, src, line, now)
 	}
 	return w.report()
@@ -180,7 +180,7 @@ func (w *Watcher) read(name string, src *source, line []byte, now team.Time) {
 // byteOrderMark is the UTF-8 byte order mark, with which some writers begin a stream.
 var byteOrderMark = []byte("\uFEFF")
 
-func halves(n int) string {
+func unmatchedWords(n int) string {
 	if n == 1 {
 		return "a call without a result, or a result without a call"
 	}
@@ -197,7 +197,7 @@ func (w *Watcher) Gap(name, reason string, now team.Time) Report {
 func (w *Watcher) gap(name string, src *source, reason string, now team.Time) {
 	w.counts.Gaps++
 	w.team.warn("%s: %s", name, reason)
-	if w.team.here() {
+	if w.team.exists() {
 		w.team.emit(&team.GapNoticed{Source: name, Reason: reason})
 		w.team.commit(w.team.recordID("gap"), "", src.stamp(0, now, w.team.lines))
 	}
@@ -225,7 +225,7 @@ func (w *Watcher) Team() *team.State { return w.team.state }
 func (w *Watcher) Agents() []string {
 	names := []string{}
 	switch {
-	case w.team.here():
+	case w.team.exists():
 		for _, m := range w.team.state.Members() {
 			if m.Name != w.team.lead() {
 				names = append(names, m.Name)

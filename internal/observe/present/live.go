@@ -124,7 +124,7 @@ func (l *Live) follow(s *team.State, records []*team.Record) {
 	touched := touch{tasks: map[string]bool{}, members: map[string]bool{}}
 	for _, r := range records {
 		for _, e := range r.Events {
-			touched.by(e)
+			touched.addEvent(e)
 		}
 	}
 	if touched.all {
@@ -320,9 +320,9 @@ type touch struct {
 	all     bool
 }
 
-// by records the effect of an event. An event kind that is not listed may have changed anything and
-// causes a comparison of everything.
-func (c *touch) by(e team.Event) {
+// addEvent records the effect of an event. An event kind that is not listed may have changed
+// anything and causes a comparison of everything.
+func (c *touch) addEvent(e team.Event) {
 	switch e := e.(type) {
 	case *team.MemberSpawned:
 		c.members[e.Member.Name] = true

@@ -245,6 +245,7 @@ func quoted(in []byte) int {
 	}
 }
 
+// ParseTime parses a time in RFC 3339 format. It returns 0 for any other text.
 func ParseTime(s string) team.Time {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

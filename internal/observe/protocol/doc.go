@@ -9,7 +9,7 @@
 //   - filter.go skips lines that do not concern a team, by looking at their bytes.
 //   - decode.go decodes a line, recognise.go recognises the calls of team tools, and outcome.go
 //     reads their outcomes.
-//   - letters.go reads the messages in a user line, notes.go the files of a team.
+//   - messages.go reads the messages in a user line, notes.go the files of a team.
 //   - lines.go splits a stream into lines, and environment.go finds out whose session a process is.
 //
 // # Guarantees

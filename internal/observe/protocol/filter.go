@@ -7,7 +7,7 @@ import (
 
 // Filter finds the lines that may concern a team: about ten of a thousand lines of an agent's
 // stream. It looks at some bytes of a line and decodes no JSON, so skipping a line costs about as
-// much as finding its end. In doubt, a line is worth decoding.
+// much as finding its end. If in doubt, it keeps a line.
 type Filter struct {
 	// initialized reports whether a session has already sent its init, which is repeated with every
 	// turn.
@@ -36,7 +36,7 @@ func (s *Filter) Worth(line []byte, next bool) bool {
 		return next || s.uses(rest)
 	case "user":
 		some, worth := s.results(rest)
-		return worth || !some && bytes.Contains(rest, teammateMessage) // a line has either results or letters
+		return worth || !some && bytes.Contains(rest, teammateMessage) // a line has either results or messages
 	case "result", "cost-state", FileNoteType:
 		return true
 	case "system":
@@ -112,7 +112,7 @@ func (s *Filter) uses(line []byte) bool {
 		}
 		id, rest := member(after, "id")
 		name, rest := member(rest, "name")
-		if len(id) == 0 || len(name) == 0 || teamish(name) && !knownElse[string(name)] {
+		if len(id) == 0 || len(name) == 0 || mayBeTeamTool(name) && !notTeamTools[string(name)] {
 			return true
 		}
 		s.Ignore(Hash(id))
@@ -143,6 +143,7 @@ func (s *Filter) results(line []byte) (some, worth bool) {
 // Ignore records that a tool use does not belong to a team, so that its result is skipped.
 func (s *Filter) Ignore(h uint64) { s.foreign[h%uint64(len(s.foreign))] = h }
 
+// Ignores reports whether the result of a tool use is skipped.
 func (s *Filter) Ignores(h uint64) bool { return s.foreign[h%uint64(len(s.foreign))] == h }
 
 // Ignored returns the hashes of the ignored tool uses.

@@ -38,14 +38,14 @@ var tools = map[string]tool{
 	"ExitPlanMode": {"", nil},      // submits a teammate's plan, if its result says so
 }
 
-// knownElse lists tools that have names like team tools, but are not.
-var knownElse = map[string]bool{"TaskOutput": true, "TaskStop": true, "TeammateIdle": true}
+// notTeamTools lists tools that have names like team tools, but are not.
+var notTeamTools = map[string]bool{"TaskOutput": true, "TaskStop": true, "TeammateIdle": true}
 
 // Spawned is the status in the structured result of a spawn. Any other status is a subagent's.
 const Spawned = "teammate_spawned"
 
-// teamish reports whether a tool of that name may be a team tool.
-func teamish(name []byte) bool {
+// mayBeTeamTool reports whether a tool of that name may be a team tool.
+func mayBeTeamTool(name []byte) bool {
 	switch {
 	case len(name) < 4:
 		return false
@@ -74,7 +74,7 @@ type ToolUse struct {
 func Recognise(u Use, teamIsThere bool) (is bool, why string) {
 	t, ok := tools[u.Name]
 	if !ok {
-		if teamish([]byte(u.Name)) && !knownElse[u.Name] {
+		if mayBeTeamTool([]byte(u.Name)) && !notTeamTools[u.Name] {
 			return false, fmt.Sprintf("unknown tool %s: the protocol is newer than this version of cadre", u.Name)
 		}
 		return false, ""

@@ -47,7 +47,7 @@ func Restore(options Options, saved []byte, newer *team.State) (*Observer, error
 	o := New(options)
 	if len(saved) > 0 {
 		if err := o.restore(saved); err != nil {
-			return nil, fmt.Errorf("a saved observation: %w", err)
+			return nil, fmt.Errorf("restore the saved observation: %w", err)
 		}
 	}
 	if newer != nil {

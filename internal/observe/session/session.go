@@ -5,8 +5,8 @@
 // # Authority
 //
 // Like package observe, it listens and decides nothing: it is a function of the session's actions,
-// in their order. It does not know the agent or the protocol: its input are updates, or a reader
-// that makes updates from the agent's own lines.
+// in their order. It does not know the agent or the protocol: its input is a stream of updates, or
+// of the agent's own lines with a reader that makes updates from them.
 //
 //	line ──▶ agent.Reader ──▶ agent.Update ──▶ team events ──▶ record, notices
 //
@@ -152,16 +152,16 @@ func (o *Observer) End(source string, now team.Time) (seen observe.Seen) {
 	switch {
 	case o.s == nil || !o.member().Status.Running():
 	case o.turn:
-		return o.Update(agent.Ended{Err: errCut}, now)
+		return o.Update(agent.Ended{Err: errMidTurn}, now)
 	case o.member().Status == team.Active:
 		return o.Update(agent.Ended{}, now)
 	}
 	return seen
 }
 
-// errCut is the reason for the failure of a session that was interrupted or killed. Most agents
+// errMidTurn is the reason for the failure of a session that was interrupted or killed. Most agents
 // write no line about that.
-var errCut = errors.New("the session ended in the middle of a turn")
+var errMidTurn = errors.New("the session ended in the middle of a turn")
 
 // Update processes one update of the session.
 func (o *Observer) Update(u agent.Update, now team.Time) (seen observe.Seen) {
@@ -218,30 +218,30 @@ func (o *Observer) reduce(u agent.Update) {
 	}
 	switch u := u.(type) {
 	case agent.TurnStarted: // an earlier summary belongs to another turn
-		o.becomes(team.Active, short(u.Summary))
+		o.setStatus(team.Active, oneLine(u.Summary))
 	case agent.Text:
-		o.is(team.Active, u.Text)
+		o.setActivity(team.Active, u.Text)
 	case agent.ToolStarted:
 		what := toolLine(u.Tool, u.Input)
 		if len(o.tools) < maxTools {
 			o.tools[u.ID] = what
 		}
-		o.is(team.Active, what)
+		o.setActivity(team.Active, what)
 	case agent.ToolFinished:
 		what := o.tools[u.ID]
 		delete(o.tools, u.ID)
 		switch {
 		case u.Failed:
-			o.is(team.Active, "failed: "+what)
+			o.setActivity(team.Active, "failed: "+what)
 		case o.member().Status == team.Blocked:
-			o.is(team.Active, what)
+			o.setActivity(team.Active, what)
 		}
 	case agent.PermissionAsked:
-		o.is(team.Blocked, "asks for permission: "+toolLine(u.Tool, u.Input))
+		o.setActivity(team.Blocked, "asks for permission: "+toolLine(u.Tool, u.Input))
 	case agent.PlanProposed:
-		o.is(team.Blocked, "submitted a plan: "+u.Plan)
+		o.setActivity(team.Blocked, "submitted a plan: "+u.Plan)
 	case agent.Retrying:
-		o.is(team.Active, "retries: "+u.Problem.Text)
+		o.setActivity(team.Active, "retries: "+u.Problem.Text)
 	case agent.Used:
 		if u.Usage != (team.Usage{}) || u.Context > 0 && int64(u.Context) != o.member().Context {
 			o.events = append(o.events, &team.UsageReported{Member: name, Usage: u.Usage, Context: int64(u.Context)})
@@ -251,36 +251,36 @@ func (o *Observer) reduce(u agent.Update) {
 		switch {
 		case u.Problem != nil:
 			o.events = append(o.events, &team.MemberTroubled{Member: name, Trouble: string(u.Problem.Kind),
-				Text: short(u.Problem.Text), Setbacks: o.member().Setbacks + 1})
+				Text: oneLine(u.Problem.Text), Setbacks: o.member().Setbacks + 1})
 		case u.Continues:
 		case u.Interrupted:
-			o.is(team.Idle, "interrupted")
+			o.setActivity(team.Idle, "interrupted")
 		default:
-			o.is(team.Idle, u.Text)
+			o.setActivity(team.Idle, u.Text)
 		}
 	case agent.Ended:
 		clear(o.tools)
 		if u.Err != nil {
-			o.events = append(o.events, &team.MemberFailed{Member: name, Reason: short(u.Err.Error())})
+			o.events = append(o.events, &team.MemberFailed{Member: name, Reason: oneLine(u.Err.Error())})
 		} else {
 			o.events = append(o.events, &team.MemberStopped{Member: name, Reason: "its session ended"})
 		}
 	}
 }
 
-// maxTools limits the number of remembered tools that never end.
+// maxTools limits the number of running tools to remember. Some never report their end.
 const maxTools = 256
 
-// is sets the member's status and activity. doing may be "" to keep the last activity.
-func (o *Observer) is(status team.MemberStatus, doing string) {
-	if doing = short(doing); doing == "" {
+// setActivity sets the member's status and activity. doing may be "" to keep the last activity.
+func (o *Observer) setActivity(status team.MemberStatus, doing string) {
+	if doing = oneLine(doing); doing == "" {
 		doing = o.member().Summary
 	}
-	o.becomes(status, doing)
+	o.setStatus(status, doing)
 }
 
-// becomes sets the member's status and summary, if they changed.
-func (o *Observer) becomes(status team.MemberStatus, doing string) {
+// setStatus sets the member's status and summary, if they changed.
+func (o *Observer) setStatus(status team.MemberStatus, doing string) {
 	m := o.member()
 	if m.Name == "" { // it joins with this record, as active
 		m.Status = team.Active
@@ -304,14 +304,14 @@ func (o *Observer) commit(now team.Time, seen *observe.Seen) {
 	seen.Notices = append(seen.Notices, present.NoticesOf(o.s, r, o.member().Session)...)
 }
 
-// telling lists the input fields that best describe a tool call, the best first.
-var telling = []string{"command", "file_path", "path", "query", "pattern", "url", "description"}
+// descriptiveFields lists the input fields that best describe a tool call, the best first.
+var descriptiveFields = []string{"command", "file_path", "path", "query", "pattern", "url", "description"}
 
 // toolLine describes a tool call in a few words.
 func toolLine(tool, input string) string {
 	var in map[string]any
 	json.Unmarshal([]byte(input), &in)
-	for _, key := range telling {
+	for _, key := range descriptiveFields {
 		if text, ok := in[key].(string); ok && text != "" {
 			return tool + ": " + text
 		}
@@ -319,11 +319,11 @@ func toolLine(tool, input string) string {
 	return tool
 }
 
-// longest is the maximum length of a summary, in characters.
-const longest = 120
+// maxSummary is the maximum length of a summary, in characters.
+const maxSummary = 120
 
-// short returns text as one short line without terminal control characters.
-func short(text string) string {
+// oneLine returns text as one short line without terminal control characters.
+func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -333,5 +333,5 @@ func short(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	return excerpt.Characters(strings.Join(strings.Fields(text), " "), longest)
+	return excerpt.Characters(strings.Join(strings.Fields(text), " "), maxSummary)
 }

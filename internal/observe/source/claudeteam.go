@@ -66,7 +66,7 @@ type noteWriter struct {
 func (s *noteWriter) note(at time.Time, change teamfiles.Change) (note protocol.FileNote, news bool) {
 	s.n++
 	note = protocol.FileNote{At: team.Time(at.UnixMilli()), N: s.n}
-	if s.enlist(change) {
+	if s.applyRoster(change) {
 		note.Config = encoded(s.roster)
 		return note, true
 	}
@@ -91,8 +91,8 @@ func (s *noteWriter) note(at time.Time, change teamfiles.Change) (note protocol.
 	return note, true
 }
 
-// enlist applies a change to the roster, and reports whether it was new.
-func (s *noteWriter) enlist(change teamfiles.Change) bool {
+// applyRoster applies a change to the roster, and reports whether it was new.
+func (s *noteWriter) applyRoster(change teamfiles.Change) bool {
 	switch c := change.(type) {
 	case *teamfiles.TeamSeen:
 		s.roster = c.Config

@@ -39,7 +39,7 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 		if err := t.read(to); err != nil {
 			return err
 		}
-		t.end(t.giveTo(to))
+		t.end(t.deliverTo(to))
 		return nil
 	}
 	folders := fswatch.New()

@@ -23,16 +23,16 @@ import (
 type cursor struct {
 	*tail
 	size  int // size of the next piece to read
-	ahead []dated
+	ahead []datedLine
 	last  team.Time // time of the newest line
 	ended bool      // there is nothing more to read ahead
 }
 
-// dated is a line that was read but not delivered yet.
-type dated struct {
-	line   []byte
-	behind Place
-	at     team.Time // its own time, or that of the newest line before it, to keep the order of a file
+// datedLine is a line that was read but not delivered yet.
+type datedLine struct {
+	line  []byte
+	after Place
+	at    team.Time // its own time, or a newer one of an earlier line, to keep the order of a file
 }
 
 // cursors is a heap: the first element has the next line.
@@ -83,7 +83,7 @@ func (r *reading) read(paths []string) {
 	for len(all) > 0 {
 		c := all[0]
 		r.introduceOne(c.path)
-		c.giveTo(r.to)(c.ahead[0].line, c.ahead[0].behind)
+		c.deliverTo(r.to)(c.ahead[0].line, c.ahead[0].after)
 		if c.ahead = c.ahead[1:]; r.advance(c) {
 			heap.Fix(&all, 0)
 		} else {
@@ -115,9 +115,9 @@ func (r *reading) fill(c *cursor) error {
 	if r.buffer == nil {
 		r.buffer = make([]byte, longestPiece)
 	}
-	each := func(line []byte, behind Place) {
+	each := func(line []byte, after Place) {
 		c.last = max(c.last, protocol.TimeOf(line))
-		c.ahead = append(c.ahead, dated{bytes.Clone(line), behind, c.last})
+		c.ahead = append(c.ahead, datedLine{bytes.Clone(line), after, c.last})
 	}
 	for len(c.ahead) == 0 && !c.ended {
 		switch err := c.piece(r.buffer[:c.size], each); {
@@ -138,7 +138,7 @@ func (r *reading) fill(c *cursor) error {
 // backdate gives lines without a time at the beginning of a transcript the time of the first line
 // that has one.
 func (c *cursor) backdate() {
-	first := slices.IndexFunc(c.ahead, func(d dated) bool { return d.at != 0 })
+	first := slices.IndexFunc(c.ahead, func(d datedLine) bool { return d.at != 0 })
 	for i := range max(first, 0) {
 		c.ahead[i].at = c.ahead[first].at
 	}
@@ -164,7 +164,7 @@ func (r *reading) open(t *tail) error {
 		if err := t.open(Place{}); err != nil {
 			return err
 		}
-		t.missed = "the transcript was replaced or truncated"
+		t.gap = "the transcript was replaced or truncated"
 		return nil
 	}
 	t.info = now

@@ -12,8 +12,9 @@ import (
 	"cadre/internal/observe/protocol"
 )
 
-// Place is where a source continues. In a file that is after a complete line, if the file still
-// begins like the one that was read. In a stream that cannot be read again it is after an event.
+// Place is where reading of a source continues. In a file it is after a complete line, and is valid
+// only while the file begins like the one that was read. In a stream that cannot be read again it
+// is after an event.
 type Place struct {
 	Offset int64  `json:"offset,omitempty"`
 	Head   int64  `json:"head,omitempty"` // length in bytes of the known beginning
@@ -33,7 +34,7 @@ type tail struct {
 	at     int64 // offset at which reading continues
 	place  Place // after the last complete line
 	lines  protocol.Splitter
-	missed string // a gap to report with the first line of a replaced file
+	gap    string // a gap to report with the first line of a replaced file
 	buffer []byte
 }
 
@@ -53,7 +54,7 @@ func (t *tail) open(place Place) error {
 		if hash, err := headOf(file, place.Head); err == nil && hash == place.Hash && info.Size() >= place.Offset {
 			t.place = place
 		} else {
-			t.missed = "the file was replaced or truncated since the last run"
+			t.gap = "the file was replaced or truncated since the last run"
 		}
 	}
 	t.at = t.place.Offset
@@ -83,7 +84,7 @@ func (t *tail) read(to Listener) error {
 		t.buffer = make([]byte, 64<<10)
 	}
 	for {
-		switch err := t.piece(t.buffer, t.giveTo(to)); {
+		switch err := t.piece(t.buffer, t.deliverTo(to)); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -94,7 +95,7 @@ func (t *tail) read(to Listener) error {
 
 // piece reads a piece of the file and calls each for the lines that end in it. At the file's
 // present end the error is io.EOF.
-func (t *tail) piece(buffer []byte, each func(line []byte, behind Place)) error {
+func (t *tail) piece(buffer []byte, each func(line []byte, after Place)) error {
 	n, err := t.file.ReadAt(buffer, t.at)
 	for p := buffer[:n]; len(p) > 0; {
 		end := bytes.IndexByte(p, '\n') + 1
@@ -104,14 +105,14 @@ func (t *tail) piece(buffer []byte, each func(line []byte, behind Place)) error 
 			break
 		}
 		t.at += int64(end)
-		t.lines.Write(p[:end], func(line []byte) { each(line, t.passed()) })
+		t.lines.Write(p[:end], func(line []byte) { each(line, t.currentPlace()) })
 		p = p[end:]
 	}
 	return err
 }
 
-// passed returns the place after a line that ends at t.at.
-func (t *tail) passed() Place {
+// currentPlace returns the place after a line that ends at t.at.
+func (t *tail) currentPlace() Place {
 	if head := min(t.at, longHead); head > t.place.Head {
 		if hash, err := headOf(t.file, head); err == nil {
 			t.place.Head, t.place.Hash = head, hash
@@ -121,14 +122,14 @@ func (t *tail) passed() Place {
 	return t.place
 }
 
-// giveTo returns a function that delivers lines to a listener.
-func (t *tail) giveTo(to Listener) func(line []byte, behind Place) {
-	return func(line []byte, behind Place) {
-		if t.missed != "" {
-			to.Gap(t.path, t.missed)
-			t.missed = ""
+// deliverTo returns a function that delivers lines to a listener.
+func (t *tail) deliverTo(to Listener) func(line []byte, after Place) {
+	return func(line []byte, after Place) {
+		if t.gap != "" {
+			to.Gap(t.path, t.gap)
+			t.gap = ""
 		}
-		to.Line(t.path, line, behind)
+		to.Line(t.path, line, after)
 	}
 }
 
@@ -155,7 +156,7 @@ func (t *tail) follow(to Listener) error {
 		}
 		if now.Size() < t.at {
 			t.at, t.place, t.lines = 0, Place{}, protocol.Splitter{}
-			t.missed = "the file was truncated"
+			t.gap = "the file was truncated"
 		}
 		if err := t.read(to); err != nil {
 			return err
@@ -164,7 +165,7 @@ func (t *tail) follow(to Listener) error {
 			return nil
 		}
 		// The file was replaced. Its last line is complete, with or without a line break.
-		t.end(t.giveTo(to))
+		t.end(t.deliverTo(to))
 		t.close()
 		if err := t.open(Place{}); errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -176,12 +177,12 @@ func (t *tail) follow(to Listener) error {
 
 // end delivers the last line of a file that ends without a line break. An incomplete line may still
 // be growing, so its place is before it, and a later reader reads it again.
-func (t *tail) end(each func(line []byte, behind Place)) {
+func (t *tail) end(each func(line []byte, after Place)) {
 	t.lines.End(func(line []byte) {
 		if !json.Valid(line) {
 			each(line, t.place)
 			return
 		}
-		each(line, t.passed())
+		each(line, t.currentPlace())
 	})
 }

@@ -43,8 +43,8 @@ type page struct {
 	data []byte
 }
 
-// longQueue is how many records may wait for the disk before Add blocks.
-const longQueue = 4096
+// maxQueue is how many records may wait for the disk before Add blocks.
+const maxQueue = 4096
 
 // OpenBook opens the journal of that name if it exists. If the name belongs to a team that is not
 // observed, the error has the code taken.
@@ -102,7 +102,7 @@ func (b *Book) Add(s *team.State, records []*team.Record) error {
 		if created, ok := r.Events[0].(*team.TeamCreated); ok {
 			of = created.Team.ID
 		}
-		for len(b.queue) >= longQueue && b.err == nil {
+		for len(b.queue) >= maxQueue && b.err == nil {
 			b.moved.Wait()
 		}
 		b.queue = append(b.queue, page{of, r.Seq, team.AppendRecord(nil, r)})
@@ -180,13 +180,13 @@ func (b *Book) writeTeam(ctx context.Context, pages []page) error {
 		if _, err := b.home.Folder(id); err == nil { // it was archived, with all of its records
 			return nil
 		}
-		return b.found(pages)
+		return b.createJournal(pages)
 	}
 	for len(pages) > 0 && pages[0].seq <= b.seq {
 		pages = pages[1:]
 	}
 	for len(pages) > 0 {
-		n := min(len(pages), together)
+		n := min(len(pages), maxConcurrent)
 		if err := b.append(ctx, pages[:n]); err != nil {
 			return err
 		}
@@ -195,25 +195,25 @@ func (b *Book) writeTeam(ctx context.Context, pages []page) error {
 	return nil
 }
 
-// gone returns the error that an observed team has lost its journal.
-func (b *Book) gone() error {
+// missingError returns the error for an observed team whose journal is missing.
+func (b *Book) missingError() error {
 	return team.Refuse(team.NotFound, "%s was observed before, but its journal does not exist any more", b.name).
 		With(team.Hint{Action: team.ActCleanUp, Team: b.name})
 }
 
-// missed returns that error if the observer knows a team, all of whose records were written, and
-// there is no journal.
-func (b *Book) missed(s *team.State) error {
+// checkMissing returns that error if the observer knows a team and there is no journal. It is
+// called after all records of the observer were written.
+func (b *Book) checkMissing(s *team.State) error {
 	if s == nil || b.journal != nil {
 		return nil
 	}
-	return b.gone()
+	return b.missingError()
 }
 
-// found creates the journal of a team with its first records.
-func (b *Book) found(pages []page) error {
+// createJournal creates the journal of a team with its first records.
+func (b *Book) createJournal(pages []page) error {
 	if pages[0].seq != 1 {
-		return b.gone()
+		return b.missingError()
 	}
 	if b.journal != nil {
 		if err := errors.Join(b.journal.Close(), b.home.PutInArchive(b.dir, b.team)); err != nil {
@@ -234,8 +234,8 @@ func (b *Book) found(pages []page) error {
 	return err
 }
 
-// together is how many records are appended concurrently, to share the disk's syncs.
-const together = 16
+// maxConcurrent is how many records are appended concurrently, to share the disk's syncs.
+const maxConcurrent = 16
 
 // append appends records in their order: each goroutine that gets the journal's lock writes the
 // next record, and all wait for one sync together.

@@ -8,7 +8,7 @@
 // journal, and [Kept] of the folder beside it.
 //
 //	feeds ─ line, place ─▶ Watch ─▶ Observer ─▶ Seen ─┬─▶ Kept: the observer's knowledge, on disk
-//	                                one at a time     ├─▶ Book: the team's journal, like that of any team
+//	                                one at a time     ├─▶ Book: the team's journal, like any team's
 //	                                                  └─▶ viewers: a board, NDJSON, a program
 //
 // # Files

@@ -23,10 +23,10 @@ import (
 
 // Files of an observation.
 const (
-	lockName   = "lock"
-	savedName  = "observation.json"
-	linesMark  = "lines-"
-	keptFormat = 1
+	lockName    = "lock"
+	savedName   = "observation.json"
+	linesPrefix = "lines-"
+	keptFormat  = 1
 )
 
 // Kept stores the knowledge of an observer in a folder: its state after some line, and the lines
@@ -113,8 +113,8 @@ type entry struct {
 	line []byte
 }
 
-// show passes the entry to an observer.
-func (e *entry) show(o Observer) observe.Seen {
+// applyTo passes the entry to an observer.
+func (e *entry) applyTo(o Observer) observe.Seen {
 	switch e.Kind {
 	case introduceEntry:
 		o.Introduce(e.Source, e.Team, e.Member)
@@ -132,8 +132,8 @@ func (e *entry) show(o Observer) observe.Seen {
 
 // add appends an entry to the log. An irrelevant line is only counted, unless its place identifies
 // the source when it reconnects.
-func (k *Kept) add(e entry, said bool) error {
-	if !said {
+func (k *Kept) add(e entry, relevant bool) error {
+	if !relevant {
 		k.skipped++
 		if e.Place.Event == "" {
 			return nil
@@ -159,11 +159,11 @@ const sumLength = 9
 
 func sum(data []byte) string { return fmt.Sprintf("%08x ", crc32.ChecksumIEEE(data)) }
 
-// leastLog is the size that a log must reach before the state is saved again.
-const leastLog = 1 << 20
+// minLog is the size that a log must reach before the state is saved again.
+const minLog = 1 << 20
 
 // due reports whether the log has grown enough to justify saving.
-func (k *Kept) due() bool { return k.size > max(leastLog, k.saved) }
+func (k *Kept) due() bool { return k.size > max(minLog, k.saved) }
 
 // saved is the content of observation.json.
 type saved struct {
@@ -203,7 +203,7 @@ func (k *Kept) save(o Observer, places map[string]source.Place) error {
 }
 
 func (k *Kept) logPath(n int64) string {
-	return filepath.Join(k.dir, fmt.Sprintf("%s%d", linesMark, n))
+	return filepath.Join(k.dir, fmt.Sprintf("%s%d", linesPrefix, n))
 }
 
 // restore restores the observer and replays the lines since then. It calls each with their results
@@ -289,7 +289,7 @@ func (k *Kept) replay(o Observer, places map[string]source.Place,
 			o.Line(e.Source, nil, e.At)
 		}
 		before := o.Team()
-		seen := e.show(o)
+		seen := e.applyTo(o)
 		if e.Place != (source.Place{}) {
 			places[e.Source] = e.Place
 		}
@@ -310,7 +310,7 @@ func notEnd(err error) error {
 func (k *Kept) sweep() error {
 	entries, err := os.ReadDir(k.dir)
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), linesMark) && e.Name() != filepath.Base(k.logPath(k.number)) {
+		if strings.HasPrefix(e.Name(), linesPrefix) && e.Name() != filepath.Base(k.logPath(k.number)) {
 			err = errors.Join(err, os.Remove(filepath.Join(k.dir, e.Name())))
 		}
 	}

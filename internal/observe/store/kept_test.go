@@ -260,9 +260,9 @@ func TestLineThatIsBeingWritten(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreNone checks that an observed team's name, which an agent chose, is never used as
+// TestInvalidNames checks that an observed team's name, which an agent chose, is never used as
 // a path, and never makes one that is too long.
-func TestNamesThatAreNone(t *testing.T) {
+func TestInvalidNames(t *testing.T) {
 	root := t.TempDir()
 	h := layout.Home{Root: filepath.Join(root, "a", "b", "c")}
 	w, leave := keeping(t, h, "fx")
@@ -503,8 +503,8 @@ func TestNextTeamInOneLine(t *testing.T) {
 		begin(t, w, "fx")
 		roster := jsonOf(map[string]any{"createdAt": created, "leadAgentId": "team-lead@fx", "leadSessionId": "s",
 			"members": []any{map[string]any{"name": "ann"}}})
-		w.Line("files", []byte(jsonOf(protocol.FileNote{Type: protocol.FileNoteType, Team: "fx", At: 10, N: int64(n + 1),
-			Config: []byte(roster)})), source.Place{})
+		w.Line("files", []byte(jsonOf(protocol.FileNote{Type: protocol.FileNoteType, Team: "fx", At: 10,
+			N: int64(n + 1), Config: []byte(roster)})), source.Place{})
 		leave()
 		if w.ended != nil {
 			t.Fatal(w.ended)

@@ -100,7 +100,7 @@ func (w *Watch) reconcile(ctx context.Context, restore Restore) error {
 	if err := w.Book.Flush(); err != nil {
 		return err
 	}
-	if err := w.Book.missed(w.observer.Team()); err != nil {
+	if err := w.Book.checkMissing(w.observer.Team()); err != nil {
 		return err
 	}
 	s, err := w.Book.newer(ctx, w.observer.Team())
@@ -190,15 +190,15 @@ func (w *Watch) take(e entry) observe.Seen {
 	}
 	e.At = w.Now()
 	before, decoded := w.observer.Team(), w.observer.Counts().Decoded
-	seen := e.show(w.observer)
+	seen := e.applyTo(w.observer)
 	if e.Kind == endEntry && len(seen.Records) == 0 {
 		return seen
 	}
 	if e.Place != (source.Place{}) {
 		w.places[e.Source] = e.Place
 	}
-	said := e.Kind != lineEntry || len(seen.Warnings) > 0 || w.observer.Counts().Decoded != decoded
-	if err := w.record(e, before, seen, said); err != nil {
+	relevant := e.Kind != lineEntry || len(seen.Warnings) > 0 || w.observer.Counts().Decoded != decoded
+	if err := w.record(e, before, seen, relevant); err != nil {
 		w.fail(err)
 	}
 	return seen
@@ -206,13 +206,13 @@ func (w *Watch) take(e entry) observe.Seen {
 
 // record keeps an input, journals its records and passes the result to Look. The package comment
 // gives the reason for this order. Only Look need not wait for the disk.
-func (w *Watch) record(e entry, before *team.State, seen observe.Seen, said bool) error {
+func (w *Watch) record(e entry, before *team.State, seen observe.Seen, relevant bool) error {
 	if w.Kept != nil {
-		if err := w.Kept.add(e, said); err != nil {
+		if err := w.Kept.add(e, relevant); err != nil {
 			return err
 		}
 	}
-	if !said {
+	if !relevant {
 		return nil
 	}
 	if err := w.journal(before, seen); err != nil {

@@ -179,7 +179,7 @@ func TestRotationAndCut(t *testing.T) {
 	}
 	r.View(func(o Observer) {
 		if c := o.Counts(); c.Gaps != 0 {
-			t.Errorf("nothing is missing, and %d gaps were said", c.Gaps)
+			t.Errorf("nothing is missing, and %d gaps were reported", c.Gaps)
 		}
 	})
 	if err := os.Truncate(path, 0); err != nil {

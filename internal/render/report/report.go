@@ -15,9 +15,11 @@
 //	<lead> reports       in its own words, where an agent leads
 //	At a glance          how it went, and the first line of each result
 //	Failed               exit status and the end of the output; only if a task failed
-//	Not done             which tasks, and what they waited for; only if there are any
+//	Not done             which tasks, and what they waited for, or why they are skipped; only if
+//	                     there are any
 //	Tasks                the table
-//	<subject>            one for each task that is done: its result
+//	<subject>            one for each task that is done: its result, what it changed, and who checked
+//	                     it how
 //	a closing line       team, members, usage
 //
 // # Guarantees
@@ -49,6 +51,7 @@ type Outcome string
 const (
 	Done       Outcome = "done"
 	Failed     Outcome = "failed"
+	Skipped    Outcome = "skipped"    // it can never run, and what waited for it continued
 	Unfinished Outcome = "unfinished" // started, but not ended when the report was written
 	NotRun     Outcome = "not run"
 )
@@ -86,11 +89,21 @@ type Task struct {
 	Duration time.Duration
 	Attempts int
 	Result   string // Markdown
+	Words    bool   // Result is what its member said last
+	Files    string // which files it changed, in words; "" for none that are known
+	Checked  string // how it was checked, in words
+	Verdicts []Verdict
 
-	Reason    string   // why it is not done, in a few words
+	Reason    string   // why it is not done or skipped, in a few words
 	ExitCode  int      // of a failed command
 	Output    string   // what a failed command printed; its end matters most
 	BlockedBy []string // ids of the open tasks that it waits for
+}
+
+// Verdict is what a member said of a task.
+type Verdict struct {
+	Words  string // who said what
+	Reason string // Markdown
 }
 
 // Usage is what sessions used.
@@ -113,6 +126,23 @@ func Markdown(w io.Writer, r Report) error {
 	b.table()
 	b.results()
 	b.foot()
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Results writes the title of the report and the results that it shows, each below the subject of
+// its task, and nothing else.
+func Results(w io.Writer, r Report) error {
+	b := &page{Report: r, byID: make(map[string]Task, len(r.Tasks))}
+	for _, t := range r.Tasks {
+		b.byID[t.ID] = t
+	}
+	if r.Title != "" {
+		b.block("# " + plain(r.Title, 200))
+	}
+	for _, t := range b.shown() {
+		b.result(t)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -178,7 +208,7 @@ func (p *page) count(o Outcome) (n int) {
 func (p *page) glance() {
 	p.block("## At a glance")
 	verdict := fmt.Sprintf("%d of %s done", p.count(Done), team.Count(len(p.Tasks), "task"))
-	for _, o := range []Outcome{Failed, Unfinished, NotRun} {
+	for _, o := range []Outcome{Failed, Skipped, Unfinished, NotRun} {
 		if n := p.count(o); n > 0 {
 			verdict += fmt.Sprintf(", %d %s", n, o)
 		}
@@ -257,13 +287,13 @@ func (p *page) failures() {
 }
 
 func (p *page) notDone() {
-	if p.count(NotRun)+p.count(Unfinished) == 0 {
+	if p.count(NotRun)+p.count(Unfinished)+p.count(Skipped) == 0 {
 		return
 	}
 	p.block("## Not done")
 	var lines []string
 	for _, t := range p.Tasks {
-		if t.Outcome != NotRun && t.Outcome != Unfinished {
+		if t.Outcome != NotRun && t.Outcome != Unfinished && t.Outcome != Skipped {
 			continue
 		}
 		line := fmt.Sprintf("- **%s** (%s)", plain(t.Subject, 200), code(t.ID))
@@ -280,6 +310,8 @@ func (p *page) notDone() {
 			waits = append(waits[:shown], fmt.Sprintf("%d more", len(waits)-shown))
 		}
 		switch {
+		case t.Outcome == Skipped:
+			line += " is skipped: " + plain(t.Reason, 300)
 		case len(waits) > 0:
 			line += " waited for " + strings.Join(waits, ", ")
 		case t.Reason != "":
@@ -321,9 +353,32 @@ func (p *page) table() {
 
 func (p *page) results() {
 	for _, t := range p.shown() {
-		p.block("## " + plain(t.Subject, 200))
-		p.block(cmp.Or(demote(t.Result, 2), "It is done, and reported no result."))
+		p.result(t)
+		p.came(t)
 	}
+}
+
+func (p *page) result(t Task) {
+	p.block("## " + plain(t.Subject, 200))
+	if t.Words {
+		p.block("It reported no result. Its member said at the end:")
+	}
+	p.block(cmp.Or(demote(t.Result, 2), "It is done, and reported no result."))
+}
+
+// came writes what a task changed, and who checked it how.
+func (p *page) came(t Task) {
+	var facts []string
+	if t.Files != "" {
+		facts = append(facts, "- Files changed: "+plain(t.Files, MaxText))
+	}
+	if t.Checked != "" {
+		facts = append(facts, "- Checked: "+plain(t.Checked, MaxText))
+	}
+	for _, v := range t.Verdicts {
+		facts = append(facts, strings.TrimSuffix("- "+plain(v.Words, 200)+": "+plain(v.Reason, 1000), ": "))
+	}
+	p.block(strings.Join(facts, "\n"))
 }
 
 func (p *page) foot() {

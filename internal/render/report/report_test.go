@@ -38,11 +38,14 @@ func TestGolden(t *testing.T) {
 				Reason: "the command failed", ExitCode: 2, Output: "cc -c main.c\n```\nmain.c:1: error\n```\nmake: " +
 					"*** [all] Error 1\n"},
 			{ID: "secrets", Subject: "Likely secrets", Member: "historian", Outcome: report.Done,
-				Duration: 80 * time.Millisecond, Attempts: 2, Result: "Nothing found.\n"},
+				Duration: 80 * time.Millisecond, Attempts: 2, Result: "Nothing found.\n",
+				Files: "a_b.go, c.go and 3 more (maybe also by ada)", Checked: "its check \"make *x*\" passed; accepted by ada",
+				Verdicts: []report.Verdict{{"ada rejected it (task 8)", "One file\nis missing."}, {"ada accepted it (task 9)", ""}}},
 			{ID: "lint", Subject: "Lint", Member: "builder", Outcome: report.Unfinished, Attempts: 1},
 			{ID: "summary", Subject: "What to do first", Outcome: report.NotRun, BlockedBy: []string{"build", "lint"}},
 			{ID: "spare", Subject: "Spare", Outcome: report.NotRun},
-			{ID: "quiet", Subject: "Quiet", Member: "ada", Outcome: report.Done},
+			{ID: "mourn", Subject: "Say what failed", Outcome: report.Skipped, Reason: "nothing that it waits for failed"},
+			{ID: "quiet", Subject: "Quiet", Member: "ada", Outcome: report.Done, Words: true, Result: "All is quiet."},
 		},
 		Sections: []string{"secrets", "hotspots", "build", "summary", "quiet"},
 		Usage:    report.Usage{Tokens: 1234567, USD: 2.5},
@@ -103,7 +106,8 @@ func TestOutlineProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(t, "lines"), "\n")
 		r := report.Report{Title: text, Goal: text, Dir: text, Team: text, Tasks: []report.Task{
-			{ID: text, Subject: "One " + text, Outcome: report.Done, Result: text},
+			{ID: text, Subject: "One " + text, Outcome: report.Done, Result: text, Files: text, Checked: text,
+				Verdicts: []report.Verdict{{text, text}}},
 			{ID: "2", Subject: "Two", Outcome: report.Failed, Reason: text, Output: text, Result: text},
 			{ID: "3", Subject: "Three", Outcome: report.Done, Result: "the last words"},
 		}}

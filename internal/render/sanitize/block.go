@@ -38,8 +38,8 @@ func (b Block) wrapped(columns int) string {
 	return out.String()
 }
 
-// Hanging is a text of one line, as an argument of [Writer.Printf]. On a terminal it is broken between
-// words. The parts after the first are indented, so that none passes for a line of cadre's.
+// Hanging is a text of one line, as an argument of [Writer.Printf]. On a terminal it is broken
+// between words. The parts after the first are indented, so that none passes for a line of cadre's.
 type Hanging struct {
 	Text   string
 	At     int // the column at which it begins
@@ -88,9 +88,9 @@ func wrap(text string, at, indent, columns int) string {
 	return strings.ReplaceAll(strings.Join(parts, "\n"), held, " ")
 }
 
-// fold breaks the lines of a text that are too long for a terminal of that many columns. The parts after
-// the first are indented further than any line of cadre, so that none passes for one. A line of its
-// own with a command stays whole: a person who pastes half of it runs another command.
+// fold breaks the lines of a text that are too long for a terminal of that many columns. The parts
+// after the first are indented further than any line of cadre, so that none passes for one. A line
+// of its own with a command stays whole: a person who pastes half of it runs another command.
 func fold(text string, columns int) string {
 	if columns < leastRoom || len(text) <= columns {
 		return text
@@ -146,8 +146,8 @@ const (
 	leastRoom = 8 // narrower terminals are not wrapped for
 )
 
-// pieces divides a line into parts of at most that many columns. It does so after a space, unless the
-// word after it takes more columns than longest.
+// pieces divides a line into parts of at most that many columns. It does so after a space, unless
+// the word after it takes more columns than longest.
 func pieces(line string, room, longest int) []string {
 	if room < leastRoom || len(line) <= room && !strings.Contains(line, "\t") {
 		return []string{line}

@@ -9,8 +9,8 @@
 //
 // Printable characters of every script stay as they are, and so do emoji with their joiners and
 // variation selectors. Characters that control a terminal or hide something are shown instead of
-// obeyed, so a text about escape sequences can still be read. [Line] and [Lines] remove complete SGR
-// sequences, which hide nothing when they are gone:
+// obeyed, so a text about escape sequences can still be read. [Line] and [Lines] remove complete
+// SGR sequences, which hide nothing when they are gone:
 //
 //	SGR sequences, which color a text          nothing: many programs color all their output
 //	ESC, BEL and the other C0 controls, DEL    ␛ ␇ ␡, the pictures that Unicode has for them

@@ -35,8 +35,8 @@ func DropEscapes(s string) string {
 
 func isAny(string) bool { return true }
 
-// isSGR reports whether a terminal sequence sets colors and other looks of the text after it, and does
-// nothing else.
+// isSGR reports whether a terminal sequence sets colors and other looks of the text after it, and
+// does nothing else.
 func isSGR(sequence string) bool {
 	parameters, is := strings.CutPrefix(sequence, "\x1b[")
 	if !is {

@@ -120,7 +120,8 @@ func (w *Writer) Printf(format string, args ...any) error {
 		return w.Print(Parts(fold(fmt.Sprintf(format, args...), columns))...)
 	}
 	if painted {
-		// No argument has brought a look: each was made one line before, which has no escape character.
+		// No argument has brought a look: each was made one line before, which has no escape
+		// character.
 		return w.Print(Parts(fmt.Sprintf(format, args...))...)
 	}
 	_, err := fmt.Fprintf(w, format, args...)
@@ -180,7 +181,7 @@ func Parts(line string) (parts []any) {
 	return parts
 }
 
-// argument returns what is formatted in place of arg.
+// argument returns the harmless form of arg, which is formatted in its place.
 func argument(arg any) any {
 	switch arg := arg.(type) {
 	case Block, wrapped, int, int32, int64, uint64, float64, bool, oneLine:

@@ -79,7 +79,8 @@ func TestAnAgentThatNothingHolds(t *testing.T) {
 // TestAnAgentThatOnlyFollows: an agent at a terminal of its own can be a member, but cannot lead.
 func TestAnAgentThatOnlyFollows(t *testing.T) {
 	agents := append(models, teamfile.Agent{Name: "claude-tmux", Boundless: true, FollowsOnly: true})
-	f, err := teamfile.Parse([]byte("name: a\nmembers: [{name: bob, agent: claude-tmux}]\ntasks: [{id: one}]"), "a.yaml", agents)
+	f, err := teamfile.Parse([]byte("name: a\nmembers: [{name: bob, agent: claude-tmux}]\ntasks: [{id: one}]"),
+		"a.yaml", agents)
 	if err != nil || f.Members[0].Agent != "claude-tmux" {
 		t.Errorf("a member is read as %+v, %v", f, err)
 	}
@@ -91,7 +92,8 @@ func TestAnAgentThatOnlyFollows(t *testing.T) {
 
 // TestUnknownAgent: the agents are named as a file names them.
 func TestUnknownAgent(t *testing.T) {
-	_, err := teamfile.Parse([]byte("name: a\nmembers: [{name: w, agent: clod}]\ntasks: [{id: b, run: x}]"), "a.yaml", models[2:])
+	_, err := teamfile.Parse([]byte("name: a\nmembers: [{name: w, agent: clod}]\ntasks: [{id: b, run: x}]"), "a.yaml",
+		models[2:])
 	if err == nil || !strings.Contains(err.Error(), `agent "clod" is unknown`) ||
 		!strings.Contains(err.Error(), "acp:COMMAND") {
 		t.Error(err)
@@ -100,8 +102,8 @@ func TestUnknownAgent(t *testing.T) {
 
 // TestCycleOnOneLine: a line with several entries of a cycle is named once.
 func TestCycleOnOneLine(t *testing.T) {
-	_, err := teamfile.Parse([]byte("name: a\nmembers: [{name: w}]\ntasks:\n  [{id: a, run: x, blockedBy: [b]}, {id: b, "+
-		"run: x, blockedBy: [a]}]"), "a.yaml", models)
+	_, err := teamfile.Parse([]byte("name: a\nmembers: [{name: w}]\ntasks:\n  [{id: a, run: x, blockedBy: [b]}, {id: "+
+		"b, run: x, blockedBy: [a]}]"), "a.yaml", models)
 	if err == nil || !strings.Contains(err.Error(), "a → b → a; remove one of the blockedBy entries on line 4\n") {
 		t.Error(err)
 	}

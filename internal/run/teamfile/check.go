@@ -54,8 +54,10 @@ func (p *parser) checkTasks() {
 		}
 		p.checkTaker(t, index)
 		p.checkPlace(t, index)
+		p.checkVerify(t, index)
 	}
 	p.checkSight(index)
+	p.checkMade()
 }
 
 // inMerged is the value of the key in for a task that runs in the merged worktree.
@@ -74,8 +76,8 @@ func (p *parser) checkPlace(t taskNode, c memberIndex) {
 	}
 	if takers := c.takers(t); len(takers) > 0 && !slices.ContainsFunc(takers,
 		func(m Member) bool { return p.commandsOnly(m.Agent) }) {
-		p.fail(t.at("in"), "task %q has in: %s, which needs a member that only runs commands; %s cannot do it. Add a member "+
-			"with agent: shell, or leave in: out for one with isolation: worktree",
+		p.fail(t.at("in"), "task %q has in: %s, which needs a member that only runs commands; %s cannot do it. Add a "+
+			"member with agent: shell, or leave in: out for one with isolation: worktree",
 			shorten(t.ID), t.In, list(namesOf(takers)))
 	}
 }
@@ -228,8 +230,8 @@ func (p *parser) checkTaker(t taskNode, c memberIndex) {
 		for i, m := range takers {
 			names[i] = m.Name
 		}
-		p.fail(t.node, "task %q has no run, and every member that may take it only runs commands (%s); add run: with a command, "+
-			"or a member with another agent",
+		p.fail(t.node, "task %q has no run, and every member that may take it only runs commands (%s); add run: with "+
+			"a command, or a member with another agent",
 			shorten(t.ID), list(names))
 	}
 }
@@ -238,7 +240,7 @@ func (p *parser) commandsOnly(agent string) bool { return p.kind(agent).Commands
 
 func (p *parser) boundless(agent string) bool { return p.kind(agent).Boundless }
 
-// kind returns what is known of the agent of that name.
+// kind returns the properties of the agent of that name.
 func (p *parser) kind(agent string) Agent {
 	for _, a := range p.agents {
 		if a.Name == agent || strings.HasSuffix(a.Name, ":") && strings.HasPrefix(agent, a.Name) {
@@ -311,7 +313,8 @@ func (p *parser) reportCycle(cycle []int) {
 	names = append(names, names[0])
 	const shown = 20
 	if n := len(names); n > shown {
-		names = append(append(slices.Clone(names[:shown/2]), fmt.Sprintf("… %d more …", n-shown)), names[n-shown/2:]...)
+		names = append(append(slices.Clone(names[:shown/2]), fmt.Sprintf("… %d more …", n-shown)),
+			names[n-shown/2:]...)
 	}
 	t := p.tasks[cycle[0]]
 	at := t.blockers[slices.Index(t.BlockedBy, p.tasks[cycle[1]].ID)]

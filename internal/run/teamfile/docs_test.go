@@ -22,7 +22,11 @@ const (
 
 // chapters are the mappings of a team file in the order of the manual.
 var chapters = []struct{ definition, title string }{
-	{"", "The file"}, {"defaults", "`defaults`"}, {"lead", "`lead`"}, {"member", "`members`"}, {"task", "`tasks`"},
+	{"", "The file"}, {"parameter", "`parameters`"}, {"defaults", "`defaults`"}, {"lead", "`lead`"},
+	{"member", "`members`"}, {"task", "`tasks`"},
+	{"until", "`until`"},
+	{"forEach", "`forEach`"},
+	{"verify", "`verify` of a task"},
 	{"permissions", "`permissions`"}, {"budget", "`budget`"}, {"namedCheck", "`checks`"}, {"hooks", "`hooks`"},
 	{"hookGroup", "An entry of a hook's event"}, {"hook", "A command of a hook"}, {"liveness", "`liveness`"},
 	{"fact", "`facts`"}, {"report", "`report`"},
@@ -144,6 +148,8 @@ func kindOf(p object) string {
 			return "an agent"
 		case "check":
 			return "text or mapping"
+		case "forEach":
+			return "mapping"
 		default:
 			return "mapping"
 		}
@@ -160,6 +166,9 @@ func kindOf(p object) string {
 	kinds, _ := p["type"].([]any)
 	switch kind := fmt.Sprint(kinds[0]); kind {
 	case "array":
+		if len(p["items"].(object)) == 0 {
+			return "list"
+		}
 		return "list of " + kindOf(p["items"].(object))
 	case "integer":
 		if high := p["maximum"].(float64); high < 1e15 {
@@ -168,7 +177,15 @@ func kindOf(p object) string {
 		return "whole number"
 	case "boolean":
 		return "true or false"
+	case "string":
+		return "text"
 	case "object":
+		if of, is := p["additionalProperties"].(object); is && of["$ref"] == "#/$defs/parameter" {
+			return "mapping of mappings"
+		}
+		if of, is := p["additionalProperties"].(object); is && fmt.Sprint(of["type"]) == "array" {
+			return "mapping of lists"
+		}
 		return "mapping of text"
 	default:
 		return kind

@@ -16,13 +16,24 @@ import (
 // Error is one error in a team file.
 type Error struct {
 	File         string
-	Line, Column int    // from 1; columns count characters
+	Line, Column int    // from 1, in characters; 0 for an error in a value that is not in the file
 	Message      string // what is wrong, and what to do
 	Source       string // the line of the file, without its line break
+	Setting      string // parameter whose value is wrong or missing; "" for another error
+	Cause        error  // why what the file names cannot be used; nil for another error
 }
 
-// Error returns file:line:column: message.
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Error returns file:line:column: message, and --set NAME: message for an error in a value.
 func (e *Error) Error() string {
+	switch {
+	case e.Line == 0 && e.Setting != "":
+		return "--set " + shorten(e.Setting) + ": " + e.Message
+	case e.Line == 0:
+		return e.Message
+	}
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
@@ -97,6 +108,12 @@ type source struct {
 	data  []byte
 	lines []string // of data; split when first needed
 	errs  Errors
+	// filled says of each text with a value of a parameter where the value comes from.
+	filled map[*yaml.Node]string
+	// examples has the texts with a value that is only an example.
+	examples map[*yaml.Node]bool
+	// refused has the nodes about which everything is said.
+	refused map[*yaml.Node]bool
 
 	compared int // words compared so far by didYouMean
 }
@@ -124,7 +141,13 @@ func (s *source) split() []string {
 
 // fail records an error at a node.
 func (s *source) fail(at *yaml.Node, format string, args ...any) {
+	if s.refused[at] {
+		return
+	}
 	s.failAt(at.Line, at.Column, format, args...)
+	if from := s.filled[meant(at)]; from != "" {
+		s.errs[len(s.errs)-1].Message += " (here is the value of " + from + ")"
+	}
 }
 
 // problems returns the errors sorted by place.

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,14 +27,23 @@ var (
 // matter.
 type parser struct {
 	*source
-	agents []Agent
-	led    bool // an agent leads, which can add tasks and members to those of the file
-	leader Member
-	lead   string // the lead's name
+	agents   []Agent
+	maxDepth int  // how deep teams may be nested in the team
+	led      bool // an agent leads, which can add tasks and members to those of the file
+	leader   Member
+	lead     string // the lead's name
 
-	added   bool // the tasks are for an existing team
-	members []memberNode
-	tasks   []taskNode
+	added    bool // the tasks are for an existing team
+	named    []Command
+	params   []parameter
+	sample   bool     // a parameter without a value gets an example of its type
+	unknown  []string // parameters that get an example, although they will be set
+	template bool     // the file is a template
+	grown    int      // bytes that values of parameters added to the texts
+	members  []memberNode
+	tasks    []taskNode
+
+	variables []string // the values of the parameters, for the commands of tasks
 }
 
 // memberNode is a member as written: one entry of the file, whatever its count.
@@ -51,14 +58,19 @@ type taskNode struct {
 	*mapping
 	Task
 	blockers []*yaml.Node // of BlockedBy
+	verify   *mapping     // nil where nobody verifies it
 }
 
 func (p *parser) file(root *yaml.Node) *File {
 	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks",
-		"clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover", "maxTeammates",
-		"delegate", "liveness", "facts", "metadata")
+		"commands", "clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover",
+		"maxTeammates", "maxParallel", "maxDepth",
+		"delegate", "liveness", "facts", "metadata", "parameters")
 	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"),
-		Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers))}
+		Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers)),
+		MaxParallel: int(m.integer("maxParallel", 0, 1, MaxMembers)),
+		MaxDepth:    int(m.integer("maxDepth", 0, 0, team.MostDepth))}
+	p.maxDepth = f.MaxDepth
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
 	p.lead = f.Lead
@@ -67,6 +79,8 @@ func (p *parser) file(root *yaml.Node) *File {
 			"or let another agent lead", shorten(f.Leader.Agent))
 	}
 	f.Permissions = p.permissions(m)
+	f.Commands = p.commands(m)
+	p.named = f.Commands
 	member, task := p.defaults(m)
 	p.readMembers(m, member)
 	p.readTasks(m, task)
@@ -84,22 +98,34 @@ func (p *parser) file(root *yaml.Node) *File {
 	}
 	p.checkTasks()
 	p.checkCycles()
-	for _, n := range p.members {
-		f.Members = append(f.Members, n.members...)
-	}
+	p.collect(f)
 	if f.MaxTeammates > 0 && len(f.Members) > f.MaxTeammates {
 		p.fail(m.at("maxTeammates"), "the file has %d members, and maxTeammates allows %d; raise it, or leave "+
 			"members out", len(f.Members), f.MaxTeammates)
 	}
+	return f
+}
+
+// collect puts what was read into the file, in its order.
+func (p *parser) collect(f *File) {
+	for _, n := range p.members {
+		f.Members = append(f.Members, n.members...)
+	}
 	for _, n := range p.tasks {
-		f.Tasks = append(f.Tasks, n.Task)
+		t := n.Task
+		if t.Run != "" || t.Check != "" || t.ForEach != nil && t.ForEach.Run != "" {
+			t.Env = append(slices.Clone(p.variables), t.Env...)
+		}
+		f.Tasks = append(f.Tasks, t)
+	}
+	for _, a := range p.params {
+		f.Parameters = append(f.Parameters, a.Parameter)
 	}
 	if f.Report.Sections == nil {
 		for _, t := range f.Tasks {
 			f.Report.Sections = append(f.Report.Sections, t.ID)
 		}
 	}
-	return f
 }
 
 // form records an error if a required name is malformed.
@@ -152,7 +178,8 @@ func (p *parser) workSettings(m *mapping, task *Task) {
 	task.Retries = int(m.integer("retries", int64(task.Retries), 0, MaxRetries))
 }
 
-// agentNames returns the agents as they are written in a team file: acp:COMMAND for acp: and a command.
+// agentNames returns the agents as they are written in a team file: acp:COMMAND for acp: and a
+// command.
 func (p *parser) agentNames() []string {
 	names := make([]string, len(p.agents))
 	for i, a := range p.agents {
@@ -219,6 +246,10 @@ func (p *parser) agent(m *mapping, fallback string) string {
 		if !strings.HasSuffix(a.Name, ":") || !strings.HasPrefix(text, a.Name) {
 			continue
 		}
+		if p.filled[meant(m.at("agent"))] != "" {
+			p.fail(m.at("agent"), "an agent with a command cannot come from a parameter; write %q in the file",
+				"agent: "+shorten(text))
+		}
 		if strings.TrimSpace(text[len(a.Name):]) == "" {
 			p.fail(m.at("agent"), "agent %q needs a command behind it, such as %q", text, a.Name+"my-agent --acp")
 		}
@@ -272,8 +303,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 	total := 0
 	for _, n := range nodes {
 		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "permissionMode",
-			"isolation", "budget"},
-			agentKeys...)...)
+			"isolation", "budget", "file", "template", "goal", "lead", "set"}, agentKeys...)...)
 		if m == nil {
 			continue
 		}
@@ -284,6 +314,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 		member.PlanApproval, member.Isolation = m.yes("planApproval"), m.oneOf("isolation", "", []string{"worktree"})
 		member.Mode = m.oneOf("permissionMode", "", permissionModes)
 		member.Budget = p.budget(m)
+		member.Nested = p.nested(m, member)
 		if member.PlanApproval && p.commandsOnly(member.Agent) {
 			p.fail(m.at("planApproval"), "%s only runs commands and submits no plan; leave planApproval out, or take "+
 				"another agent", member.Agent)
@@ -328,8 +359,9 @@ func (p *parser) readTasks(root *mapping, start Task) {
 
 func (p *parser) eachTask(nodes []*yaml.Node, start Task) {
 	for _, n := range nodes {
-		m := p.mapping(n, "a task", "id", "subject", "description", "run", "in", "dir", "env", "when", "blockedBy",
-			"owner", "role", "priority", "timeout", "retries", "metadata")
+		m := p.mapping(n, "a task", append([]string{"id", "subject", "description", "run", "in", "dir", "env", "when",
+			"blockedBy", "paths", "verify", "owner", "role", "priority", "timeout", "retries", "metadata", "forEach",
+			"matrix"}, demandKeys...)...)
 		if m == nil {
 			continue
 		}
@@ -347,10 +379,17 @@ func (p *parser) eachTask(nodes []*yaml.Node, start Task) {
 		if strings.TrimSpace(t.Run) == "" {
 			t.Run = ""
 		}
-		t.In, t.When = m.oneOf("in", "", []string{inMerged}), m.oneOf("when", "", []string{always})
+		t.In, t.When = m.oneOf("in", "", []string{inMerged}), m.oneOf("when", "", team.Whens)
+		p.demands(m, t)
 		t.Dir, t.Env, t.Metadata = p.taskDir(m), p.env(m), p.metadata(m)
+		t.ForEach = p.forEach(m, t.ID)
+		if t.ForEach != nil && t.When != "" {
+			p.fail(m.at("when"), "task %q has when: and makes tasks for items, which it does when the tasks in blockedBy "+
+				"are completed; leave when out", shorten(t.ID))
+		}
 		for _, key := range []string{"dir", "env", "timeout"} {
-			if t.Run != "" || !m.isBlank("run") || m.values[key] == nil || m.isEmpty(key) {
+			if t.Run != "" || t.Check != "" || t.ForEach != nil && t.ForEach.Run != "" || !m.isBlank("run") ||
+				m.values[key] == nil || m.isEmpty(key) {
 				continue
 			}
 			or := ""
@@ -361,30 +400,19 @@ func (p *parser) eachTask(nodes []*yaml.Node, start Task) {
 				"leave it out", shorten(t.ID), key, or)
 		}
 		t.BlockedBy, node.blockers = m.texts("blockedBy", "task ids")
+		if t.When == team.OnSuccess {
+			t.When = ""
+		}
+		if t.When == team.OnFailure && len(t.BlockedBy) == 0 {
+			p.fail(m.at("when"), "task %q runs when a task that it depends on has failed, and depends on none; add "+
+				"blockedBy:", shorten(t.ID))
+		}
+		t.Paths = p.paths(m)
 		t.Owner, t.Role = m.text("owner"), m.line("role")
+		t.Verify, node.verify = p.verify(m)
 		p.workSettings(m, t)
 		p.tasks = append(p.tasks, node)
 	}
-}
-
-// always is the value of the key when for a task that runs even when its blockers have failed.
-const always = "always"
-
-// taskDir reads the directory of a task's command.
-func (p *parser) taskDir(m *mapping) string {
-	dir := m.line("dir")
-	if dir == "" {
-		return ""
-	}
-	if !filepath.IsLocal(dir) {
-		p.fail(m.at("dir"), "dir is a directory below the one that the member works in, such as services/api, not %q",
-			shorten(dir))
-		return ""
-	}
-	if dir = path.Clean(dir); dir == "." {
-		return ""
-	}
-	return dir
 }
 
 // metadata reads the values that a program keeps with a team or a task, which may be any JSON.
@@ -545,39 +573,4 @@ func (p *parser) budget(of *mapping) Budget {
 		b.CostMicroUSD = micro
 	}
 	return b
-}
-
-func (p *parser) report(root *mapping) Report {
-	n := root.values["report"]
-	if n == nil {
-		return Report{}
-	}
-	m := p.mapping(n, "report", "file", "title", "sections")
-	if m == nil {
-		return Report{}
-	}
-	r := Report{File: m.line("file"), Title: m.line("title")}
-	// The team file may come from another author. Its report stays in the directory that its user
-	// chose.
-	if r.File != "" && !filepath.IsLocal(r.File) {
-		p.fail(m.at("file"), "the report's file %q is outside of the team's directory; use a path below it, or "+
-			"--report on the command line", shorten(r.File))
-	}
-	ids, state := make([]string, len(p.tasks)), map[string]string{}
-	for i, t := range p.tasks {
-		ids[i], state[t.ID] = t.ID, "unlisted"
-	}
-	sections, nodes := m.texts("sections", "task ids")
-	for i, id := range sections {
-		switch state[id] {
-		case "":
-			p.fail(nodes[i], "section %q is not the id of a task%s", shorten(id), p.didYouMean(id, ids))
-		case "listed":
-			p.fail(nodes[i], "section %q is listed twice; keep one of them", id)
-		default:
-			state[id] = "listed"
-			r.Sections = append(r.Sections, id)
-		}
-	}
-	return r
 }

@@ -30,9 +30,13 @@ var everyAgent = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "e
 var places = map[string]string{
 	"":            "%s",
 	"lead":        "lead: %s",
+	"parameter":   "parameters: {one: %s}",
 	"defaults":    "defaults: %s",
 	"member":      "members: [%s]",
 	"task":        "tasks: [%s]",
+	"until":       "tasks: [{id: a, until: %s}]",
+	"forEach":     "tasks: [{id: one, forEach: %s}]",
+	"verify":      "tasks: [{id: one, verify: %s}]",
 	"hooks":       "hooks: %s",
 	"hookGroup":   "hooks: {TaskCreated: [%s]}",
 	"hook":        "hooks: {TaskCreated: [{hooks: [%s]}]}",
@@ -75,7 +79,7 @@ func compiled(t *testing.T) *jsonschema.Resolved {
 func problems(t *testing.T, s *jsonschema.Resolved, text string) (parser []string, bySchema error) {
 	t.Helper()
 	var all teamfile.Errors
-	if _, err := teamfile.Parse([]byte(text), "t.yaml", everyAgent); errors.As(err, &all) {
+	if _, err := teamfile.ParseUnset([]byte(text), "t.yaml", everyAgent); errors.As(err, &all) {
 		for _, e := range all {
 			parser = append(parser, e.Message)
 		}
@@ -143,7 +147,7 @@ func flow(place, entry string) string {
 // TestSchemaTakesTeamFiles: what the parser accepts fits the schema.
 func TestSchemaTakesTeamFiles(t *testing.T) {
 	s := compiled(t)
-	files, err := filepath.Glob("../../../examples/*.yaml")
+	files, err := filepath.Glob("../templates/builtin/*.yaml")
 	if err != nil || len(files) < 2 {
 		t.Fatalf("%v %v", files, err)
 	}
@@ -211,7 +215,8 @@ func complete(place, text string) string {
 	}
 	needs := map[string]string{"member": "name: bob", "task": "id: two", "hook": "command: x",
 		"hookGroup":  "hooks: [{command: x}]",
-		"namedCheck": "run: x", "lead": "agent: claude", "fact": "path: x"}[place]
+		"namedCheck": "run: x", "until": "run: x", "lead": "agent: claude", "fact": "path: x",
+		"verify": "by: ann"}[place]
 	if key, _, _ := strings.Cut(needs, ":"); needs != "" && !strings.Contains(text, "{"+key+":") {
 		lines[0] = strings.Replace(lines[0], "{"+inner(lines[0]), "{"+needs+", "+inner(lines[0]), 1)
 	}

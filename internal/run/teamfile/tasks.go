@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"cadre/internal/team"
 )
 
 // ParseTasks reads tasks for an existing team: a YAML list, a mapping with tasks:, or one JSON
@@ -161,4 +166,39 @@ func (p *parser) checkAdded() {
 		}
 	}
 	p.checkCycles()
+}
+
+// paths reads the patterns of the files that a task changes.
+func (p *parser) paths(m *mapping) (clean []string) {
+	texts, nodes := m.texts("paths", "patterns of files")
+	for i, text := range texts {
+		one, err := team.CleanPath(text)
+		if err != nil {
+			p.fail(nodes[i], "%v", err)
+		} else if !slices.Contains(clean, one) {
+			clean = append(clean, one)
+		}
+	}
+	if len(clean) > team.MaxPaths {
+		p.fail(m.at("paths"), "a task has at most %d paths, and this one has %d; write fewer and wider patterns",
+			team.MaxPaths, len(clean))
+	}
+	return clean
+}
+
+// taskDir reads the directory of a task's command.
+func (p *parser) taskDir(m *mapping) string {
+	dir := m.line("dir")
+	if dir == "" {
+		return ""
+	}
+	if !filepath.IsLocal(dir) {
+		p.fail(m.at("dir"), "dir is a directory below the one that the member works in, such as services/api, not %q",
+			shorten(dir))
+		return ""
+	}
+	if dir = path.Clean(dir); dir == "." {
+		return ""
+	}
+	return dir
 }

@@ -10,82 +10,8 @@
 //
 // # Format
 //
-//	name: health                  # letters, digits, _ and -, at most 64; required
-//	goal: what the team is for
-//	lead: lead                    # the lead's name, when a person or a program leads, or
-//	lead:                         # an agent that plans, and leads the others
-//	  agent: claude
-//	  name: lead
-//	  model: opus                 # left out: the agent's own choice
-//	  prompt: how it is to lead
-//	delegate: false               # true: the lead may only coordinate
-//	defaults:                     # defaults of members and tasks
-//	  agent: shell                # shell, external, claude, codex, gemini, opencode, or acp: with a command behind it
-//	  model: sonnet
-//	  prompt: be brief
-//	  priority: medium            # low, medium, high or critical
-//	  timeout: 10m                # of one attempt of a command; left out: 1h
-//	  retries: 0                  # how often a failed task is retried, 0 to 100
-//	members:
-//	  - name: scout
-//	    agent: shell
-//	    role: reader
-//	    prompt: what this member should know
-//	    count: 3                  # scout-1, scout-2 and scout-3
-//	    model: opus
-//	    command: /opt/bin/claude  # the executable, instead of the agent's own
-//	    args: [--verbose]         # added to its arguments
-//	    env: {DEBUG: "1"}         # added to its environment
-//	    planApproval: true        # it changes nothing before the lead approved its plan
-//	    permissionMode: plan      # what it does without asking; left out: permissions.mode
-//	    isolation: worktree       # it works in a git worktree and on a branch of its own
-//	tasks:
-//	  - id: survey                # letters, digits, _ . and -, at most 64; required
-//	    subject: Look around      # left out: the id
-//	    description: more words
-//	    run: git status           # the command, for members that run commands
-//	    in: merged                # where that runs: in the merged worktree, with the work of all branches; left out: where its member works
-//	    blockedBy: [other]        # ids of the tasks that it depends on
-//	    owner: scout-1            # a member, or
-//	    role: reader              # any member with this role; neither: any member
-//	    priority: high
-//	    timeout: 1m30s            # only with run
-//	    retries: 2
-//	hooks:                        # the shape of settings.json; timeout in seconds
-//	  TaskCompleted:
-//	    - hooks: [{type: command, command: make test, timeout: 60}]
-//	checks:                       # have to pass, in this order, before cadre consolidate commits what the team did
-//	  - make test                 # a command, or
-//	  - name: build               # left out: the command
-//	    run: make build
-//	    timeout: 10m              # left out: 30m
-//	clean: true                   # the checks run in a clean checkout of what is to be committed
-//	withCheckChanges: true      # files that the checks write are committed with the work, and the checks run again
-//	consolidate: true             # cadre run commits what the team did when all is done and the checks passed
-//	permissions:
-//	  mode: default               # permission mode of the lead, and so of all
-//	  allow: [Edit, "Bash(go test:*)"]
-//	  policy: user                # who answers what no rule answers: user, lead, allow or deny
-//	  timeout: 5m                 # for the answer
-//	handover: 80                  # percent of its context at which a session is replaced by a fresh one
-//	maxTeammates: 10              # at a time; left out: 10 that a lead that is an agent spawns, and any number of members here
-//	budget: {tokens: 1000000, usd: 2.50, time: 30m}
-//	liveness:                     # time limits of failure detection; these are the defaults
-//	  beat: 30s                   # between two heartbeats of a member, and of the lead
-//	  offline: 10m                # silence after which a member is offline
-//	  leadLost: 5m                # silence after which the lead is lost
-//	  zombie: 30m                 # how long a teammate works without a lead
-//	  blocked: 10m                # how long a blocked one keeps its task without a lead
-//	  undelivered: 5m             # how long a message waits before the lead is notified
-//	  stale: 30m                  # silence after which another session may take the lead
-//	  checkpoint: 30s             # between two checkpoints while the team changes, and of the work of one without a lead
-//	facts:                        # files that all members rely on; cadre resume says when they changed
-//	  - go.mod
-//	  - {name: schema, path: db/schema.sql}
-//	report:
-//	  file: REPORT.md             # where the lead writes, from the team's directory
-//	  title: The title
-//	  sections: [survey, other]   # tasks whose results the report shows, in this order; left out: all, in file order
+// schema.json describes every key, with its values and its default. docs/team-files.md is made from
+// it.
 //
 // An alias (*name) may stand for a text or a number, but not for a list or a mapping. This keeps a
 // small file small.
@@ -105,8 +31,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
+
+	"cadre/internal/team"
 )
 
 // Limits of a team file. They prevent that a typing error, or an attack, makes a team that no host
@@ -134,6 +63,9 @@ type Agent struct {
 	Boundless bool
 	// FollowsOnly agents can be members, but cannot lead.
 	FollowsOnly bool
+	// Nests says that the agent is a team of its own, which is made from a file, a template or a
+	// goal.
+	Nests bool
 }
 
 // File is a team file that was read and is consistent.
@@ -146,6 +78,8 @@ type File struct {
 	Tasks   []Task   // in file order
 	Hooks   Hooks
 	Checks  []Check // in file order, with unique names
+	// Commands can be named as checks of tasks, in file order.
+	Commands []Command
 	// Clean runs the checks in a clean checkout of the tree to commit.
 	Clean bool
 	// CheckChanges commits files that the checks write with the work.
@@ -160,11 +94,16 @@ type File struct {
 	Handover    int // percent; 0 for the default
 	// MaxTeammates limits how many teammates run at a time, without the lead; 0 for the default.
 	MaxTeammates int
-	Liveness     Liveness
-	Facts        []Fact // in file order
-	Metadata     map[string]json.RawMessage
+	// MaxParallel limits how many teammates have a turn at a time; 0 for no limit.
+	MaxParallel int
+	Liveness    Liveness
+	Facts       []Fact // in file order
+	Metadata    map[string]json.RawMessage
+	Parameters  []Parameter // in file order
+	MaxDepth    int         // how deep teams may be nested in the team; 0 for none
 
-	digest string
+	digest   string
+	settings []Setting
 }
 
 // Member is one teammate, or a lead that is an agent.
@@ -180,6 +119,7 @@ type Member struct {
 	PlanApproval bool
 	Mode         string // permission mode; "" for the team's
 	Isolation    string // "" or worktree
+	Nested       Nested // what its teams are made from, if its agent is a team
 	Budget       Budget // of its own
 }
 
@@ -203,17 +143,32 @@ type Task struct {
 	Subject     string
 	Description string
 	Run         string
-	In          string   // "merged", or "" for its member's directory
-	Dir         string   // directory below that one; "" for the directory itself
-	Env         []string // NAME=value, added to the environment of Run
-	When        string   // "always", or "" for after BlockedBy are done
+	In          string          // "merged", or "" for its member's directory
+	Dir         string          // directory below that one; "" for the directory itself
+	Env         []string        // NAME=value, added to the environment of Run
+	When        string          // "always", "failed", or "" for after BlockedBy are done
+	Result      json.RawMessage // JSON Schema of its result; nil for any result
+	Check       string          // command that must pass before it is completed; "" for none
+	CheckName   string          // name of the team's command that Check is; "" for none
+	Rounds      int             // how often an attempt tries Check, with until; 0 for a plain check
 	Metadata    map[string]json.RawMessage
 	BlockedBy   []string      // ids, in the order written
+	ForEach     *team.ForEach // for which items it makes tasks; nil for a task by itself
+	Paths       []string      // patterns of the files that it changes, as [team.CleanPath] spells them
 	Owner       string        // "" for any member with Role
 	Role        string        // "" for any member
 	Priority    string        // one of Priorities
 	Timeout     time.Duration // 0 for no limit
 	Retries     int
+	Verify      Verify // By is "" where nobody verifies it
+}
+
+// Verify says who must accept a task before it counts as completed.
+type Verify struct {
+	By     string // a member, else a role
+	Count  int
+	Rule   string // "all" or "majority"
+	Rounds int
 }
 
 // priorities has the lowest first.
@@ -261,24 +216,85 @@ type Report struct {
 // Parse reads a team file. The filename is for error messages only. An error is always of type
 // [Errors].
 func Parse(data []byte, filename string, agents []Agent) (*File, error) {
+	return ParseWith(data, filename, agents, nil)
+}
+
+// ParseWith is [Parse] with values for the parameters of the file. An error about such a value has
+// no line.
+func ParseWith(data []byte, filename string, agents []Agent, set []Setting) (*File, error) {
+	return Read(data, filename, Options{Agents: agents, Set: set})
+}
+
+// ParseUnset is [Parse] for a file whose parameters have no values yet. Each parameter without a
+// default gets an example of its type.
+func ParseUnset(data []byte, filename string, agents []Agent) (*File, error) {
+	return Read(data, filename, Options{Agents: agents, Unset: true})
+}
+
+// Options say how a team file is read.
+type Options struct {
+	Agents []Agent
+	Set    []Setting // values for the parameters of the file
+	// Unset says that the values are not known yet: a parameter without a default gets an example.
+	Unset bool
+	// Unknown are the parameters that will be set, to values that are not known yet. Each gets an
+	// example.
+	Unknown []string
+	// Template says that the file is a template. Who trusts one has seen its commands, so it names
+	// no other file.
+	Template bool
+}
+
+// Read reads a team file. The filename is for error messages only. An error is always of type
+// [Errors].
+func Read(data []byte, filename string, o Options) (*File, error) {
 	src := &source{name: filename, data: data}
-	root := src.document()
+	return (&parser{source: src, agents: o.Agents, sample: o.Unset, unknown: o.Unknown, template: o.Template}).parse(o.Set)
+}
+
+func (p *parser) parse(set []Setting) (*File, error) {
+	root := p.document()
 	if root == nil {
-		return nil, src.problems()
+		return nil, p.problems()
 	}
-	p := &parser{source: src, agents: agents}
+	p.parameters(root, set)
 	file := p.file(root)
-	if len(src.errs) > 0 {
-		return nil, src.problems()
+	if len(p.errs) > 0 {
+		return nil, p.problems()
 	}
-	sum := sha256.Sum256(data)
-	file.digest = hex.EncodeToString(sum[:])
+	sum := sha256.New()
+	sum.Write(p.data)
+	file.settings = p.settings()
+	if given := file.settings; len(given) > 0 {
+		data, _ := json.Marshal(given) // texts can always be JSON
+		sum.Write(data)
+		if file.Metadata == nil {
+			file.Metadata = map[string]json.RawMessage{}
+		}
+		if _, own := file.Metadata[team.ParametersKey]; !own {
+			file.Metadata[team.ParametersKey] = data
+		}
+	}
+	file.digest = hex.EncodeToString(sum.Sum(nil))
 	return file, nil
 }
 
-// Digest returns the SHA-256 of the file's bytes, in hexadecimal. It shows whether a team was made
-// from this version of the file.
-func (f *File) Digest() string { return f.digest }
+// Digest returns the SHA-256 of the file's bytes, and of the values that differ from the defaults
+// of its parameters, in hexadecimal. It shows whether a team was made from this version of the
+// file, and of the files of its members that are teams, as far as these were read.
+func (f *File) Digest() string {
+	all := f.digest
+	for i := range f.Members {
+		if inner := f.Members[i].Nested.Digest; inner != "" {
+			all = fmt.Sprintf("%x", sha256.Sum256([]byte(all+inner)))
+		}
+	}
+	return all
+}
+
+// Settings returns the values of the parameters that the run must set, or that differ from their
+// defaults, in file order.
+func (f *File) Settings() []Setting { return f.settings }
 
 // LeftOut returns the ids of the tasks whose results the report omits.
 func (f *File) LeftOut() (ids []string) {

@@ -287,6 +287,14 @@ func (m *mapping) list(key, of string) []*yaml.Node {
 	return v.Content
 }
 
+// meant returns the node that an alias stands for, and any other node itself.
+func meant(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
 // isEmpty reports that a key for a list has no value. A value of the wrong type counts as a value.
 func (m *mapping) isEmpty(key string) bool {
 	v := m.values[key]
@@ -296,8 +304,8 @@ func (m *mapping) isEmpty(key string) bool {
 // isBlank reports that a key for a text has no value. A value of the wrong type counts as a value.
 func (m *mapping) isBlank(key string) bool {
 	v := m.values[key]
-	if v != nil && v.Kind == yaml.AliasNode {
-		v = v.Alias
+	if v != nil {
+		v = meant(v)
 	}
 	return v == nil || v.Tag == "!!null" || v.Kind == yaml.ScalarNode && strings.TrimSpace(v.Value) == ""
 }

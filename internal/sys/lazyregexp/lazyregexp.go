@@ -18,7 +18,21 @@ import (
 // New returns a function that returns the compiled expression. An invalid expression panics at the
 // first use.
 func New(expression string) func() *regexp.Regexp {
-	return Of(func() string { return expression })
+	l := &lazy{expression: expression}
+	return l.compiled
+}
+
+// lazy compiles an expression once. Packages make dozens of them when they are initialised, so it
+// has fewer allocations than [sync.OnceValue].
+type lazy struct {
+	expression string
+	once       sync.Once
+	regexp     *regexp.Regexp
+}
+
+func (l *lazy) compiled() *regexp.Regexp {
+	l.once.Do(func() { l.regexp = regexp.MustCompile(l.expression) })
+	return l.regexp
 }
 
 // Of is like [New] for an expression that is built at the first use.

@@ -2,12 +2,11 @@
 //
 // # Authority
 //
-// It answers whether two paths lead to the same place, and whether one is below another. It does not
-// know what the paths are for.
+// It answers whether two paths lead to the same place, and whether one is below another.
 //
 // # Guarantees
 //
-//   - It changes nothing on the disk, and opens no file.
+//   - It changes nothing on the disk, and opens folders alone.
 //   - A path that cannot be looked at is not the same as any other, not even as itself.
 package paths
 

@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -79,6 +81,64 @@ func reap(end <-chan struct{}, ended chan<- struct{}, after time.Duration) {
 	}
 }
 
+// adopted reports whether p is an orphan that this process, self, has adopted.
+func adopted(p, self process) bool {
+	return p.parent == self.pid && p.session != self.session && !isStarted(p.pid)
+}
+
+// adopts says that a process can adopt the orphans among its descendants.
+const adopts = true
+
+// endOrphans ends the orphans that this process has adopted, with everything below them, and those
+// that it gets meanwhile. It leaves the hosts in the list.
+func endOrphans(ctx context.Context, list string) error {
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		all, err := processes()
+		if err != nil {
+			return fmt.Errorf("list processes: %w", err)
+		}
+		self, err := lookup(os.Getpid())
+		if err != nil {
+			return err
+		}
+		var left []int
+		hosts, err := hostsIn(list)
+		if err != nil {
+			return err
+		}
+		for _, p := range below(all, hosts, func(p process) bool { return adopted(p, self) }) {
+			if Alive(p.pid, p.start) {
+				left = append(left, p.pid)
+				signalProcess(p.pid, syscall.SIGKILL)
+			}
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("orphans %v are still running: %w", left, context.Cause(ctx))
+		}
+	}
+}
+
+// below returns the processes for which top holds, and their descendants, without hosts and what is
+// below them.
+func below(all []process, hosts map[int]bool, top func(process) bool) (found []process) {
+	in := map[int]bool{}
+	for more := true; more; {
+		more = false
+		for _, p := range all {
+			if !in[p.pid] && !hosts[p.pid] && (in[p.parent] || top(p)) {
+				in[p.pid], more = true, true
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
 // reapOrphans reaps the zombies in seen, and returns the zombies that it sees for the first time.
 // This process' own children also have sessions of their own, but their starters wait for them. A
 // process in this process' own session is never an orphan of a register's child.
@@ -92,7 +152,7 @@ func reapOrphans(seen map[process]bool) (first map[process]bool) {
 		return nil
 	}
 	for _, p := range all {
-		if p.parent != self.pid || !p.zombie || p.session == self.session || isStarted(p.pid) {
+		if !p.zombie || !adopted(p, self) {
 			continue
 		}
 		if !seen[p] {

@@ -54,9 +54,9 @@ func TestOrphansAreReaped(t *testing.T) {
 	}
 }
 
-// TestAHostWithoutChildrenWatchesNone checks that a host which starts no process does not listen for
-// the end of processes. In a program that tests its members of Go code with testing/synctest, such a
-// signal would end the program.
+// TestAHostWithoutChildrenWatchesNone checks that a host which starts no process does not listen
+// for the end of processes. In a program that tests its members of Go code with testing/synctest,
+// such a signal would end the program.
 func TestAHostWithoutChildrenWatchesNone(t *testing.T) {
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)

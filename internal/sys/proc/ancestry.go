@@ -30,7 +30,7 @@ type Origin struct {
 	// Teams then lists the teams of all such hosts.
 	Hidden bool
 	// Teams is the team of Record, or else all teams whose sessions the host runs. "" stands for a
-	// team without a folder.
+	// team without a folder. A register that stands for a process ([OpenWhole]) has no team.
 	Teams []string
 }
 
@@ -44,8 +44,9 @@ func Ancestry(list string) (origin Origin, below bool, err error) {
 // AncestryOf is [Ancestry] for another process. The error is [os.ErrNotExist] if no process has
 // that pid.
 //
-// A host that is killed closes its files before it gives up its children, which may take a while on a
-// busy machine. AncestryOf waits for that: what such a host leaves behind is below no host any more.
+// A host that is killed closes its files before the kernel gives its children another parent, which
+// may take a while on a busy machine. AncestryOf waits for that. The children are then below no
+// host.
 func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 	for end := time.Now().Add(dyingPatience); ; time.Sleep(10 * time.Millisecond) {
 		var hosts []entry
@@ -60,9 +61,9 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 // dyingPatience is how long a host may take to end after it has released its lock.
 const dyingPatience = 5 * time.Second
 
-// released reports whether the host of these entries has released any of its locks. A host that lives has
-// them all. A killed host may keep one for some milliseconds more; see [filelock.Held]. Then the process
-// counts as one that the host has left: its origin names the host, and has no record.
+// released reports whether the host of these entries has released its locks. A running host holds
+// all of them. A killed host may hold one for longer; see [filelock.Held]. If it does so for too
+// long, the process counts as left behind: its origin names the host, and has no record.
 func released(entries []entry) bool {
 	held := func(e entry) bool { return filelock.Held(filepath.Join(e.Dir, AliveFile)) }
 	if !slices.ContainsFunc(entries, func(e entry) bool { return !held(e) }) {
@@ -221,9 +222,15 @@ func originOf(child, host process, entries []entry) Origin {
 	o := Origin{Host: host.pid, Own: child.session == host.session}
 	for _, e := range entries {
 		if r, err := readRecord(e.Dir, child.pid); err == nil && r.Start == child.start {
-			return Origin{Host: host.pid, Record: &r, Teams: []string{e.Team}}
+			o = Origin{Host: host.pid, Record: &r, Teams: []string{e.Team}}
+			if e.Whole {
+				o.Teams = nil
+			}
+			return o
 		}
-		o.Teams = append(o.Teams, e.Team)
+		if !e.Whole {
+			o.Teams = append(o.Teams, e.Team)
+		}
 	}
 	if o.Own {
 		return o

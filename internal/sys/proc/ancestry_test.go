@@ -258,6 +258,9 @@ func TestOriginInANamespace(t *testing.T) {
 		"of both":      "unshare -UrTpf --boottime 100000 --mount-proc",
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "of both" {
+				t.Skip("each takes half a second; not with -short")
+			}
 			if out, err := exec.Command("sh", "-c", namespace+" true").CombinedOutput(); err != nil {
 				t.Skipf("this system makes no such namespace: %v: %s", err, out)
 			}
@@ -344,9 +347,9 @@ func TestAncestors(t *testing.T) {
 	}
 }
 
-// BenchmarkAncestry measures how long a command takes to find out whom it runs for: with an empty
-// list, with 20 hosts that are not its ancestors, and with those ten levels deeper. Each must take
-// less than half a millisecond.
+// BenchmarkAncestry measures how long a command takes to find out for which member it runs: with an
+// empty list, with 20 hosts that are not its ancestors, and with those ten levels deeper. Each must
+// take less than half a millisecond.
 func BenchmarkAncestry(b *testing.B) {
 	walk := func(list string, pid int) func(b *testing.B) {
 		return func(b *testing.B) {
@@ -421,9 +424,10 @@ func TestAListWithAPipe(t *testing.T) {
 	}
 }
 
-// TestADyingHost checks that a host that has released its lock, but has not ended, is waited for. What
-// it left behind is below no host then: the command that runs on its death is not a session.
+// TestADyingHost checks that a host that has released its lock, but has not ended, is waited for.
+// What it left behind is below no host then: the command that runs on its death is not a session.
 func TestADyingHost(t *testing.T) {
+	t.Parallel()
 	list, dir, at := t.TempDir(), t.TempDir(), t.TempDir()
 	to, ready := filepath.Join(at, "origin"), filepath.Join(at, "ready")
 	host := exec.Command("sh", "-c", "until test -e '"+ready+"'; do sleep 0.02; done; setsid "+whoami(list, to)+
@@ -450,8 +454,8 @@ func TestADyingHost(t *testing.T) {
 	}
 }
 
-// TestReleased checks that a process without a record does not wait for a host that lives, and does wait
-// for one that has just begun to release its locks.
+// TestReleased checks that a process without a record does not wait for a host that lives, and does
+// wait for one that has just begun to release its locks.
 func TestReleased(t *testing.T) {
 	host := func() (entry, *filelock.Lock) {
 		dir := t.TempDir()

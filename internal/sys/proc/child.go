@@ -27,6 +27,7 @@ type Child struct {
 
 	cmd     Cmd
 	token   string
+	records string // folder with its record; "" for none
 	started time.Time
 	pid     int
 	process *os.Process
@@ -126,7 +127,7 @@ func (c *Child) watch(r *Register) {
 	r.watchdog.remove(c.pid)
 	state, waitErr := c.reap()
 	if err == nil {
-		r.erase(c)
+		c.erase()
 	}
 
 	c.err = errors.Join(err, waitErr)
@@ -198,7 +199,8 @@ func (c *Child) endGroup() error {
 func (c *Child) escaped(session, all []process) []process {
 	leader := slices.IndexFunc(session, func(p process) bool { return p.pid == c.pid })
 	if leader >= 0 {
-		// To read the environments of a busy machine takes longer than to read the rest.
+		// Skip what cannot be a descendant, because reading environments takes longer than all the
+		// rest.
 		all = slices.DeleteFunc(slices.Clone(all), func(p process) bool { return earlier(p, session[leader]) })
 	}
 	return withVariable(tokenVariable+"="+c.token, session, all)

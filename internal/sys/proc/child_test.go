@@ -289,8 +289,8 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// TestCloseWithoutTime checks that the watchdog has time to end by itself even if the caller's time is
-// over.
+// TestCloseWithoutTime checks that the watchdog has time to end by itself even if the caller's time
+// is over.
 func TestCloseWithoutTime(t *testing.T) {
 	r := open(t, t.TempDir())
 	c := start(t, r, Cmd{Args: []string{"true"}})

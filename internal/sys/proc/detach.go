@@ -27,9 +27,9 @@ func detached(args, env []string, output *os.File) *exec.Cmd {
 	return c
 }
 
-// DetachTrusted is [Detach] for a program that acts as the user. If this process is in the list, as
-// one that runs sessions, a record says so for as long as this process runs. Without the record
-// [Ancestry] would take the program for a session that was left behind.
+// DetachTrusted is [Detach] for a program that acts as the user. If this process runs sessions, and
+// so is in the list, a record marks the program as trusted for as long as both are running. Without
+// the record, [Ancestry] would take the program for a session that was left behind.
 func DetachTrusted(list string, args, env []string, output *os.File) error {
 	if !Listed(list) {
 		return Detach(args, env, output)
@@ -38,8 +38,8 @@ func DetachTrusted(list string, args, env []string, output *os.File) error {
 	return err
 }
 
-// DetachWatched is [DetachTrusted] for a caller that wants to know when the program ends: ended is closed
-// then.
+// DetachWatched is [DetachTrusted] for a caller that wants to know when the program ends: it then
+// closes ended.
 func DetachWatched(list string, args, env []string, output *os.File) (ended <-chan struct{}, err error) {
 	if Listed(list) {
 		return detachListed(list, args, env, output)
@@ -67,31 +67,42 @@ func detachListed(list string, args, env []string, output *os.File) (ended <-cha
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	forget := func() error { return errors.Join(r.Close(context.Background()), os.RemoveAll(dir)) }
-	// the program begins when its record is there
-	c := detached(append([]string{"/bin/sh", "-c", `read -r _ && exec "$@"`, "sh"}, args...), env, output)
-	gate, err := c.StdinPipe()
-	if err == nil {
-		r.mu.Lock()
-		r.adopt()
-		r.mu.Unlock()
-		err = c.Start()
-	}
-	if err != nil {
+	c, err := r.detach(args, env, output)
+	if c == nil {
 		return nil, errors.Join(err, forget())
 	}
-	start, err := StartTime(c.Process.Pid)
-	if err == nil {
-		err = Record{Pid: c.Process.Pid, Start: start, Token: rand.Text(), Trusted: true}.write(dir)
-	}
-	if err == nil {
-		_, err = io.WriteString(gate, "\n")
-	}
-	err = errors.Join(err, gate.Close()) // without a line, the program does not begin
 	over := make(chan struct{})
 	go func() { // not before, because Wait closes the gate of a program that has ended
 		defer close(over)
 		_ = c.Wait()
+		started.Delete(c.Process.Pid)
 		_ = forget()
 	}()
 	return over, err
+}
+
+// detach starts a program of the user with a record in the register's folder. If c is not nil, it
+// must be waited for, and then be deleted from started.
+func (r *Register) detach(args, env []string, output *os.File) (c *exec.Cmd, err error) {
+	// The shell waits for a line, so that the program does not begin before its record is written.
+	c = detached(append([]string{"/bin/sh", "-c", `read -r _ && exec "$@"`, "sh"}, args...), env, output)
+	gate, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.adopt()
+	r.mu.Unlock()
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	started.Store(c.Process.Pid, nil)
+	start, err := StartTime(c.Process.Pid)
+	if err == nil {
+		err = Record{Pid: c.Process.Pid, Start: start, Token: rand.Text(), Trusted: true}.write(r.dir)
+	}
+	if err == nil {
+		_, err = io.WriteString(gate, "\n")
+	}
+	return c, errors.Join(err, gate.Close()) // without a line, the program does not begin
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDetachFromAHost checks that a listed process starts programs of the user, also programs that end
-// at once.
+// TestDetachFromAHost checks that a listed process starts programs of the user, also programs that
+// end at once.
 func TestDetachFromAHost(t *testing.T) {
 	list, dir, at := t.TempDir(), t.TempDir(), t.TempDir()
 	r, err := OpenListed(dir, Listing{Folder: list})

@@ -50,11 +50,16 @@
 //	     ├─ process of the host's own session   started by the host's program itself
 //	     └─ any other                           left behind by some child: never the user
 //
+// A program that starts processes for others, such as a server, is listed as a whole ([OpenWhole]).
+// It is then the nearest host of what it started itself, and of what a killed host below it has
+// left. [Guard] puts such a program above a host in the background.
+//
 // # Workers
 //
-// A command that may continue in the background runs in a worker ([RunWorker]), which is no child in
-// this sense: it shares the terminal and the process group of the process in front of it. If it
-// leaves, it outlives that process. If the process in front is killed, the worker gets SIGHUP.
+// A command that may continue in the background runs in a worker ([RunWorker]). A worker is not a
+// child in this sense: it shares the terminal and the process group of the process in front of it.
+// If it leaves for the background, it outlives that process. If the process in front is killed, the
+// worker gets SIGHUP.
 //
 // # Not covered
 //

@@ -48,7 +48,7 @@ func HolderOf(path string) (h Holder, ok bool, err error) {
 
 // signature reads which process signed the lock last; ok is false if none did.
 func signature(path string) (h Holder, ok bool, err error) {
-	data, err := regularfile.Read(path, maxNote)
+	data, err := regularfile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Holder{}, false, nil
 	}

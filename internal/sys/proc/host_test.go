@@ -50,6 +50,7 @@ func TestHostDiesAtAnyMoment(t *testing.T) {
 	}
 	for round := range rounds {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
+			t.Parallel()
 			dir, mark := t.TempDir(), newMark()
 			host, out := startHost(t, "busy", dir, mark)
 			watchdog := readNumber(t, bufio.NewReader(out))
@@ -325,9 +326,9 @@ func runs(pid int) bool {
 	return err == nil && !p.zombie
 }
 
-// TestDyingHostDoesNotLive checks that a killed host counts as dead when its process has ended,
+// TestDyingHostIsNotAlive checks that a killed host counts as dead when its process has ended,
 // even while a child still holds its lock.
-func TestDyingHostDoesNotLive(t *testing.T) {
+func TestDyingHostIsNotAlive(t *testing.T) {
 	dir := t.TempDir()
 	if HostAlive(dir) {
 		t.Error("no host is there")

@@ -33,6 +33,15 @@ func fromInfo(info *unix.KinfoProc) process {
 	return p
 }
 
+// Terminal returns the device number of this process's controlling terminal; 0 if it has none.
+func Terminal() int64 {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", os.Getpid())
+	if err != nil || info.Eproc.Tdev == -1 { // NODEV
+		return 0
+	}
+	return int64(info.Eproc.Tdev)
+}
+
 func processes() ([]process, error) {
 	infos, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -107,6 +108,21 @@ func parseStat(pid int, stat []byte) (process, error) {
 	return p, errors.Join(errs[:]...)
 }
 
+// Terminal returns the device number of this process's controlling terminal; 0 if it has none.
+func Terminal() int64 {
+	const terminal = 4 // among the fields behind the name, in proc_pid_stat(5)
+	stat, err := readOf(os.Getpid(), "stat", make([]byte, 0, statSize))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= terminal {
+		return 0
+	}
+	device, _ := strconv.ParseInt(string(fields[terminal]), 10, 64)
+	return device
+}
+
 func processes() ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -142,9 +158,49 @@ func Arguments(pid int) ([]string, error) {
 }
 
 // hasVariable reports whether the process was started with the variable in its environment.
+//
+// The kernel shows no environment while a process becomes another program. So an empty one is read
+// again: a few times, and longer while the new program has no place for it yet.
 func hasVariable(pid int, variable string) bool {
-	environ, err := readOf(pid, "environ", make([]byte, 1, 8192)) // a zero before the first variable, too
-	return err == nil && bytes.Contains(environ, []byte("\x00"+variable+"\x00"))
+	for bare, looks := 0, 0; bare < bareLooks && looks < mostLooks; looks++ {
+		environ, err := readOf(pid, "environ", make([]byte, 1, 8192)) // a zero before the first variable, too
+		switch {
+		case bytes.Contains(environ, []byte("\x00"+variable+"\x00")):
+			return true
+		case err != nil || len(environ) > 1 || isKernelThread(pid):
+			return false
+		case environPlaced(pid):
+			bare++
+		}
+		time.Sleep(bareLook)
+	}
+	return false
+}
+
+// A process without an environment is looked at bareLooks times, bareLook apart, and one that
+// becomes another program at most mostLooks times.
+const (
+	bareLooks = 5
+	bareLook  = 100 * time.Microsecond
+	mostLooks = 1000
+)
+
+func isKernelThread(pid int) bool {
+	_, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	return err != nil
+}
+
+// environPlaced reports whether the program of a process has a place for its environment, or the
+// process has ended.
+func environPlaced(pid int) bool {
+	stat, err := readOf(pid, "stat", make([]byte, 0, statSize))
+	if err != nil {
+		return true
+	}
+	// proc_pid_stat(5): env_start is field 50; field 3 is the first one behind the name
+	const start = 50 - 3
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return len(fields) <= start || string(fields[start]) != "0" || string(fields[0]) == "Z"
 }
 
 // awaitExit returns when our child has ended, and leaves it unreaped, so that its pid is not

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -34,5 +35,25 @@ func TestEarlier(t *testing.T) {
 	}
 	if !earlier(first, child) || earlier(child, here) {
 		t.Errorf("in this order: %q, %q, %q", first.start, here.start, child.start)
+	}
+}
+
+// TestVariableDuringExec checks that the environment of a process is found also while the process
+// becomes another program. The kernel shows none for a moment then.
+func TestVariableDuringExec(t *testing.T) {
+	again := filepath.Join(t.TempDir(), "again")
+	if err := os.WriteFile(again, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, "")
+	c := start(t, r, Cmd{Args: []string{again}})
+	missed := 0
+	for range 5000 {
+		if !hasVariable(c.Pid(), tokenVariable+"="+c.token) {
+			missed++
+		}
+	}
+	if missed > 0 {
+		t.Errorf("the variable was not found %d times", missed)
 	}
 }

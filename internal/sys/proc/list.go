@@ -24,6 +24,7 @@ const ListFolder = ".running"
 type Listing struct {
 	Folder string // created with the first entry, and removed with the last
 	Team   string // the team whose sessions the register runs; "" for a team without a folder beside the list
+	whole  bool   // see OpenWhole
 }
 
 // entry is a register in a list, stored in a file named after its host's pid.
@@ -32,6 +33,7 @@ type entry struct {
 	Start string `json:"start"` // see StartTime
 	Dir   string `json:"dir"`   // of the register
 	Team  string `json:"team,omitempty"`
+	Whole bool   `json:"whole,omitempty"` // see OpenWhole; it runs the sessions of no team
 }
 
 // enlist lists the register with folder dir, and removes the entries of killed hosts.
@@ -43,7 +45,7 @@ func enlist(l Listing, dir string) (path string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
 	}
-	data, err := json.Marshal(entry{Pid: os.Getpid(), Start: start, Dir: dir, Team: l.Team})
+	data, err := json.Marshal(entry{Pid: os.Getpid(), Start: start, Dir: dir, Team: l.Team, Whole: l.whole})
 	if err != nil {
 		return "", err
 	}
@@ -75,8 +77,8 @@ func unlist(path string) error {
 	return err
 }
 
-// sweepList removes the entries of processes that have ended. A missed one does no harm: its
-// process is not an ancestor of any.
+// sweepList removes the entries of processes that have ended. A missed entry does no harm, because
+// no running process descends from its process.
 func sweepList(folder string) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -101,6 +103,20 @@ func Listed(folder string) bool {
 	return err == nil && len(hosts[os.Getpid()]) > 0
 }
 
+// hostsIn returns the pids of the processes in a list that are running.
+func hostsIn(folder string) (map[int]bool, error) {
+	all, err := listed(folder)
+	hosts := map[int]bool{}
+	for pid, paths := range all {
+		for _, path := range paths {
+			if e, err := readEntry(path); err == nil && e.Pid == pid && Alive(pid, e.Start) {
+				hosts[pid] = true
+			}
+		}
+	}
+	return hosts, err
+}
+
 func exists(pid int) bool {
 	_, err := lookup(pid)
 	return err == nil
@@ -115,7 +131,7 @@ func listedPid(name string) (pid int, ok bool) {
 }
 
 func readEntry(path string) (e entry, err error) {
-	data, err := regularfile.Read(path, maxNote) // a process that hides its origin may put a pipe there
+	data, err := regularfile.Read(path, maxFile) // a process that hides its origin may put a pipe there
 	if err != nil {
 		return e, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,20 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) == 3 && os.Args[1] == dialMode {
 		dial(os.Args[2])
+		os.Exit(0)
+	}
+	if len(os.Args) == 4 && os.Args[1] == dialMode {
+		if _, err := net.Dial("unix", os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) == 2 && os.Args[1] == watchOwnersMode {
+		if err := watchOwners(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		os.Exit(0)
 	}
 	if len(os.Args) == 3 && os.Args[1] == starterMode || len(os.Args) == 4 && os.Args[1] == programMode {

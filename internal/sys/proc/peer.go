@@ -11,22 +11,56 @@ import (
 // session.
 var ErrStranger = errors.New("the process at the other end does not belong to this session")
 
+// Peer is the process that connected to a unix socket, as it was then.
+type Peer struct {
+	Pid   int
+	Uid   int    // the effective one
+	Start string // with Pid, it identifies the process; see [StartTime]
+}
+
+// PeerOf returns the process at the other end of a unix socket. The kernel knows it, so the process
+// cannot pretend to be another one. The error is [os.ErrNotExist] if it has ended.
+//
+// The kernel knows it by its pid, which another process may have by now. Linux 6.5 and later also
+// keeps a reference to the process, so PeerOf cannot take one for the other there. Elsewhere, call
+// it soon after the connection was made.
+func PeerOf(c syscall.Conn) (p Peer, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return p, err
+	}
+	if controlled := raw.Control(func(fd uintptr) { p, err = startedPeer(int(fd)) }); controlled != nil {
+		return p, controlled
+	}
+	if err != nil {
+		return p, fmt.Errorf("look up the process at the other end: %w", err)
+	}
+	return p, nil
+}
+
+func startedPeer(fd int) (Peer, error) {
+	p, err := peerOf(fd)
+	if err != nil {
+		return p, err
+	}
+	is, err := lookup(p.Pid)
+	if err != nil {
+		return p, err
+	}
+	p.Start = is.start
+	return p, stillPeer(fd)
+}
+
 // Admits checks that the process at the other end of a unix socket belongs to the member's session.
 // Such a process descends from a child of this register with that member, or this program itself
 // started it. The path alone is no protection, because other sessions of the same user can see it.
 // The error is [ErrStranger], or says why the process is unknown.
 func (r *Register) Admits(c syscall.Conn, member string) error {
-	raw, err := c.SyscallConn()
+	peer, err := PeerOf(c)
 	if err != nil {
 		return err
 	}
-	pid, err := 0, error(nil)
-	if controlled := raw.Control(func(fd uintptr) { pid, err = peerPid(int(fd)) }); controlled != nil {
-		return controlled
-	}
-	if err != nil {
-		return fmt.Errorf("look up the process at the other end: %w", err)
-	}
+	pid := peer.Pid
 	if !r.runs(pid, member) {
 		return fmt.Errorf("process %d: %w", pid, ErrStranger)
 	}

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -9,17 +10,43 @@ import (
 	"testing"
 )
 
-// dialMode makes the test binary connect to a socket and read to its end. Its arguments are this
-// word and the socket.
+// dialMode makes the test binary connect to a socket, or to an address, and read to its end. Its
+// arguments are this word and the socket. With unread before the socket, it ends at once.
 const dialMode = "proc-test-dial"
 
 func dial(socket string) error {
-	c, err := net.Dial("unix", socket)
+	network := "unix"
+	if _, _, err := net.SplitHostPort(socket); err == nil {
+		network = "tcp"
+	}
+	c, err := net.Dial(network, socket)
 	if err != nil {
 		return err
 	}
 	_, err = c.Read(make([]byte, 1))
 	return err
+}
+
+// watchOwnersMode makes the test binary accept a connection on loopback, and say who owns it. It
+// prints its address, then the owner of each connection.
+const watchOwnersMode = "proc-test-owners"
+
+func watchOwners() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	c, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Read(make([]byte, 1)); err != nil {
+		return err
+	}
+	pids, err := OwnersOf(c.(*net.TCPConn))
+	fmt.Println(pids, errors.Is(err, ErrConcealed))
+	return nil
 }
 
 // TestAdmits checks that a socket admits the session of one member, however its processes were

@@ -13,14 +13,14 @@ import (
 )
 
 // Pipes returns the named pipes that processes of the child are opening or reading. It considers
-// only processes whose name begins with program, and ignores their standard input. told is false if
-// the system hides what one of them waits for.
-func (c *Child) Pipes(program string) (paths []string, told bool) {
+// only processes whose name begins with program, and ignores their standard input. known is false
+// if the system hides what one of them waits for.
+func (c *Child) Pipes(program string) (paths []string, known bool) {
 	all, err := members(c.pid)
 	if err != nil {
 		return nil, false
 	}
-	told = true
+	known = true
 	for _, p := range all {
 		dir := "/proc/" + strconv.Itoa(p.pid)
 		name, err := os.ReadFile(dir + "/comm")
@@ -31,7 +31,7 @@ func (c *Child) Pipes(program string) (paths []string, told bool) {
 		for _, thread := range threads {
 			call, err := os.ReadFile(thread + "/syscall")
 			if err != nil {
-				told = told && !Alive(p.pid, p.start)
+				known = known && !Alive(p.pid, p.start)
 				continue
 			}
 			path, ok := awaited(dir, call)
@@ -41,7 +41,7 @@ func (c *Child) Pipes(program string) (paths []string, told bool) {
 			}
 		}
 	}
-	return paths, told
+	return paths, known
 }
 
 // awaited returns the file that a thread waits for, given its proc_pid_syscall(5): a number and

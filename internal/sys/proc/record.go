@@ -32,8 +32,8 @@ type Record struct {
 
 const recordSuffix = ".json"
 
-// maxNote is the size limit of a record, or of another file in a host's folder, in bytes.
-const maxNote = 64 << 10
+// maxFile is the size limit of a record, or of another file in a host's folder, in bytes.
+const maxFile = 64 << 10
 
 func (r Record) path(dir string) string { return filepath.Join(dir, strconv.Itoa(r.Pid)+recordSuffix) }
 
@@ -75,7 +75,7 @@ func Records(dir string) ([]Record, error) {
 
 func readRecord(dir string, pid int) (Record, error) {
 	path := Record{Pid: pid}.path(dir)
-	data, err := regularfile.Read(path, maxNote)
+	data, err := regularfile.Read(path, maxFile)
 	if err != nil {
 		return Record{}, err
 	}

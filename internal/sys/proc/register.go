@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"cadre/internal/sys/filelock"
@@ -86,6 +87,39 @@ func OpenListed(dir string, l Listing) (*Register, error) {
 	return r, nil
 }
 
+// OpenWhole is [OpenListed] for a program that starts processes on behalf of others, such as a
+// server. The register then stands for the whole process: everything below it is below the
+// register, whoever started it.
+//
+//   - The process adopts orphans at once. A session whose own host is killed stays below this process.
+//   - Children of registers without a folder have their records in this register's folder.
+//   - [Register.Close] ends the orphans, because they would be below no host afterwards. It leaves
+//     those that are hosts themselves.
+//
+// A process has at most one such register at a time.
+func OpenWhole(dir, list string) (*Register, error) {
+	r, err := OpenListed(dir, Listing{Folder: list, whole: true})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.adopt()
+	whole.Store(r)
+	return r, nil
+}
+
+// whole is the register that stands for this process, if there is one.
+var whole atomic.Pointer[Register]
+
+// recordsOf returns the folder for the records of the register's children; "" for none.
+func recordsOf(r *Register) string {
+	if w := whole.Load(); r.dir == "" && w != nil {
+		return w.dir
+	}
+	return r.dir
+}
+
 func enroll(dir string) (*filelock.Lock, error) {
 	for {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -118,7 +152,7 @@ func (r *Register) Start(cmd Cmd) (*Child, error) {
 	if err := r.admit(c); err != nil {
 		r.watchdog.remove(c.pid)
 		c.abandon()
-		r.erase(c)
+		c.erase()
 		return nil, fmt.Errorf("start a child: %w", err)
 	}
 	r.children[c] = struct{}{}
@@ -128,8 +162,8 @@ func (r *Register) Start(cmd Cmd) (*Child, error) {
 }
 
 // adopt makes this process adopt orphans, if the register is listed. It is called before the first
-// child starts and not earlier, so that a program whose members run no processes is not changed. The
-// caller holds mu.
+// child starts and not earlier, so that a program whose members run no processes is not changed.
+// The caller holds mu.
 func (r *Register) adopt() {
 	if r.entry != "" && !r.adopts {
 		adopt()
@@ -175,8 +209,8 @@ func (r *Register) RunOnDeath(command ...string) error {
 }
 
 // Close kills every running child, waits for their end, ends the watchdog and releases the folder.
-// ctx limits the wait for the children, which get SIGKILL in any case; the watchdog has a time of its
-// own. Close may be called more than once.
+// ctx limits the wait for the children, which get SIGKILL in any case; the watchdog has a time of
+// its own. Close may be called more than once.
 func (r *Register) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -196,6 +230,9 @@ func (r *Register) Close(ctx context.Context) error {
 		}
 	}
 	errs = append(errs, r.watchdog.close())
+	if whole.CompareAndSwap(r, nil) {
+		errs = append(errs, endOrphans(ctx, filepath.Dir(r.entry)))
+	}
 	if r.unlisted() {
 		errs = append(errs, unlist(r.entry))
 		if r.adopts {
@@ -223,14 +260,14 @@ func (r *Register) unlisted() bool {
 
 // admit records the child and gives its group to the watchdog while it waits at the gate.
 func (r *Register) admit(c *Child) error {
-	if r.dir != "" {
+	if c.records = recordsOf(r); c.records != "" {
 		start, err := StartTime(c.pid)
 		if err != nil {
 			return err
 		}
 		record := Record{Pid: c.pid, Start: start, Token: c.token, Member: c.cmd.Member, Task: c.cmd.Task,
 			Trusted: c.cmd.Trusted, Check: c.cmd.Check, Started: c.started.UTC(), Terminal: c.cmd.Terminal}
-		if err := record.write(r.dir); err != nil {
+		if err := record.write(c.records); err != nil {
 			return fmt.Errorf("write its record: %w", err)
 		}
 	}
@@ -256,10 +293,11 @@ func (r *Register) forget(c *Child) {
 	delete(r.children, c)
 }
 
-func (r *Register) erase(c *Child) {
-	if r.dir != "" {
+// erase removes the child's record.
+func (c *Child) erase() {
+	if c.records != "" {
 		// A record that stays names a process that has ended, and EndStrays recognises that.
-		os.Remove(Record{Pid: c.pid}.path(r.dir))
+		os.Remove(Record{Pid: c.pid}.path(c.records))
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 // folder.
 const socketsFile = "sockets"
 
-// socketsPrefix begins the name of a folder of sockets. Only folders with this prefix are removed
-// as such.
+// socketsPrefix begins the name of a folder of sockets. A folder without this prefix is never
+// removed.
 const socketsPrefix = "cadre-"
 
 // Socket returns an unused path for a unix socket of this host. It lies in a temporary folder of
@@ -47,7 +47,7 @@ func (r *Register) Socket() (string, error) {
 
 // removeSockets removes the sockets' folder of the host with this folder.
 func removeSockets(dir string) error {
-	data, err := regularfile.Read(filepath.Join(dir, socketsFile), maxNote)
+	data, err := regularfile.Read(filepath.Join(dir, socketsFile), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

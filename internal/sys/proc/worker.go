@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,21 +23,26 @@ const (
 	saysScreen = 's' // the terminal shows a screen
 	saysLines  = 'l' // the terminal shows lines again
 	saysLeft   = 'b' // the worker continues in the background
+	saysText   = 't' // a text follows, after its length in one byte
 )
 
 // Ended says how a worker ended.
 type Ended struct {
-	Status int  // exit status; 128 and the signal if a signal ended it
-	Left   bool // it continues in the background
-	Screen bool // it ended while the terminal showed a screen, and could not restore it
+	Status int            // exit status; 128 and the signal if a signal ended it
+	Signal syscall.Signal // the signal that ended it; 0 for none
+	Left   bool           // it continues in the background
+	Screen bool           // it ended while the terminal showed a screen, and did not restore the terminal
+	Told   string         // what it told last; see [Worker.Tell]
 }
 
-// RunWorker starts the program as a worker, in the process group and at the terminal of this process,
-// with the standard streams, and waits until it ends or leaves for the background. It passes on signals that this process gets.
-// The terminal's own signals reach both processes; see [Worker.Signals].
+// RunWorker starts the program as a worker, in the process group and at the terminal of this
+// process, with the standard streams. It waits until the worker ends or leaves for the background,
+// and passes on the signals that this process gets. The terminal's own signals reach both
+// processes; see [Worker.Signals].
 //
-// A shell waits for the process that it started. So a command that may continue in the background runs
-// in a worker: the process in front can end while the worker, and its sessions, continue undisturbed.
+// A shell waits for the process that it started. So a command that may continue in the background
+// runs in a worker: the process in front can end while the worker, and its sessions, continue
+// undisturbed.
 func RunWorker(args, env []string, standard [3]*os.File) (Ended, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -57,23 +64,11 @@ func RunWorker(args, env []string, standard [3]*os.File) (Ended, error) {
 	if err != nil {
 		return Ended{}, fmt.Errorf("start the worker: %w", err)
 	}
-	var screen atomic.Bool
+	var said heard
 	left, heard, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(heard)
-		var said [1]byte
-		for {
-			if n, err := ours.Read(said[:]); n == 0 || err != nil {
-				return
-			}
-			switch said[0] {
-			case saysLeft:
-				close(left)
-				return
-			default:
-				screen.Store(said[0] == saysScreen)
-			}
-		}
+		said.all(ours, left)
 	}()
 	go func() {
 		_ = c.Wait()
@@ -82,16 +77,47 @@ func RunWorker(args, env []string, standard [3]*os.File) (Ended, error) {
 	for {
 		select {
 		case s := <-signals:
-			_, _ = ours.Write([]byte{byte(s.(syscall.Signal))}) // a worker that has ended needs none
+			_, _ = ours.Write([]byte{byte(s.(syscall.Signal))}) // fails only if the worker has ended
 		case <-left:
 			return Ended{Left: true}, nil
 		case <-ended:
 			<-heard
-			status := c.ProcessState.ExitCode()
+			end := Ended{Status: c.ProcessState.ExitCode(), Screen: said.screen, Told: said.text}
 			if how := c.ProcessState.Sys().(syscall.WaitStatus); how.Signaled() {
-				status = 128 + int(how.Signal())
+				end.Signal, end.Status = how.Signal(), 128+int(how.Signal())
 			}
-			return Ended{Status: status, Screen: screen.Load()}, nil
+			return end, nil
+		}
+	}
+}
+
+// heard is what a worker said.
+type heard struct {
+	screen bool
+	text   string
+}
+
+// all hears everything until the worker ends. It closes left and returns if the worker leaves.
+func (h *heard) all(from io.Reader, left chan<- struct{}) {
+	r := bufio.NewReader(from)
+	for {
+		said, err := r.ReadByte()
+		if err != nil {
+			return
+		}
+		switch said {
+		case saysLeft:
+			close(left)
+			return
+		case saysText:
+			size, _ := r.ReadByte()
+			text := make([]byte, size)
+			if _, err := io.ReadFull(r, text); err != nil { // it was killed meanwhile
+				return
+			}
+			h.text = string(text)
+		default:
+			h.screen = said == saysScreen
 		}
 	}
 }
@@ -102,8 +128,8 @@ type Worker struct {
 	left  atomic.Bool
 }
 
-// OpenWorker returns the worker that this process is; nil if [RunWorker] did not start it. A child
-// of this process must not count as a worker.
+// OpenWorker returns this process as a worker; nil if [RunWorker] did not start it. It removes the
+// variable, so that a child of this process does not count as a worker.
 func OpenWorker() *Worker {
 	fd, err := strconv.Atoi(os.Getenv(workerVariable))
 	if err != nil {
@@ -118,8 +144,8 @@ func OpenWorker() *Worker {
 }
 
 // Signals calls got with each signal that the process in front got, until that ends or the worker
-// leaves it. Ctrl-C reaches both processes, so the caller must not count such a signal twice. If the
-// process in front was killed, got is called with SIGHUP.
+// leaves it. Ctrl-C reaches both processes, so the caller must not count such a signal twice. If
+// the process in front was killed, got is called with SIGHUP.
 func (w *Worker) Signals(got func(os.Signal)) {
 	var s [1]byte
 	for {
@@ -143,6 +169,13 @@ func (w *Worker) Shows(screen bool) {
 		said[0] = saysScreen
 	}
 	_, _ = w.front.Write(said)
+}
+
+// Tell gives the process in front a text of at most 255 bytes, which it has if the worker is
+// killed.
+func (w *Worker) Tell(text string) {
+	text = text[:min(len(text), 255)]
+	_, _ = w.front.Write(append([]byte{saysText, byte(len(text))}, text...))
 }
 
 // Leave continues in the background: in a session of its own, without the terminal, with output as

@@ -41,7 +41,9 @@ func runInFront(mode, does, dir string) int {
 		w.Shows(false)
 		return 7
 	case "dies":
+		w.Tell("first")
 		w.Shows(true)
+		w.Tell("second")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "waits":
 		fmt.Println("ready", os.Getpid())
@@ -72,8 +74,8 @@ func runInFront(mode, does, dir string) int {
 	return 0
 }
 
-// TestWorker runs a worker that exits, one that is killed, one whose process in front gets a signal or
-// is killed, and one that leaves for the background.
+// TestWorker runs a worker that exits, one that is killed, one whose process in front gets a signal
+// or is killed, and one that leaves for the background.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	start := func(does, dir string) (*exec.Cmd, *bufio.Reader) {
@@ -99,9 +101,9 @@ func TestWorker(t *testing.T) {
 		return "nothing"
 	}
 	for does, want := range map[string]string{
-		"exits":  "front: {Status:7 Left:false Screen:false} <nil>\n",
-		"dies":   "front: {Status:137 Left:false Screen:true} <nil>\n",
-		"leaves": "front: {Status:0 Left:true Screen:false} <nil>\n",
+		"exits":  "front: {Status:7 Signal:signal 0 Left:false Screen:false Told:} <nil>\n",
+		"dies":   "front: {Status:137 Signal:killed Left:false Screen:true Told:second} <nil>\n",
+		"leaves": "front: {Status:0 Signal:signal 0 Left:true Screen:false Told:} <nil>\n",
 	} {
 		dir := t.TempDir()
 		c, out := start(does, dir)

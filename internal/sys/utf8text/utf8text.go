@@ -22,8 +22,8 @@ func Whole(b []byte) int {
 	return len(b)
 }
 
-// First returns the index of the first character that begins in b. If none begins in its first bytes, b
-// is not UTF-8, and First returns 0.
+// First returns the index of the first character that begins in b. If none begins in its first
+// bytes, b is not UTF-8, and First returns 0.
 func First(b []byte) int {
 	for i := range min(len(b), utf8.UTFMax) {
 		if utf8.RuneStart(b[i]) {

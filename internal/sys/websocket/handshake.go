@@ -15,7 +15,7 @@ import (
 
 // Limits of the head of a request or response: its number of lines, and the length of each.
 const (
-	mostLines  = 100
+	maxLines   = 100
 	bufferSize = 16 << 10
 )
 
@@ -30,7 +30,7 @@ var errHead = errors.New("not the head of an HTTP message")
 // readHead reads a head. Repeated fields are joined into a list, as HTTP specifies.
 func readHead(in *bufio.Reader) (h head, err error) {
 	h.fields = map[string]string{}
-	for n := range mostLines {
+	for n := range maxLines {
 		raw, err := in.ReadSlice('\n')
 		if err != nil {
 			return h, unexpected(err)
@@ -159,8 +159,8 @@ func (r *Request) Accept() (*Conn, error) {
 	case !r.sameOrigin():
 		return nil, r.refused("403 Forbidden", "", "a web page of another origin must not connect")
 	}
-	if _, err := fmt.Fprintf(r.conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-		"Sec-WebSocket-Accept: %s\r\n\r\n", accepts(r.Header("Sec-WebSocket-Key"))); err != nil {
+	if _, err := fmt.Fprintf(r.conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "+
+		"Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n", accepts(r.Header("Sec-WebSocket-Key"))); err != nil {
 		return nil, err
 	}
 	return newConn(r.conn, r.in, false), nil

@@ -84,12 +84,12 @@ func (b broken) Error() string { return "the peer violated the protocol: " + b.w
 
 const (
 	defaultLimit = 32 << 10
-	// farewell is how long the peer may take to answer a close.
-	farewell = 5 * time.Second
-	// step is the chunk size for reading a message whose length is only announced.
-	step = 64 << 10
-	// mostOfControl is the maximum payload of a ping, a pong or a close.
-	mostOfControl = 125
+	// closeTimeout is how long the peer may take to answer a close.
+	closeTimeout = 5 * time.Second
+	// readChunk is the chunk size for reading a message whose length is only announced.
+	readChunk = 64 << 10
+	// maxControl is the maximum payload of a ping, a pong or a close.
+	maxControl = 125
 )
 
 // Conn is a WebSocket connection.
@@ -104,7 +104,7 @@ type Conn struct {
 	ended   chan struct{} // closed with the connection
 	end     sync.Once
 	read    chan struct{} // closed when no further message can be read
-	unread  sync.Once
+	readEnd sync.Once
 
 	mu    sync.Mutex
 	pings int
@@ -133,7 +133,7 @@ func (c *Conn) CloseNow() error {
 // Close sends a close frame, waits a moment for the peer's close, and closes the connection. The
 // peer's close is only seen while another goroutine reads.
 func (c *Conn) Close(code int, reason string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := c.write(ctx, opClose, append(binary.BigEndian.AppendUint16(nil, uint16(code)), reason...))
 	if err == nil {
@@ -223,7 +223,7 @@ func (c *Conn) write(ctx context.Context, op byte, payload []byte) error {
 func header(op byte, length int, masked bool) []byte {
 	h := []byte{0x80 | op, 0}
 	switch {
-	case length <= mostOfControl:
+	case length <= maxControl:
 		h[1] = byte(length)
 	case length <= 1<<16-1:
 		h[1] = 126
@@ -261,7 +261,7 @@ func (c *Conn) Read(ctx context.Context) (Kind, []byte, error) {
 	if err == nil {
 		return kind, message, nil
 	}
-	c.unread.Do(func() { close(c.read) })
+	c.readEnd.Do(func() { close(c.read) })
 	if wrong, ok := errors.AsType[broken](err); ok {
 		c.refuse(ctx, statusProtocolError, wrong.why)
 	} else if errors.Is(err, ErrTooBig) {
@@ -273,7 +273,7 @@ func (c *Conn) Read(ctx context.Context) (Kind, []byte, error) {
 
 // refuse tells the peer why the connection closes, if the peer accepts that quickly.
 func (c *Conn) refuse(ctx context.Context, code int, why string) {
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	c.write(ctx, opClose, append(binary.BigEndian.AppendUint16(nil, uint16(code)), why...))
 }
@@ -332,7 +332,7 @@ func (c *Conn) frame() (f frame, err error) {
 		return f, broken{"a frame uses an extension"}
 	case masked == c.client:
 		return f, broken{"a client must mask its frames, and a server must not"}
-	case f.op&0x8 != 0 && (!f.last || f.length > mostOfControl):
+	case f.op&0x8 != 0 && (!f.last || f.length > maxControl):
 		return f, broken{"a control frame is too long or fragmented"}
 	}
 	switch f.length {
@@ -365,7 +365,7 @@ func (c *Conn) payload(to []byte, f frame, limit int) ([]byte, error) {
 	}
 	from := len(to)
 	for left := int(f.length); left > 0; {
-		n := min(left, max(step, len(to))) // at most doubles the buffer
+		n := min(left, max(readChunk, len(to))) // at most doubles the buffer
 		at := len(to)
 		to = slices.Grow(to, n)[:at+n]
 		if _, err := io.ReadFull(c.in, to[at:]); err != nil {
@@ -381,7 +381,7 @@ func (c *Conn) payload(to []byte, f frame, limit int) ([]byte, error) {
 
 // control answers a control frame. For a close it returns a [CloseError].
 func (c *Conn) control(ctx context.Context, f frame) error {
-	payload, err := c.payload(nil, f, mostOfControl)
+	payload, err := c.payload(nil, f, maxControl)
 	if err != nil {
 		return err
 	}
@@ -400,7 +400,7 @@ func (c *Conn) control(ctx context.Context, f frame) error {
 		closed.Code, closed.Reason = int(binary.BigEndian.Uint16(payload)), string(payload[2:])
 		payload = payload[:2]
 	}
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	c.write(ctx, opClose, payload) // the answer; not sent if our close came first
 	return closed

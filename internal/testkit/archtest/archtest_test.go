@@ -23,9 +23,13 @@ var rules = map[string]func([]*pkg) []string{
 	"comments":            checkComments,
 	"sizes":               checkSizes,
 	"wings":               checkWings,
+	"floors":              checkFloors,
+	"widths":              checkWidths,
 	"one assembly":        checkAssembly,
 	"command line":        checkFront,
 	"doc comments":        checkDocs,
+	"functions":           checkFunctions,
+	"units":               checkUnits,
 }
 
 func TestPlan(t *testing.T) {
@@ -101,7 +105,17 @@ func TestRulesBite(t *testing.T) {
 		{"command line", uses(at("cmd/cadre"), "cadre/internal/host"), "next front end"},
 		{"command line", &pkg{path: "cmd/cadre", imports: map[string]string{"cadre/internal/consolidate": "f.go"},
 			names: map[string]string{"internal/consolidate.Run": "f.go"}}, "next front end"},
+		{"floors", uses(at("internal/agent/wake"), "cadre/internal/host"), "points upwards"},
+		{"floors", at("internal/cellar/wine"), "no floor"},
+		{"widths", &pkg{path: "internal/team", lines: map[string]int{"a.go": 100},
+			wide: []string{"internal/team/a.go:1"}},
+			"120 columns"},
+		{"widths", &pkg{path: "internal/team", wideComments: slices.Repeat([]string{"internal/team/a.go:1"},
+			maxWideComments+1)}, "100 columns"},
 		{"sizes", &pkg{path: "internal/team", lines: map[string]int{"long.go": maxLines + 1}}, "two files"},
+		{"functions", &pkg{path: "internal/team", long: slices.Repeat([]string{"internal/team/a.go:1"},
+			maxLongFunctions+1)}, "one screen"},
+		{"units", &pkg{path: "internal/team", units: map[use]bool{{"TimeoutMS", "a.go"}: true}}, "TimeoutMS"},
 	} {
 		breaches := rules[bad.rule]([]*pkg{bad.pkg})
 		if !slices.ContainsFunc(breaches, func(b string) bool {
@@ -212,22 +226,66 @@ func checkRooms(packages []*pkg) (breaches []string) {
 	return breaches
 }
 
+// wingOf returns the first-level folder of internal that a package is in; "" outside of internal.
+func wingOf(path string) string {
+	wing, internal := strings.CutPrefix(path, "internal/")
+	if !internal {
+		return ""
+	}
+	wing, _, _ = strings.Cut(wing, "/")
+	return wing
+}
+
+// checkFloors checks that no wing imports one on a floor above its own.
+func checkFloors(packages []*pkg) (breaches []string) {
+	floorOf := func(wing string) int {
+		return slices.IndexFunc(floors, func(f floor) bool { return slices.Contains(f.wings, wing) })
+	}
+	there := map[string]bool{}
+	for _, p := range packages {
+		wing := wingOf(p.path)
+		if wing == "" {
+			continue
+		}
+		there[wing] = true
+		on := floorOf(wing)
+		if on < 0 {
+			breaches = append(breaches, fmt.Sprintf("%s: its wing has no floor in the plan", p.path))
+			continue
+		}
+		for _, path := range p.ourImports() {
+			if to := wingOf(path); to != "" && floorOf(to) < on {
+				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s), which points upwards: %s is on the "+
+					"floor %q, and a floor can be read without those above it", p.path, path,
+					p.imports[module+"/"+path], wing,
+					floors[on].name))
+			}
+		}
+	}
+	for _, f := range floors {
+		for _, wing := range f.wings {
+			if len(packages) > 1 && !there[wing] {
+				breaches = append(breaches, fmt.Sprintf("the plan has a floor for %s, which does not exist", wing))
+			}
+		}
+	}
+	return breaches
+}
+
 // checkWings checks the imports between wings. A wing is a first-level folder of internal with
 // everything in it.
 func checkWings(packages []*pkg) (breaches []string) {
 	imports := map[string]map[string]string{} // by importing and imported wing: the import, for the report
 	for _, p := range packages {
-		wing, internal := strings.CutPrefix(p.path, "internal/")
-		if !internal {
+		wing := wingOf(p.path)
+		if wing == "" {
 			continue
 		}
-		wing, _, _ = strings.Cut(wing, "/")
 		if imports[wing] == nil {
 			imports[wing] = map[string]string{}
 		}
 		for _, path := range p.ourImports() {
-			to, internal := strings.CutPrefix(path, "internal/")
-			if to, _, _ = strings.Cut(to, "/"); internal && to != wing {
+			if to := wingOf(path); to != "" && to != wing {
 				imports[wing][to] = fmt.Sprintf("%s imports %s", p.path, path)
 			}
 		}
@@ -462,8 +520,8 @@ func checkNames(packages []*pkg) (breaches []string) {
 func checkComments(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		if len(p.lines) > 0 && len(p.comment) < minComment {
-			breaches = append(breaches, fmt.Sprintf("%s has a package comment of %d bytes: it must state the authority "+
-				"of the package and its guarantees, which a reader cannot find in the code", p.path,
+			breaches = append(breaches, fmt.Sprintf("%s has a package comment of %d bytes: it must state the "+
+				"authority of the package and its guarantees, which a reader cannot find in the code", p.path,
 				len(p.comment)))
 		}
 	}
@@ -474,10 +532,34 @@ func checkSizes(packages []*pkg) (breaches []string) {
 	for _, p := range packages {
 		for _, file := range slices.Sorted(maps.Keys(p.lines)) {
 			if n := p.lines[file]; n > maxLines && !strings.Contains(p.comment, file) {
-				breaches = append(breaches, fmt.Sprintf("%s/%s has %d lines, and the limit is %d: split it into two files, "+
-					"or name it in the package comment with the reason", p.path, file, n, maxLines))
+				breaches = append(breaches, fmt.Sprintf("%s/%s has %d lines, and the limit is %d: split it into two "+
+					"files, or name it in the package comment with the reason", p.path, file, n, maxLines))
 			}
 		}
+	}
+	return breaches
+}
+
+// checkWidths checks how many lines are wider than the limits for code and for comments.
+func checkWidths(packages []*pkg) (breaches []string) {
+	var wide, comments []string
+	lines := 0
+	for _, p := range packages {
+		wide, comments = append(wide, p.wide...), append(comments, p.wideComments...)
+		for _, n := range p.lines {
+			lines += n
+		}
+		for _, n := range p.testLines {
+			lines += n
+		}
+	}
+	if 1000*len(wide) > maxWide*lines {
+		breaches = append(breaches, fmt.Sprintf("%d of %d lines of Go are wider than %d columns, and %d permille may "+
+			"be: a reader does not see their ends. Break some of %v", len(wide), lines, maxColumn, maxWide, wide))
+	}
+	if len(comments) > maxWideComments {
+		breaches = append(breaches, fmt.Sprintf("%d lines of comments are wider than %d columns, and %d were before: "+
+			"wrap them. They are %v", len(comments), maxCommentColumn, maxWideComments, comments))
 	}
 	return breaches
 }

@@ -10,6 +10,26 @@ var platforms = []string{"linux", "darwin"}
 // nothing above.
 var top = []string{"e2e", "cmd", "examples", "pkg"}
 
+// floor is a level of the plan.
+type floor struct {
+	name  string
+	wings []string
+}
+
+// floors lists the wings of internal, the highest first. A wing imports wings on its own floor, in
+// one direction, and wings on the floors below. docs/ARCHITECTURE.md has the same table.
+var floors = []floor{
+	{"tests", []string{"testkit"}},
+	{"front ends", []string{"ui", "server"}},
+	{"assembly", []string{"run", "engine", "access"}},
+	{"work", []string{"host", "guest", "consolidate", "inspect"}},
+	{"agents", []string{"agent", "claude", "observe"}},
+	{"state", []string{"liveness", "replica", "hook", "layout", "journal"}},
+	{"tools", []string{"git", "render"}},
+	{"core", []string{"team"}},
+	{"system", []string{"sys"}},
+}
+
 // room is a package below internal, with the packages of this module that its non-test code may
 // import.
 type room struct {
@@ -52,6 +72,8 @@ var rooms = []room{
 		"it starts and ends processes for any caller, and does not know their purpose"},
 	{"sys/regularfile", nil,
 		"any package that reads files must not block on a pipe"},
+	{"sys/unixsocket", nil,
+		"a server and its clients reach the same socket, however long its path; they choose what is said on it"},
 	{"sys/utf8text", nil,
 		"any package that keeps a part of a text must not split its characters"},
 	{"sys/websocket", nil,
@@ -72,10 +94,15 @@ var rooms = []room{
 	{"render/sanitize", nil,
 		"one place decides what a person may be shown; any package that writes for people may use it"},
 	{"hook", []string{"render/excerpt", "render/sanitize", "sys/atomicfile", "sys/filelock", "sys/lazyregexp",
-		"sys/paths", "sys/proc", "sys/regularfile"},
-		"a hook is a command with an event on its stdin, and knows only that event of the team"},
-	{"replica", []string{"hook", "journal", "journal/recorded", "team"},
+		"sys/paths", "sys/proc", "sys/regularfile", "team"},
+		"a hook is a command with an event on its stdin, and knows only that event of the team; from the core it " +
+			"takes only the form of durations"},
+	{"replica/schema", nil,
+		"whether a value fits a JSON Schema depends on these two alone"},
+	{"replica", []string{"hook", "journal", "journal/recorded", "replica/schema", "team"},
 		"every front end uses a replica, so a replica must work without a host and without sessions"},
+	{"replica/search", []string{"journal", "team"},
+		"what a text says is found the same way by a tool, a command and a program; the caller reads the records"},
 	{"liveness/detector", []string{"liveness/heartbeat", "liveness/leader", "replica", "sys/filelock",
 		"sys/proc", "team"},
 		"every process that stays with a team detects silent members in the same way, with or without sessions"},
@@ -145,17 +172,23 @@ var rooms = []room{
 		"it keeps the output of a session for viewers, which decide how to show it"},
 	{"agent/roles", []string{"sys/regularfile", "team"},
 		"a definition is a file that a person wrote, and the caller decides its use"},
-	{"agent/shell", []string{"agent", "sys/proc", "team"},
+	{"agent/worker", []string{"agent", "team"},
+		"a session that does tasks without a model sees the team only through its contract"},
+	{"agent/shell", []string{"agent", "agent/worker", "sys/paths", "sys/proc", "team"},
 		"a driver depends only on its contract, and sees the team only through it, never through a replica"},
-	{"agent/tools", []string{"agent", "agent/envelope", "render/excerpt", "sys/lazyregexp", "team"},
-		"a tool turns input into commands of one member, and does not depend on its server"},
+	{"agent/tools", []string{"agent", "agent/envelope", "journal", "render/excerpt", "replica/search", "sys/lazyregexp", "team"},
+		"a tool turns input into commands of one member, or searches the team's records, and does not depend on its " +
+			"server"},
+	{"agent/traceparent", []string{"agent"},
+		"the id of a session's span is a function of names, which a host computes before the session starts, and the " +
+			"exporter after it ended"},
 	{"agent/wake", []string{"liveness/detector", "sys/atomicfile", "sys/filelock", "sys/lazyregexp", "sys/proc",
 		"sys/regularfile", "sys/sleep", "team"},
 		"it waits for and wakes agents that a person starts; the locks of outside sessions identify their members"},
 	{"host", []string{"agent", "agent/envelope", "agent/mcpserver", "agent/prompts", "agent/readonly",
-		"agent/roles", "agent/sessionlog", "agent/tools", "git", "git/checkout", "git/checkpoint", "git/project",
-		"git/worktree", "liveness/detector", "liveness/heartbeat", "render/excerpt", "render/sanitize", "replica",
-		"sys/atomicfile", "sys/filelock", "sys/paths", "sys/proc", "sys/regularfile", "team"},
+		"agent/roles", "agent/sessionlog", "agent/tools", "agent/traceparent", "git", "git/checkout", "git/checkpoint",
+		"git/project", "git/worktree", "liveness/detector", "liveness/heartbeat", "render/excerpt", "render/sanitize", "replica",
+		"sys/atomicfile", "sys/filelock", "sys/lazyregexp", "sys/paths", "sys/proc", "sys/regularfile", "team"},
 		"a host is an actor with a replica; it decides nothing, and knows only the contract of agents"},
 	{"consolidate", []string{"agent/prompts", "git", "git/worktree", "host", "render/excerpt",
 		"render/sanitize", "replica", "sys/atomicfile", "sys/filelock", "sys/paths", "sys/proc", "sys/regularfile",
@@ -179,12 +212,12 @@ var rooms = []room{
 		"git/checkout", "git/checkpoint",
 		"host", "inspect", "inspect/catalog", "journal", "journal/filejournal",
 		"layout", "liveness/leader", "replica", "sys/filelock",
-		"sys/sleep", "sys/proc", "team", "transfer"},
+		"sys/sleep", "sys/proc", "team", "engine/transfer"},
 		"every front end maintains a team in the same steps; the caller checks the permission and talks to the " +
 			"person"},
 	{"inspect/attention", []string{"inspect", "inspect/catalog", "journal", "layout", "replica", "sys/fswatch", "team"},
 		"there is one list of what waits for people, and every front end follows the teams in the same way"},
-	{"transfer", []string{"consolidate", "git", "git/checkpoint", "git/project", "host", "layout", "liveness/leader",
+	{"engine/transfer", []string{"consolidate", "git", "git/checkpoint", "git/project", "host", "layout", "liveness/leader",
 		"replica", "sys/atomicfile", "sys/filelock", "sys/paths", "sys/proc", "sys/regularfile", "team"},
 		"it moves a team between machines with its checkpoint branch; the caller talks to the person"},
 	{"access", []string{"agent", "layout", "sys/paths", "sys/proc", "team"},
@@ -192,19 +225,24 @@ var rooms = []room{
 			"an actor may do in a team"},
 	{"engine", []string{"access", "agent", "agent/drivers", "agent/envelope", "agent/prompts", "agent/roles",
 		"agent/sessionlog", "agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate",
-		"consolidate/branches", "engine/upkeep", "git/checkout", "git/checkpoint", "git/project", "git/worktree",
+		"consolidate/branches", "engine/upkeep", "git", "git/checkout", "git/checkpoint", "git/project", "git/worktree",
 		"hook", "host", "inspect", "inspect/attention", "inspect/catalog", "inspect/history", "journal",
-		"journal/memjournal", "journal/recorded", "layout", "liveness/detector", "liveness/leader", "observe/store",
-		"render/redact", "replica", "sys/atomicfile", "sys/filelock", "sys/fswatch", "sys/paths", "sys/sleep",
-		"sys/proc", "sys/regularfile", "team", "transfer"},
+		"journal/filejournal", "journal/memjournal", "journal/recorded", "layout", "liveness/detector", "liveness/leader", "observe/store",
+		"render/redact", "render/sanitize", "replica", "replica/search", "sys/atomicfile", "sys/filelock", "sys/fswatch", "sys/paths",
+		"sys/sleep", "sys/proc", "sys/regularfile", "team", "engine/transfer"},
 		"it is the one place that assembles replicas, hosts, leads and outside members, so that all front ends have " +
 			"complete teams; each front end decides what it shows"},
-	{"run", []string{"agent", "consolidate", "engine", "git", "git/checkout", "git/worktree", "host", "inspect",
+	{"run", []string{"agent", "consolidate", "engine", "git", "git/checkout", "git/worktree", "host", "inspect", "agent/worker",
 		"liveness/leader", "render/report", "render/sanitize", "replica", "run/teamfile", "sys/atomicfile",
 		"sys/proc", "sys/regularfile", "team"},
 		"it leads a team that is made from a file, and connects the packages below; the caller chooses the agents"},
-	{"run/teamfile", []string{"render/excerpt", "sys/lazyregexp", "team"},
-		"reading a team file must not depend on its use; from the core it takes only the format of money"},
+	{"run/teamfile", []string{"render/excerpt", "replica/schema", "sys/lazyregexp", "team"},
+		"reading a team file must not depend on its use; from the core it takes only the forms of money and of paths"},
+	{"run/templates", []string{"hook", "layout", "run", "run/teamfile", "run/templates/builtin", "sys/paths",
+		"sys/regularfile", "team"},
+		"every front end finds the same templates by their names, and the same of them are trusted"},
+	{"run/templates/builtin", nil,
+		"the templates in the program are files; their reader is the one of all team files"},
 	{"observe", []string{"observe/model", "observe/present", "team"},
 		"the observed team is a function of the observed lines; the caller provides them and keeps the result"},
 	{"observe/model", []string{"observe/protocol", "team"},
@@ -227,6 +265,8 @@ var rooms = []room{
 		"sys/atomicfile", "sys/filelock", "sys/sleep", "sys/proc", "sys/regularfile", "team"},
 		"it is a member of a team that Claude Code runs: an agent by its contract, and the files; the caller chooses " +
 			"the agent"},
+	{"server/metrics", []string{"render/sanitize", "team"},
+		"figures are a function of the histories; the server passes in what is in no history, and sends the text"},
 	{"ui/costs", []string{"team"},
 		"what was used over time is a function of the records; a terminal and a browser draw the same bars"},
 	{"ui/filter", []string{"team"},
@@ -239,23 +279,48 @@ var rooms = []room{
 		"sys/regularfile", "team"},
 		"a session looks the same on every screen; the front end decides where it comes from"},
 	{"ui/pane", []string{"engine", "layout", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
-		"it shows the viewers of a team's members beside each other, for every front end, and does not know what they " +
-			"show"},
+		"it shows the viewers of a team's members beside each other, for every front end, and does not know what " +
+			"they show"},
 	{"ui/presence", []string{"sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
 		"what a person looks at is in files, so that every process that notifies may ask"},
 	{"ui/lineedit", []string{"render/sanitize", "sys/utf8text"},
 		"a line is edited alike on the screen and below a session; the caller reads the keys and draws the line"},
 	{"ui/settings", []string{"sys/regularfile"},
 		"the file says how cadre shows itself, and each front end reads its part"},
-	{"ui/notify", []string{"inspect/attention", "render/excerpt", "render/redact", "render/sanitize", "sys/atomicfile",
+	{"ui/notify", []string{"inspect/attention", "render", "render/excerpt", "render/redact", "render/sanitize", "sys/atomicfile",
 		"sys/filelock", "sys/proc", "sys/regularfile", "team", "ui/settings"},
 		"it sends what the one list of attention has, and every long command may start it"},
-	{"ui/tui", []string{"agent/sessionlog", "consolidate", "engine", "engine/upkeep", "inspect/attention",
+	{"ui/tui", []string{"access", "agent/sessionlog", "consolidate", "engine", "engine/upkeep", "inspect/attention",
 		"inspect/catalog",
 		"inspect/history", "render", "render/sanitize", "sys/sleep", "sys/proc", "team", "ui/costs", "ui/filter",
 		"ui/graph",
 		"ui/lineedit", "ui/presence", "ui/sessionview", "ui/timeline"},
 		"the screen is a front end: it shows what the engine reads, and sends commands through it"},
+	{"ui/web", []string{"engine", "git/checkpoint", "inspect/attention", "inspect/catalog", "inspect/history",
+		"render", "replica/search", "server/api", "server/auth",
+		"sys/atomicfile", "team",
+		"ui/costs", "ui/timeline", "sys/lazyregexp"},
+		"the board is a front end: its page shows what the engine reads and the reducer makes, and steers by the API"},
+	{"server/auth", []string{"access", "layout", "sys/atomicfile", "sys/proc", "sys/regularfile", "team"},
+		"who sends a request is decided before the request is read, in one place for all routes"},
+	{"server/supervisor", []string{"access", "engine", "inspect/attention", "sys/atomicfile", "sys/proc",
+		"sys/regularfile", "team"},
+		"it starts the same process as a person who resumes a team, and knows nothing of requests"},
+	{"server/api", []string{"access", "agent/sessionlog", "consolidate", "engine", "engine/upkeep", "git/checkpoint",
+		"inspect", "inspect/attention", "inspect/catalog", "inspect/history", "journal", "run/templates", "server/auth",
+		"server/supervisor", "team"},
+		"a request becomes a call of the engine, as a command does, and the answer has the values that commands " +
+			"print; it decides nothing about a team"},
+	{"server/coordinator", []string{"engine", "inspect/attention", "inspect/history", "journal", "observe/present",
+		"server/api", "server/auth", "server/supervisor", "team"},
+		"a frame becomes a call of the engine, and a record becomes events; it shares the feed of records with the HTTP API"},
+	{"server", []string{"engine", "inspect/attention", "layout", "server/api", "server/auth", "server/coordinator", "server/metrics", "server/supervisor", "server/tracing",
+		"sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "sys/sleep", "sys/unixsocket", "team"},
+		"it is a process: it assembles the parts below it, and listens"},
+	{"server/tracing", []string{"agent/traceparent", "journal", "render/excerpt", "render/redact", "render/sanitize",
+		"sys/atomicfile", "sys/regularfile", "sys/sleep", "team"},
+		"spans are a function of the records, which the server hands it; from the journal it takes only the error of " +
+			"a team that was removed"},
 	{"testkit/archtest", nil,
 		"it contains only tests"},
 	{"testkit/doctest", nil,
@@ -269,7 +334,9 @@ var rooms = []room{
 		"it plays whole teams on the real core, replica, host and lead; the machines, sessions and people are " +
 			"simulated"},
 	{"testkit/soak", nil,
-		"it controls how much any tests do"},
+		"it controls how much any tests do, and where their temporary folders are"},
+	{"testkit/typedoc", []string{"team"},
+		"what comments say of types is in the source; a test makes its document of it"},
 	{"testkit/treetest", nil,
 		"it compares any folders with their earlier content"},
 }
@@ -304,16 +371,20 @@ var bans = []ban{
 		because: "no process outlives its host: proc starts children with a group, a record and a watchdog; it also " +
 			"starts hosts in the background, which do outlive the process that started them"},
 	{imports: []string{"net"},
-		but: []string{"internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex",
+		but: []string{"internal/ui/web", "internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex",
 			"internal/agent/acp", "internal/claude/sdkrelay", "internal/sys/websocket", "internal/ui/notify",
-			"internal/ui/settings"},
+			"internal/ui/settings", "internal/server", "internal/server/api", "internal/server/auth", "internal/server/coordinator",
+			"internal/server/tracing", "internal/sys/proc", "internal/sys/unixsocket", "pkg/teams/client"},
 		because: "nothing of this talks to a network, except that notify sends to the addresses in the person's " +
-			"settings. Claude Code connects to sdkrelay, on loopback unless a person " +
-			"says otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the " +
-			"driver that gemini's hook asks; tests have a model on loopback"},
+			"settings, and tracing to the receiver in OTEL_EXPORTER_OTLP_ENDPOINT. The server listens on a unix " +
+			"socket, and on an address that the person gives it; proc looks up who is at the other end, and a client " +
+			"connects where its program says. Claude Code connects to sdkrelay, on loopback unless a person says " +
+			"otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the driver " +
+			"that gemini's hook asks; tests have a model on loopback"},
 	{imports: []string{"log", "log/slog"},
-		// acp silences the logger of its SDK, and programs that embed teams bring loggers.
-		but: []string{"internal/agent/acp", "pkg/teams"},
+		// acp silences the logger of its SDK, server that of net/http, and programs that embed
+		// teams bring loggers.
+		but: []string{"internal/agent/acp", "internal/server", "pkg/teams"},
 		because: "messages go to the function that the caller passed in, which knows whether there is a terminal or " +
 			"a file"},
 	{imports: []string{"unsafe", "plugin", "C"},
@@ -321,7 +392,7 @@ var bans = []ban{
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
 		but: []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest",
 			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/golden",
-			"internal/testkit/simtest", "internal/testkit/treetest"},
+			"internal/testkit/simtest", "internal/testkit/treetest", "internal/testkit/typedoc"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 
@@ -338,11 +409,13 @@ var front = []fronted{
 	{"engine", nil, "every action on a team"},
 	{"engine/upkeep", nil, "maintenance of a team by a person, and its errors"},
 	{"run", nil, "runs of a team file or a goal; what the argument means"},
-	{"run/teamfile", []string{"Budget", "File", "Nearest", "Permissions", "Schema"},
-		"the flags of a goal as fields of a team file; the printed schema; suggestions for typing mistakes"},
-	{"examples", nil, "the example team files, which it runs and writes by their names"},
+	{"run/teamfile", []string{"Budget", "Errors", "File", "Nearest", "Parameter", "ParseSettings", "Permissions",
+		"Schema", "Setting"},
+		"the flags of a goal as fields of a team file; the values of parameters; the printed schema; suggestions for " +
+			"typing mistakes"},
+	{"run/templates", nil, "the templates, which it lists, shows, runs and writes by their names"},
 	{"access", nil, "its commands pass the gate"},
-	{"layout", []string{"ElsewhereError", "Find", "Home"},
+	{"layout", []string{"AmbiguousError", "ElsewhereError", "Find", "Home"},
 		"the home of the teams, from the environment, and whether a name stands for another project's"},
 	{"render", nil, "text for people is the same in every front end"},
 	{"render/excerpt", nil, "how long a text of an agent is when it is shown"},
@@ -351,31 +424,35 @@ var front = []fronted{
 		"Unknown"},
 		"it prints what an examination found"},
 	{"inspect/attention", []string{"Item"}, "it prints what waits for a person"},
-	{"inspect/history", []string{"Filter", "Letter", "MailFilter", "Plan", "Words"}, "the filter flags of a history, and " +
-		"what it prints of one"},
+	{"inspect/history", []string{"Filter", "MailFilter", "MailboxMessage", "Plan", "Words"},
+		"the filter flags of a history, and " +
+			"what it prints of one"},
 	{"inspect/catalog", []string{"Answer", "Bring", "Checkpoint", "Observe", "Overview", "Plan", "Pull", "Review",
 		"Seal",
 		"Staff", "Standing", "Step"}, "it prints the list of teams with their states"},
-	{"consolidate", []string{"ErrDamaged", "FailedCheck", "Options", "Pending", "Plan", "Record", "RecordFile", "Trial"},
+	{"consolidate", []string{"ErrDamaged", "FailedCheck", "Options", "Plan", "Record", "RecordFile", "Trial"},
 		"the flags of a consolidation, and its printed record"},
 	{"consolidate/branches", []string{"Branch"}, "it prints the branches of a team"},
 	{"git/checkpoint", []string{"Checkpoint", "ForkError", "Left", "Listed", "Restored"},
 		"it prints what a checkpoint contains and lacks"},
-	{"transfer", []string{"Arrived", "ErrNoRepository", "MissingCheck", "MovedError", "Options", "PullOptions",
+	{"engine/transfer", []string{"Arrived", "ErrNoRepository", "MissingCheck", "MovedError", "Options", "PullOptions",
 		"PushOptions",
 		"SuspectError"}, "the flags of a move, and the printed result"},
 	{"hook", []string{"Examined", "ExaminedHook"}, "the hooks of a project are shown before they are trusted"},
 	{"journal", []string{"DamageError", "ErrGone", "ErrNewer", "ErrNotFound"}, "its errors have exit statuses"},
 	{"sys/filelock", []string{"ErrHeld"}, "its error has an exit status"},
 	{"sys/regularfile", []string{"Is", "TooLargeError"}, "its errors have exit statuses"},
-	{"sys/proc", []string{"Become", "Open", "OpenWorker", "Register", "RunWorker", "Worker"},
-		"the process becomes tmux, at the terminal where it was called, and it keeps the program of --exec; cadre run " +
-			"leaves its terminal"},
+	{"sys/proc", []string{"Become", "Ended", "Guard", "Open", "OpenWorker", "Register", "RunWorker", "Worker"},
+		"the process becomes tmux, at the terminal where it was called, and it keeps the program of --exec; cadre " +
+			"run leaves its terminal; a guard stays above cadre host"},
 	{"agent", []string{"Access", "Agent", "Spec", "TeamVariable", "ToolServerName"},
 		"the environment of a session, and the agent behind a teammate that Claude Code starts as this process"},
 	{"agent/drivers", nil, "its help names the agents, and it tells the engine their helper"},
 	{"agent/acp", []string{"Hook", "Relay"}, "agents start it as their helper, on its standard input and output"},
 	{"agent/mcpserver", []string{"Introduced", "Options", "Stdio"}, "it serves tools on its standard input and output"},
+	{"server", nil, "it is the server, asks it, and stops it"},
+	{"server/auth", []string{"Observe", "ParseRole", "Roles", "Token", "Tokens"},
+		"tokens are for the address of the server, which a person gives on the command line"},
 	{"ui/presence", nil, "it knows what is shown at this terminal"},
 	{"ui/notify", nil, "it tells the person at this terminal, and shows how"},
 	{"ui/pane", nil, "the panes of the terminal at which the command was called"},
@@ -383,8 +460,9 @@ var front = []fronted{
 	{"ui/lineedit", nil, "the person types below the session that attach shows"},
 	{"ui/sessionview", nil, "a session looks the same in every front end"},
 	{"ui/tui", []string{"Background", "Hosted", "Linear", "Options", "Pause", "Restore", "Run", "RunHosted",
-		"StrangerPrefix"}, "it opens the screen at the terminal where it was called, and refuses a team of Claude Code " +
-		"in its palette"},
+		"StrangerPrefix"}, "it opens the screen at the terminal where it was called, and refuses a team of Claude " +
+		"Code in its palette"},
+	{"ui/web", []string{"Board", "Export"}, "the server that it starts has the board, and it writes exported teams"},
 	{"agent/prompts", []string{"News"}, "it prints that there is news, for an agent's hook"},
 	{"agent/wake", []string{"Hook"}, "its help shows the hook"},
 	{"guest", nil, "Claude Code starts it as a teammate: it is that member, at its terminal"},
@@ -412,12 +490,22 @@ var assembled = []assembly{
 	{"detector.Keep", nil, ""},
 	{"leader.Attach", nil, ""},
 	{"leader.Take", []string{"internal/run"}, "a run leads a team that the engine opened for it"},
-	{"leader.Claim", []string{"internal/transfer", "internal/engine/upkeep"},
+	{"leader.Claim", []string{"internal/engine/transfer", "internal/engine/upkeep"},
 		"a move keeps other processes from leading the team meanwhile"},
 	{"replica.Open", []string{"internal/engine/upkeep", "internal/inspect",
-		"internal/observe/store", "internal/transfer"},
+		"internal/observe/store", "internal/engine/transfer"},
 		"who only looks needs no hooks and no projections; nor does who journals what it saw of a team that is not " +
 			"ours, or who reads what may be damaged"},
+}
+
+// unit permits a name that says in which unit a length of time is.
+type unit struct{ pkg, name, because string }
+
+func (u unit) same(o unit) bool { return u.pkg == o.pkg && u.name == o.name }
+
+var mayNameUnit = []unit{
+	{"cmd/cadre", "seconds", "the documented JSON of cadre run has a number of seconds"},
+	{"internal/agent/tools", "seconds", "agents give a number of seconds: this type reads it"},
 }
 
 // durations lists what the core may use of package time: durations and their units. A duration is a
@@ -438,7 +526,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/inspect/attention", "how long ago what it shows was looked at"},
 	{"internal/liveness/detector", "heartbeats of outside sessions, and the age of other heartbeats"},
 	{"internal/sys/proc", "deadlines of processes, and how long they ran"},
-	{"internal/agent/shell", "how long a command took"},
+	{"internal/agent/worker", "how long a task took"},
 	{"internal/run", "how long a run took"},
 	{"internal/agent/agenttest", "deadlines of tests"},
 	{"internal/agent/acp", "when a chat may be loaded again, and deadlines of the hook"},
@@ -449,7 +537,14 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/agent/claudetmux", "when a member of a team of files joined it, and was answered"},
 	{"internal/guest", "it stamps commands and messages to a team that has no journal"},
 	{"internal/layout", "the age of a folder whose creation was not finished"},
+	{"internal/ui/lineedit", "whether Escape was a key, or began a sequence that came apart"},
 	{"internal/ui/notify", "when a notification is tried again, and how long a fact has stood"},
+	{"internal/server", "when it began, when a team was found, and how long a client takes"},
+	{"internal/server/api", "until when a code can be used, and how long a reader takes"},
+	{"pkg/teams/client", "how long an attempt of a call lasted"},
+	{"internal/server/coordinator", "since when it runs, and when it was asked for its state"},
+	{"internal/server/auth", "when a code was made, and a wrong token came"},
+	{"internal/server/supervisor", "when a team may be resumed again"},
 	{"pkg/teams", "the deadline for the answer to a permission request"},
 	{"cmd/cadre", "when a project was trusted, and when a member joined a team of Claude Code"},
 }
@@ -475,6 +570,8 @@ var mayWrite = []writing{
 	{"pkg/teams", use{"os.Stdout", "program.go"}, "a program that embeds teams may be the helper of an agent's " +
 		"session, and its output a protocol"},
 	{"pkg/teams", use{"os.Stderr", "program.go"}, "an agent's program keeps the output of its helper"},
+	{"examples/client", use{"os.Stdout", "main.go"}, "it shows what a program does that is no part of cadre: it quotes texts of agents"},
+	{"examples/client", use{"os.Stderr", "main.go"}, "it shows what a program does that is no part of cadre"},
 	{"internal/sys/proc", use{"os.NewFile", "worker.go"}, "the socket between a worker and the process in front of it"},
 	{"internal/agent/agenttest", use{"os.Stdout", "relay.go"}, "a relay of tests"},
 	{"internal/agent/agenttest/install", use{"fmt.Printf", "main.go"}, "make agents says what it does"},
@@ -505,6 +602,9 @@ var dependencies = []dependency{
 		"how many columns a terminal gives to a text is Unicode's data, which changes each year, by clusters of " +
 			"characters; the tables of the terminal libraries count with it too, and it does nothing when a program " +
 			"starts"},
+	{"rsc.io/qr", false,
+		"cadre board --phone shows an address as a QR code, whose error correction is not a thing to write again; " +
+			"the package has no dependencies, and starts in 8 µs"},
 	{"mvdan.cc/sh/v3", false,
 		"which files a shell command names is known only after parsing it as a shell does: quotes, braces, " +
 			"here-documents, substitutions"},
@@ -514,12 +614,23 @@ var dependencies = []dependency{
 		"cobra's flags: which one has a wrong value; their names and values for the command reference"},
 	{"github.com/coder/acp-go-sdk", false,
 		"the Agent Client Protocol: types and connection from its schema, which grows"},
-	{"github.com/coder/websocket", true,
-		"tests use a foreign implementation as the peer of our WebSocket"},
+	{"github.com/coder/websocket", false,
+		"it accepts the connections of the server; in tests it is the peer of our own WebSocket, which short commands link"},
 	{"github.com/modelcontextprotocol/go-sdk", true,
 		"we write the server of the agents' tools, and tests use the official client"},
 	{"github.com/google/jsonschema-go", true,
 		"a foreign library checks the schemas of cadre's output and of the tools' input"},
+	{"github.com/prometheus/client_golang", true,
+		"Prometheus's own linter checks the metrics, which we write by hand: linked, it would slow down the start of " +
+			"every command"},
+	{"github.com/prometheus/common", true,
+		"Prometheus's own parser reads the metrics in tests"},
+	{"github.com/prometheus/client_model", true,
+		"the type of what that parser returns"},
+	{"go.opentelemetry.io/proto/otlp", true,
+		"tests read the traces that we write with OpenTelemetry's own types"},
+	{"google.golang.org/protobuf", true,
+		"those types are decoded by it"},
 	{"go.uber.org/goleak", true,
 		"a goroutine that outlives its test is a bug, and this finds it"},
 	{"pgregory.net/rapid", true,
@@ -545,9 +656,18 @@ const (
 	// maxLines limits a non-test file. Split a longer file, or name it in its package comment with
 	// the reason.
 	maxLines = 600
-	// maxWings limits the folders on the first level of internal. It leaves room for the server and
-	// the screens that are planned.
+	// maxFunction limits the lines of a function, and maxLongFunctions the functions that are
+	// longer: tables, switches with one short case for each kind, and declarations of commands,
+	// which are no easier to read in parts. Only lower that number.
+	maxFunction, maxLongFunctions = 60, 17
+	// maxWings limits the folders on the first level of internal.
 	maxWings = 22
 	// minComment is the minimum length of a package comment in bytes.
 	minComment = 200
+	// maxColumn limits the columns of a line of Go, and maxWide the permille of all lines that are
+	// wider: a long text that reads better in one piece. A tab has four columns.
+	maxColumn, maxWide = 120, 2
+	// maxCommentColumn limits the columns of prose in comments, and maxWideComments the lines that
+	// are wider: the output of an example. Only lower it.
+	maxCommentColumn, maxWideComments = 100, 1
 )

@@ -13,25 +13,33 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // pkg is the input of the rules: one package with its files for all platforms.
 type pkg struct {
-	path    string            // relative to the module: "internal/team"
-	comment string            // the package comment
-	imports map[string]string // imports, each with a file that has it
-	tests   map[string]string // the same for test files
-	lines   map[string]int    // lines of each non-test file
-	time    map[string]string // uses of package time, each with its place
-	output  map[use]bool      // uses of functions that write past the sanitizer
-	parts   map[string]string // uses of parts that the engine assembles, each with its place
-	names   map[string]string // uses of names of this module ("internal/team.Refuse"), each with its place
+	path      string            // relative to the module: "internal/team"
+	comment   string            // the package comment
+	imports   map[string]string // imports, each with a file that has it
+	tests     map[string]string // the same for test files
+	lines     map[string]int    // lines of each non-test file
+	testLines map[string]int    // lines of each test file
+	time      map[string]string // uses of package time, each with its place
+	output    map[use]bool      // uses of functions that write past the sanitizer
+	parts     map[string]string // uses of parts that the engine assembles, each with its place
+	names     map[string]string // uses of names of this module ("internal/team.Refuse"), each with its place
 
 	declared map[string]bool     // names; methods and fields follow the name of their type
 	embedded map[string][]string // types embedded in types
 	links    []link              // links in doc comments
 	misnamed []string            // doc comments that begin with another name
 	escaped  []string            // comments that begin a line with the characters \t in place of a tab
+
+	long  []string     // places of functions with more than maxFunction lines
+	units map[use]bool // names that say in which unit a length of time is
+
+	wide         []string // places of lines with more than maxColumn columns
+	wideComments []string // places of lines of prose in comments with more than maxCommentColumn columns
 }
 
 // use is a name that a file uses.
@@ -89,8 +97,9 @@ func readPackage(t *testing.T, dir, name string) *pkg {
 		t.Fatal(err)
 	}
 	p := &pkg{path: name, imports: map[string]string{}, tests: map[string]string{}, lines: map[string]int{},
-		time: map[string]string{}, output: map[use]bool{}, parts: map[string]string{}, names: map[string]string{},
-		declared: map[string]bool{}, embedded: map[string][]string{}}
+		testLines: map[string]int{},
+		time:      map[string]string{}, output: map[use]bool{}, parts: map[string]string{}, names: map[string]string{},
+		declared: map[string]bool{}, embedded: map[string][]string{}, units: map[use]bool{}}
 	seen := false
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".go") && built(t, dir, e.Name()) {
@@ -133,7 +142,9 @@ func (p *pkg) add(t *testing.T, path string) {
 	for _, i := range f.Imports {
 		into[strings.Trim(i.Path.Value, `"`)] = base
 	}
+	p.findWidths(t, path, base)
 	if strings.HasSuffix(base, "_test.go") {
+		p.testLines[base] = files.File(f.FileStart).LineCount()
 		return
 	}
 	p.lines[base] = files.File(f.FileStart).LineCount()
@@ -145,11 +156,36 @@ func (p *pkg) add(t *testing.T, path string) {
 	p.findParts(base, f)
 	p.findNames(base, f)
 	p.findDocs(base, f)
+	p.findLong(files, f)
+	p.findUnits(base, f)
 	for _, group := range f.Comments {
 		for _, line := range group.List {
 			if strings.HasPrefix(line.Text, `// \t`) {
 				p.escaped = append(p.escaped, fmt.Sprintf("%s:%d", base, files.Position(line.Pos()).Line))
 			}
+		}
+	}
+}
+
+// findWidths records the lines of a file that are wider than the limits.
+func (p *pkg) findWidths(t *testing.T, path, base string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		code := strings.TrimLeft(strings.TrimSuffix(line, "\n"), "\t")
+		columns := 4*(strings.IndexFunc(line, func(r rune) bool { return r != '\t' })) + utf8.RuneCountInString(code)
+		place := fmt.Sprintf("%s/%s:%d", p.path, base, number)
+		if columns > maxColumn {
+			p.wide = append(p.wide, place)
+		}
+		if prose, is := strings.CutPrefix(code, "// "); is && !strings.HasPrefix(prose, " ") &&
+			columns > maxCommentColumn {
+			p.wideComments = append(p.wideComments, place)
 		}
 	}
 }

@@ -2,8 +2,8 @@
 //
 // # Authority
 //
-// It defines the flag -update, with which a test writes the file instead of comparing it. It reports a
-// difference as the first lines that differ, with the command that writes the file again.
+// It defines the flag -update, with which a test writes the file instead of comparing it. It
+// reports a difference as the first lines that differ, with the command that writes the file again.
 //
 // # Guarantees
 //
@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "write the golden files of the tests tha
 // folder is the folder of the package under test, in which go test starts it.
 var folder, _ = os.Getwd()
 
-// Updating reports whether the files are to be written. A test that compares more than one text with
-// a file asks it.
+// Updating reports whether the files are to be written. A test that compares more than one text
+// with a file asks it.
 func Updating() bool { return *update }
 
 // File compares the text with the file, or writes the file with -update.

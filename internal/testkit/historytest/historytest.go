@@ -1,5 +1,5 @@
-// Package historytest makes histories of teams for tests and benchmarks: lists of records as the core
-// decides them.
+// Package historytest makes histories of teams for tests and benchmarks: lists of records as the
+// core decides them.
 //
 // It has no authority. Every record comes from [team.Decide], so that a history is one that a team
 // can have, and commands that the core refuses leave no trace in it. The same choices always give
@@ -68,14 +68,18 @@ func Choices(most int) *rapid.Generator[[]uint32] {
 	// Rapid prefers small numbers, which would choose the same few commands.
 	choice := rapid.Custom(func(t *rapid.T) uint32 {
 		action := rapid.SampledFrom(actions).Draw(t, "action")
-		return action + 24*(rapid.Uint32().Draw(t, "details")*2654435761>>8)
+		return action + kinds*(rapid.Uint32().Draw(t, "details")*2654435761>>8)
 	})
 	return rapid.Map(rapid.SliceOfN(choice, most/3, most), func(choices []uint32) []uint32 {
-		return append([]uint32{0, 24 * 36, 24 * 24, 24 * 108, 2, 3, 3, 4}, choices...)
+		return append([]uint32{0, kinds * 36, kinds * 24, kinds * 108, 2, 3, 3, 4}, choices...)
 	})
 }
 
-var actions = []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}
+// kinds is how many kinds of commands there are.
+const kinds = 25
+
+var actions = []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+	24}
 
 // Play returns the history that the choices make: each one is a command on members and tasks that
 // exist, or nearly.
@@ -94,7 +98,7 @@ func (t *Team) play(c uint32) {
 		c /= uint32(n)
 		return i
 	}
-	action := take(24)
+	action := take(kinds)
 	t.Now += team.Time(take(4)) * 20_000
 	name := members[take(len(members))]
 	task := func() string { return strconv.Itoa(1 + take(t.tasks()+1)) }
@@ -150,7 +154,7 @@ func (t *Team) play(c uint32) {
 		}
 	case 19:
 		t.Do(team.User, &team.ReportTrouble{Member: name, Trouble: "limit", Text: "429", Gone: take(3) == 0,
-			Retrying: take(2) == 0})
+			Retrying: take(2) == 0, Pool: []string{"", "p"}[len(t.Records)%2]})
 	case 20:
 		t.Do("lead", &team.RetryMember{Member: name})
 	case 21:
@@ -160,8 +164,13 @@ func (t *Team) play(c uint32) {
 	case 22:
 		t.Do("lead", &team.SendMessage{To: name, Body: "go on"})
 		t.Do(name, &team.ReceiveMessages{})
+		if m, _ := t.State.Member(name); take(2) == 0 {
+			t.Do(name, &team.MarkRead{Through: m.DeliveredSeq})
+		}
 	case 23:
-		switch take(4) {
+		switch take(5) {
+		case 4:
+			t.Do(team.User, &team.Interrupt{Member: name})
 		case 0:
 			t.Do(team.User, &team.ReportStopped{Member: name, Reason: "asked"})
 		case 1:
@@ -171,6 +180,21 @@ func (t *Team) play(c uint32) {
 		case 3:
 			t.Do("lead", &team.DeleteTask{Task: task()})
 		}
+	case 24:
+		t.note(name, take)
+	}
+}
+
+// note changes one of two notes as the member.
+func (t *Team) note(name string, take func(int) int) {
+	key := []string{"plan", "decisions/api"}[take(2)]
+	switch take(4) {
+	case 0:
+		t.Do(name, &team.SetNote{Key: key, Text: "the plan is number " + strconv.Itoa(take(100))})
+	case 1:
+		t.Do(name, &team.DeleteNote{Key: key})
+	default:
+		t.Do(name, &team.AppendNote{Key: key, Text: "and then number " + strconv.Itoa(take(100))})
 	}
 }
 
@@ -182,9 +206,9 @@ func (t *Team) tasks() int {
 	return n
 }
 
-// Long returns the history of a team with eight working members that has at least that many records.
-// They claim and complete tasks with usage, messages and questions in between. tasks are there at
-// the start; when they are done, others follow one by one.
+// Long returns the history of a team with eight working members that has at least that many
+// records. They claim and complete tasks with usage, messages and questions in between. tasks are
+// there at the start; when they are done, others follow one by one.
 func Long(records, tasks int) *Team {
 	t := New()
 	host := team.Host("h")

@@ -30,8 +30,8 @@ func TestPlayReachesEverything(t *testing.T) {
 	t.Log(kinds)
 	for _, kind := range []string{"member_spawned", "member_started", "member_status_changed", "member_detached",
 		"member_troubled", "member_stopped", "member_failed", "task_created", "task_claimed", "task_completed",
-		"task_failed", "task_released", "task_deleted", "message_sent", "messages_delivered", "plan_submitted",
-		"plan_answered", "permission_requested", "permission_answered", "usage_reported"} {
+		"task_failed", "task_released", "task_deleted", "message_sent", "messages_delivered", "messages_read",
+		"plan_submitted", "plan_answered", "permission_requested", "permission_answered", "usage_reported"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no history has %s", kind)
 		}

@@ -133,6 +133,9 @@ func (s *service) emit(u update) {
 		ended := agent.TurnEnded{Text: u.text, Interrupted: u.cut}
 		if u.trouble != "" {
 			ended.Problem = &agent.Problem{Kind: agent.ProblemModel, Text: u.trouble}
+			if u.trouble == limited {
+				ended.Problem.Kind, ended.Problem.After = agent.ProblemLimit, u.limit
+			}
 		}
 		what = ended
 	case uAsked:
@@ -177,7 +180,7 @@ func (s *service) act(t *thread, body team.Body) (record *team.Record, mail []te
 	}
 	j := s.on.of.w.judge
 	for _, seq := range s.spec.Carries(text) {
-		if l := j.mail[letterKey{s.spec.Member, seq}]; l != nil {
+		if l := j.mail[mailKey{s.spec.Member, seq}]; l != nil {
 			mail = append(mail, l.message)
 		} else if seq != 0 {
 			j.fail(onceGiven, "%s reads #%d, which is not in the history", s.spec.Member, seq)
@@ -191,10 +194,16 @@ func toolFor(body team.Body) (name string, input map[string]any) {
 	switch b := body.(type) {
 	case *team.SendMessage:
 		return "SendMessage", map[string]any{"to": b.To, "message": b.Body, "urgent": b.Priority == "urgent"}
+	case *team.AppendNote:
+		return "NoteWrite", map[string]any{"key": b.Key, "text": b.Text, "append": true}
 	case *team.CreateTask:
 		return "TaskCreate", map[string]any{"subject": b.Subject, "description": b.Subject}
 	case *team.CompleteTask:
-		return "TaskUpdate", map[string]any{"taskId": b.Task, "status": "completed", "result": b.Result}
+		input := map[string]any{"taskId": b.Task, "status": "completed", "result": b.Result}
+		if b.Verdict != "" {
+			input["verdict"] = b.Verdict
+		}
+		return "TaskUpdate", input
 	case *team.ReleaseTask:
 		return "TaskUpdate", map[string]any{"taskId": b.Task, "status": "pending", "reason": b.Reason}
 	case *team.AnswerShutdown:

@@ -27,6 +27,23 @@ var bugs = map[string][]patch{
 		m.Host, m.Lease = "", m.Lease-1
 		return h.takeOver(ctx, m)
 	case m.Host == h.ID && m.Status == team.Spawning:`}},
+	"back-together": {{"team/rate_limit.go", `	if spread < time.Millisecond {`,
+		`	if spread < time.Millisecond || mutated("back-together") {`}},
+	"no-probe": {{"team/rate_limit.go", `	case s.probe(l) == m:`, `	case s.probe(l) == m || mutated("no-probe"):`}},
+	"turns-uncounted": {{"team/parallel.go", `	if free == 0 {`, `	if mutated("turns-uncounted") {
+		free += 9
+	}
+	if free == 0 {`}, {"team/parallel.go", `	return before < s.team.MaxParallel`,
+		`	return before < s.team.MaxParallel || mutated("turns-uncounted")`}},
+	"check-ignored": {{"replica/examine.go", `		if failure != "" {`,
+		`		if failure != "" && !mutated("check-ignored") {`}},
+	"misfit-completes": {{"replica/examine.go", `; len(errs) > 0 {`,
+		`; len(errs) > 0 && !mutated("misfit-completes") {`}},
+	"tries-unlimited": {{"team/demands.go", `	if !e.Final() {
+		return nil
+	}`, `	if !e.Final() || mutated("tries-unlimited") {
+		return nil
+	}`}},
 	"old-slot-stays": {{"host/host.go", `m.Host != h.ID || m.Lease != s.lease || r.over:`,
 		`!mutated("old-slot-stays") && (m.Host != h.ID || m.Lease != s.lease) || r.over:`}},
 	"aborted-stays": {{"host/host.go", `		switch {
@@ -55,12 +72,12 @@ var bugs = map[string][]patch{
 	"held-given": {{"host/follow.go", `			mail = st.Inbox(s.member)
 `, `			mail = st.Inbox(s.member)
 			if mutated("held-given") {
-				mail = st.Letters(s.member)
+				mail = st.AllMail(s.member)
 			}
 `}, {"team/state.go", `func (s *State) MessageSeq() int64 { return s.messageSeq }`,
 		`func (s *State) MessageSeq() int64 { return s.messageSeq }
 
-func (s *State) Letters(member string) (mail []Message) {
+func (s *State) AllMail(member string) (mail []Message) {
 	for _, seq := range s.member(member).Inbox {
 		mail = append(mail, *s.messages[seq])
 	}
@@ -216,12 +233,12 @@ func (s *State) Letters(member string) (mail []Message) {
 		return
 	}
 	var seqs []int64`}},
-	"idle-unrecorded": {{"host/follow.go", `	s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
+	"idle-unrecorded": {{"host/follow.go", `	s.record(s.rests(text))
 `, `	if !mutated("idle-unrecorded") {
-		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
+		s.record(s.rests(text))
 	}
 `}},
-	"answer-lost": {{"host/follow.go", `	defer func() { u.Answer(allow, reason) }()
+	"answer-lost": {{"host/questions.go", `	defer func() { u.Answer(allow, reason) }()
 	receipt`, `	defer func() {
 		if !mutated("answer-lost") {
 			u.Answer(allow, reason)
@@ -265,12 +282,12 @@ func (s *State) Letters(member string) (mail []Message) {
 	}
 	for _, m := range mine {
 `}},
-	"interrupt-forgotten": {{"team/state.go", `	if m.Exhausted != "" || m.Interrupt != 0 {`,
+	"interrupt-forgotten": {{"team/claimable.go", `	if m.Exhausted != "" || m.Interrupt != 0 {`,
 		`	if m.Exhausted != "" || m.Interrupt != 0 && !mutated("interrupt-forgotten") {`}, {"team/wants.go",
-		`m.Status == Idle && m.Interrupt == 0 && !s.orphaned(m)`,
-		`m.Status == Idle && (m.Interrupt == 0 || mutated("interrupt-forgotten")) && !s.orphaned(m)`}},
-	"overdue-left": {{"replica/replica.go", `	if err := rep.settle(ctx); err != nil {`,
-		`	if err := rep.settle(ctx); err != nil && !mutated("overdue-left") {`}, {"replica/replica.go",
+		`m.Interrupt != 0 || s.orphaned(m)`,
+		`m.Interrupt != 0 && !mutated("interrupt-forgotten") || s.orphaned(m)`}},
+	"overdue-left": {{"replica/replica.go", `	if err := rep.recordOverdue(ctx); err != nil {`,
+		`	if err := rep.recordOverdue(ctx); err != nil && !mutated("overdue-left") {`}, {"replica/replica.go",
 		`	rep.View(func(s *team.State) { due, _ = s.Overdue(now) })
 `, `	rep.View(func(s *team.State) { due, _ = s.Overdue(now) })
 	if mutated("overdue-left") {

@@ -193,21 +193,9 @@ func (h *handle) write(after int64, catchUp func(journal.Record) error,
 	if d.full > d.w.now {
 		return 0, false, fmt.Errorf("the record was not written: %w", errFull)
 	}
-	if t.rng.IntN(4) == 0 { // a line that is not written at once
-		before := d.torn
-		d.torn, d.half = before+1+t.rng.IntN(len(data)), data
-		if d.w.bug("half-read") {
-			d.grow()
-		}
-		t.step()
-		t.sleep(time.Duration(t.rng.IntN(3000)) * time.Microsecond)
-		if t.rng.IntN(16) == 0 { // a slow disk
-			t.sleep(time.Duration(t.rng.IntN(40)) * time.Millisecond)
-		}
-		d.torn, d.half = before, nil
-		if d.full > d.w.now {
-			d.torn++
-			return 0, false, fmt.Errorf("the record was not written whole: %w", errFull)
+	if t.rng.IntN(4) == 0 {
+		if err := h.half(data); err != nil {
+			return 0, false, err
 		}
 	}
 	if d.torn > 0 { // the torn line was not cut, so this line becomes its end
@@ -221,6 +209,28 @@ func (h *handle) write(after int64, catchUp func(journal.Record) error,
 	d.w.strike(nil)
 	t.step()
 	return end, true, nil
+}
+
+// half begins to write a line that is not written at once, and leaves time to read its first part.
+// Its error says that the disk was full before its end.
+func (h *handle) half(data []byte) error {
+	d, t := h.d, h.d.w.running
+	before := d.torn
+	d.torn, d.half = before+1+t.rng.IntN(len(data)), data
+	if d.w.bug("half-read") {
+		d.grow()
+	}
+	t.step()
+	t.sleep(time.Duration(t.rng.IntN(3000)) * time.Microsecond)
+	if t.rng.IntN(16) == 0 { // a slow disk
+		t.sleep(time.Duration(t.rng.IntN(40)) * time.Millisecond)
+	}
+	d.torn, d.half = before, nil
+	if d.full > d.w.now {
+		d.torn++
+		return fmt.Errorf("the record was not written whole: %w", errFull)
+	}
+	return nil
 }
 
 // sync makes the first upTo lines durable.
@@ -277,8 +287,8 @@ func (h *handle) SaveSnapshot(_ context.Context, take func() (int64, []byte)) er
 	return nil
 }
 
-// Keyframes, Keyframe and SaveKeyframe keep nothing: no process of the simulation asks for an earlier
-// state.
+// Keyframes, Keyframe and SaveKeyframe keep nothing: no process of the simulation asks for an
+// earlier state.
 func (h *handle) Keyframes(context.Context) ([]int64, error) { return nil, h.step() }
 
 func (h *handle) Keyframe(context.Context, int64) (journal.Snapshot, error) {

@@ -55,12 +55,13 @@
 //     requests, and each fault a row in faults.
 //   - world.go, pool.go, gate.go: processes, threads and time, and where real code meets them.
 //   - host.go, lead.go, office.go: processes with real code in them.
-//   - seams.go, agent.go, disk.go: what real code touches. Another thing that it touches is a type here.
+//   - seams.go, agent.go, disk.go: what real code touches. Another thing that it touches is a type
+//     here.
 //   - session.go, people.go: what agents and people do. Each reaction of an agent to a message is a
 //     case of session.react.
-//   - judge.go, judge_lead.go, rest.go: the promises. A method of judge checks each, called from
-//     judge.record, judge.reads, judge.edits, judge.loses, judge.takes, judge.punctual or
-//     judge.atRest. judge.go is longer than other files, because its promises share what the judge
+//   - judge.go, judge_lead.go, judge_notes.go, judge_demands.go, rest.go: the promises. A method
+//     of judge checks each, called from judge.record, judge.reads, judge.edits, judge.loses,
+//     judge.takes, judge.punctual or judge.atRest. judge.go is longer than other files, because its promises share what the judge
 //     remembers of one history.
 //   - mutants.go, mutants_lead.go, and bugs_test.go, mutants_test.go: bugs that the simulation must
 //     find. Each is a row in mutants. A bug in the core is a function that decides in its place. A

@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -125,7 +126,7 @@ func (h *host) live(ctx context.Context) {
 			return nil
 		},
 		Machine: realhost.Machine{Name: h.of.on.name, Hosts: registry{h}, Beats: signs{h.of}, Saved: saved{h.of},
-			Project: project{h.of}}})
+			Project: project{h.of}, Items: h.items}})
 	err = real.Run(ctx)
 	h.of.ask("end", func(*thread) {
 		switch {
@@ -141,6 +142,22 @@ func (h *host) live(ctx context.Context) {
 		w.logf("%s gives up: %v", h.id(), err)
 		w.gone(h, time.Duration(200+w.rng(h.id()+" again").IntN(2000))*time.Millisecond)
 	})
+}
+
+// items runs the command that prints the items of a group.
+func (h *host) items(_ context.Context, _ team.Team, task team.Task) (items []json.RawMessage, failure, output string,
+	err error) {
+	err = h.of.ask("items of "+task.ID, func(t *thread) {
+		t.sleep(time.Duration(1+t.rng.IntN(400)) * time.Millisecond)
+		if !h.of.w.calm && t.rng.IntN(5) == 0 {
+			failure, output = "exit 1", "nothing to list"
+			return
+		}
+		for _, item := range printed(task.ID) {
+			items = append(items, team.TextItem(item))
+		}
+	})
+	return items, failure, output, err
 }
 
 func (h *host) slot(member string) *slot {

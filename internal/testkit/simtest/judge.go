@@ -32,6 +32,8 @@ const (
 	paused    = "an interrupted member is given nothing before it gets a message"
 	inOrder   = "a host that is paused leaves no session and no member behind"
 	unchanged = "a task that a member works on is not changed"
+	shared    = "members that share a rate limit wait for it, and nobody loses a task or counts a setback over it"
+	noted     = "a note has every text that was added to it, once, and nobody overwrites what it has not seen"
 )
 
 // Broken is a promise that did not hold.
@@ -53,6 +55,7 @@ type judge struct {
 	at         map[string]team.Time // by the id of a command: when it was sent, by the sender's clock
 	acks       map[int64]string     // by seq: the id of an acknowledged command
 	seen       map[seenKey]bool
+	passed     map[passKey]bool // checks that have passed
 	live       []*session
 	again      bool // the record was written before, and is only checked again
 	heartbeatBook
@@ -66,7 +69,7 @@ type books struct {
 	happened map[int]int64 // by intention: the record that carried it out
 	ids      map[string]bool
 	tasks    map[string]*taskBook
-	mail     map[letterKey]*letterBook
+	mail     map[mailKey]*mailBook
 	lastSeq  int64
 	open     map[string]string // open permission requests and plans by id: the member
 	tools    map[string]string // the tools of open permission requests
@@ -77,6 +80,10 @@ type books struct {
 	cut      map[string]bool // interrupted members, and whether their turn has ended
 	lead     leadBook
 	told     map[string]bool // tasks that members were told of, as member/task
+	limited  team.Time       // until when the provider refuses all models
+	notes    map[string]*noteBook
+	groups   map[string]*groupBook
+	wrote    map[string]int64 // the last change of a note by one writer, as writer/key
 }
 
 // sitting is what the judge knows of a member.
@@ -94,14 +101,19 @@ type taskBook struct {
 	taken   string        // the member that lost it to another actor since the last claim
 	onlyFor string        // the only member whose saved work of the task still matters
 	looked  time.Duration // until when that work was saved; 0 for any time
+
+	authors []string // who did what others verify now; nil for a task that they do not
+	checks  []string // the tasks that verify it
+	verdict string
+	demands *demandBook // nil for a task that demands nothing
 }
 
-type letterKey struct {
+type mailKey struct {
 	member string
 	seq    int64
 }
 
-type letterBook struct {
+type mailBook struct {
 	command   string // the id of the command that sent it
 	message   team.Message
 	delivered bool
@@ -110,12 +122,13 @@ type letterBook struct {
 }
 
 type seenKey struct {
-	letterKey
+	mailKey
 	command string
 }
 
 func newJudge(w *world) *judge {
-	return &judge{w: w, intentions: map[string]intention{}, at: map[string]team.Time{}, acks: map[int64]string{}, seen: map[seenKey]bool{},
+	return &judge{w: w, intentions: map[string]intention{}, at: map[string]team.Time{}, acks: map[int64]string{},
+		seen: map[seenKey]bool{}, passed: map[passKey]bool{},
 		reassigned: map[string]time.Duration{}, books: newBooks(),
 		heartbeatBook: heartbeatBook{given: map[string]time.Duration{}, seen: map[*process]sight{},
 			losing: map[string]int64{},
@@ -124,10 +137,11 @@ func newJudge(w *world) *judge {
 
 func newBooks() books {
 	return books{truth: &team.State{}, happened: map[int]int64{}, ids: map[string]bool{}, tasks: map[string]*taskBook{},
-		mail: map[letterKey]*letterBook{},
-		open: map[string]string{}, tools: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}, told: map[string]bool{},
+		mail: map[mailKey]*mailBook{},
+		open: map[string]string{}, tools: map[string]string{}, lost: map[string]bool{}, host: map[string]string{},
+		told: map[string]bool{}, notes: map[string]*noteBook{}, groups: map[string]*groupBook{}, wrote: map[string]int64{},
 		cut:  map[string]bool{},
-		lead: leadBook{late: map[letterKey]bool{}}}
+		lead: leadBook{late: map[mailKey]bool{}}}
 }
 
 func (j *judge) fail(promise, format string, args ...any) {
@@ -182,6 +196,7 @@ func (j *judge) record(line []byte) {
 		j.event(r, e)
 	}
 	j.truth.Apply(r)
+	j.noteTexts()
 	j.afterwards(r)
 }
 
@@ -317,14 +332,25 @@ func (j *judge) interrupted(r *team.Record, e team.Event) {
 // event checks one event of a record before the record is applied.
 func (j *judge) event(r *team.Record, e team.Event) {
 	j.interrupted(r, e)
+	j.limits(r, e)
 	switch e := e.(type) {
 	case *team.TaskCreated:
 		j.tasks[e.Task.ID] = &taskBook{status: team.Pending}
+		j.demands(r, e)
+	case *team.TaskExpanded, *team.TaskFolded:
+		j.demands(r, e)
 	case *team.TaskClaimed, *team.TaskReleased, *team.TaskFailed, *team.TaskCompleted, *team.TaskDeleted,
 		*team.TaskUpdated:
-		j.task(r, e)
+		j.verification(r, e)
+		j.demands(r, e)
+		if !j.ofGroup(e) {
+			j.task(r, e)
+		}
+	case *team.TaskSubmitted, *team.TaskRejected:
+		j.verification(r, e)
+		j.demands(r, e)
 	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesReturned:
-		j.letter(r, e)
+		j.message(r, e)
 	case *team.PermissionRequested:
 		j.open[e.Permission.Request] = e.Permission.Member
 		j.tools[e.Permission.Request] = e.Permission.Tool
@@ -361,6 +387,8 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		j.newer(e)
 	case *team.WorkRecorded:
 		j.workRecorded(e)
+	case *team.NoteSet, *team.NoteAppended, *team.NoteDeleted:
+		j.note(r, e)
 	case *team.LeadAttached:
 		j.leadAttached(r, e)
 	case *team.LeadLost:
@@ -409,6 +437,21 @@ func (j *judge) end(member string) {
 	}
 }
 
+// sharesPaths returns the task in progress of another member in the same directory that has a path
+// in common with the claimed one.
+func (j *judge) sharesPaths(e *team.TaskClaimed) string {
+	claimed, _ := j.truth.Task(e.Task)
+	m, _ := j.truth.Member(e.Member)
+	for t := range j.truth.Underway() {
+		o, _ := j.truth.Member(t.Owner)
+		if o.Name != m.Name && o.Isolation == m.Isolation && m.Isolation == "" && claimed.In == "" && t.In == "" &&
+			team.PathsMeet(claimed.Paths, t.Holds) {
+			return t.ID
+		}
+	}
+	return ""
+}
+
 func (j *judge) task(r *team.Record, e team.Event) {
 	at := func(id string) *taskBook {
 		if t := j.tasks[id]; t != nil {
@@ -419,29 +462,17 @@ func (j *judge) task(r *team.Record, e team.Event) {
 	leads := r.Actor == team.User || r.Actor == j.truth.Team().Lead
 	switch e := e.(type) {
 	case *team.TaskClaimed:
-		t := at(e.Task)
-		if t.status != team.Pending || e.Fence <= t.fence {
-			j.fail(claims, "%s claimed task %s under %d, but the task is %+v", e.Member, e.Task, e.Fence, *t)
-		}
-		if task, _ := j.truth.Task(e.Task); len(task.Blocked()) > 0 {
-			j.fail(claims, "%s claimed task %s, which is blocked by %v", e.Member, e.Task, task.Blocked())
-		}
-		if team := j.truth.Team(); j.lead.lost && e.Member != team.Lead {
-			j.fail(nothing, "%s claimed task %s while there was no lead", e.Member, e.Task)
-		} else if team.Status == "consolidating" {
-			j.fail(nothing, "%s claimed task %s while the team was winding down", e.Member, e.Task)
-		}
-		j.begins(e.Task, e.Member)
-		t.status, t.holder, t.fence, t.taken = team.InProgress, e.Member, e.Fence, ""
+		j.claimed(at(e.Task), e)
 	case *team.TaskCompleted:
 		t := at(e.Task)
 		if t.taken != "" && e.By == t.taken && e.By != j.truth.Team().Lead {
 			j.fail(handedOn, "%s completed task %s after it was taken from it", e.By, e.Task)
 		}
+		leads = leads || len(e.Verified) > 0 && t.checks != nil // j.verification checks that
 		if t.status != team.InProgress && !(leads && t.status == team.Pending) || t.holder != e.By && !leads {
 			j.fail(claims, "%s completed task %s, but the task is %+v", e.By, e.Task, *t)
 		}
-		t.status = team.Completed
+		t.status, t.authors, t.checks = team.Completed, nil, nil
 		if t.holder == e.By && !j.again {
 			t.done = j.w.edited[e.By]
 		}
@@ -452,7 +483,7 @@ func (j *judge) task(r *team.Record, e team.Event) {
 			at(e.Task).onlyFor = "" // the user reassigned it on purpose
 		}
 	case *team.TaskFailed:
-		if t := at(e.Task); t.status != team.InProgress || t.holder != e.By {
+		if t := at(e.Task); (t.status != team.InProgress || t.holder != e.By) && r.Events[0] == e {
 			j.fail(claims, "%s failed task %s, but the task is %+v", e.By, e.Task, *t)
 		}
 		at(e.Task).status, at(e.Task).onlyFor = team.Pending, ""
@@ -472,7 +503,27 @@ func (j *judge) task(r *team.Record, e team.Event) {
 	}
 }
 
-func (j *judge) letter(r *team.Record, e team.Event) {
+// claimed judges a claim of a task.
+func (j *judge) claimed(t *taskBook, e *team.TaskClaimed) {
+	if t.status != team.Pending || e.Fence <= t.fence {
+		j.fail(claims, "%s claimed task %s under %d, but the task is %+v", e.Member, e.Task, e.Fence, *t)
+	}
+	if task, _ := j.truth.Task(e.Task); len(task.Blocked()) > 0 && task.WaitsForPath() == "" {
+		j.fail(claims, "%s claimed task %s, which is blocked by %v", e.Member, e.Task, task.Blocked())
+	}
+	if by := j.sharesPaths(e); by != "" {
+		j.fail(claims, "%s claimed task %s, and a path of it belongs to task %s", e.Member, e.Task, by)
+	}
+	if team := j.truth.Team(); j.lead.lost && e.Member != team.Lead {
+		j.fail(nothing, "%s claimed task %s while there was no lead", e.Member, e.Task)
+	} else if team.Status == "consolidating" {
+		j.fail(nothing, "%s claimed task %s while the team was winding down", e.Member, e.Task)
+	}
+	j.begins(e.Task, e.Member)
+	t.status, t.holder, t.fence, t.taken = team.InProgress, e.Member, e.Fence, ""
+}
+
+func (j *judge) message(r *team.Record, e team.Event) {
 	switch e := e.(type) {
 	case *team.MessageSent:
 		m := e.Message
@@ -494,17 +545,17 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 			if j.lost[name] {
 				j.fail(returned, "message #%d was sent to %s, which has ended", m.Seq, name)
 			}
-			l := &letterBook{command: r.ID, message: m}
+			l := &mailBook{command: r.ID, message: m}
 			if j.lead.lost && m.From != "" && m.From != team.User && m.From != j.truth.Team().Lead {
 				l.held = j.lead.losses
 			}
-			j.mail[letterKey{name, m.Seq}] = l
+			j.mail[mailKey{name, m.Seq}] = l
 		}
 	case *team.MessagesDelivered:
 		lead := j.truth.Team().Lead
 		m, _ := j.truth.Member(e.Member)
 		for _, seq := range e.Seqs {
-			key := letterKey{e.Member, seq}
+			key := mailKey{e.Member, seq}
 			l := j.mail[key]
 			switch {
 			case l == nil || l.returned || l.delivered:
@@ -519,7 +570,7 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 		}
 	case *team.MessagesReturned:
 		for _, seq := range e.Seqs {
-			if l := j.mail[letterKey{e.Member, seq}]; l != nil {
+			if l := j.mail[mailKey{e.Member, seq}]; l != nil {
 				l.returned = true
 				j.comesBack(r, e.Member, l)
 			}
@@ -530,15 +581,19 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 // taskNews is what news say of tasks.
 var taskNews = regexp.MustCompile(`(?:^Task (\S+) was added|^\d+ tasks were added: ([^.]*))\.`)
 
-// news checks what a message tells one of its recipients of tasks and members. It is told once, with a
-// message that starts a turn, and the lead knows it.
+// teamNews matches news of tasks and members, which the lead knows.
+var teamNews = regexp.MustCompile(`added[.:]|joined the team|ha(s|ve) ended`)
+
+// news checks what a message tells one of its recipients of tasks, members and notes. It is told
+// once, with a message that starts a turn.
 func (j *judge) news(m team.Message, to []string, n team.News) {
 	switch {
 	case m.Quiet || !slices.Contains(to, n.Member):
 		j.fail(onceGiven, "#%d to %v has news for %s", m.Seq, to, n.Member)
-	case n.Member == j.truth.Team().Lead:
-		j.fail(onceGiven, "#%d has news for the lead", m.Seq)
+	case n.Member == j.truth.Team().Lead && teamNews.MatchString(n.Text):
+		j.fail(onceGiven, "#%d has news for the lead of what it knows: %s", m.Seq, n.Text)
 	}
+	j.noteNews(m, n)
 	if found := taskNews.FindStringSubmatch(n.Text); found != nil {
 		for task := range strings.SplitSeq(found[1]+found[2], ", ") {
 			if j.told[n.Member+"/"+task] {
@@ -563,7 +618,7 @@ func (j *judge) workRecorded(e *team.WorkRecorded) {
 }
 
 // comesBack checks that the sender learns that its message was returned.
-func (j *judge) comesBack(r *team.Record, member string, l *letterBook) {
+func (j *judge) comesBack(r *team.Record, member string, l *mailBook) {
 	m := l.message
 	if m.Type != team.TypeMessage && m.Type != team.TypeBroadcast || m.Incarnation != 0 {
 		return
@@ -642,7 +697,7 @@ func (j *judge) starts(a *session) {
 func (j *judge) reads(a *session, m team.Message, road string) {
 	name := a.member.Name
 	j.w.logf("%s reads #%d (%s)", a.of.name, m.Seq, road)
-	l := j.mail[letterKey{name, m.Seq}]
+	l := j.mail[mailKey{name, m.Seq}]
 	if l == nil || l.message.Body != m.Body {
 		j.fail(onceGiven, "%s reads #%d, which is not in the history", name, m.Seq)
 		return
@@ -671,7 +726,7 @@ func (j *judge) reads(a *session, m team.Message, road string) {
 		j.fail(onceGiven, "session %d of %s reads #%d, which is for session %d", a.member.Incarnation, name, m.Seq,
 			m.Incarnation)
 	}
-	j.seen[seenKey{letterKey{name, m.Seq}, l.command}] = true
+	j.seen[seenKey{mailKey{name, m.Seq}, l.command}] = true
 }
 
 // assigned registers that a member was told that a task is its own.

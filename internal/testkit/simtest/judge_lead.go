@@ -48,7 +48,7 @@ type leadBook struct {
 	since  int64 // the record with which it took the lead, or came back
 	lost   bool
 	losses int
-	late   map[letterKey]bool // messages that the lead was told are late
+	late   map[mailKey]bool // messages that the lead was told are late
 }
 
 func (j *judge) lives(b heartbeat.Beat) { j.given[b.Session] = j.w.now }
@@ -118,13 +118,13 @@ func (j *judge) leadAttached(r *team.Record, e *team.LeadAttached) {
 	}
 }
 
-// waits reports whether the letter is held because there is no lead.
-func (j *judge) waits(l *letterBook) bool { return j.lead.lost && l.held == j.lead.losses }
+// waits reports whether the message is held because there is no lead.
+func (j *judge) waits(l *mailBook) bool { return j.lead.lost && l.held == j.lead.losses }
 
-// letters returns all messages that wait for the member, held or not.
-func (j *judge) letters(m team.Member) (all []team.Message) {
+// waiting returns all messages that wait for the member, held or not.
+func (j *judge) waiting(m team.Member) (all []team.Message) {
 	for _, seq := range m.Inbox {
-		if l := j.mail[letterKey{m.Name, seq}]; l != nil {
+		if l := j.mail[mailKey{m.Name, seq}]; l != nil {
 			all = append(all, l.message)
 		}
 	}
@@ -139,7 +139,7 @@ func (j *judge) lateness(r *team.Record) {
 		case *team.MessagesLate:
 			marked = true
 			for _, seq := range e.Seqs {
-				key := letterKey{e.Member, seq}
+				key := mailKey{e.Member, seq}
 				if j.lead.late[key] {
 					j.fail(told, "#%d for %s is late again, but was not sent again", seq, e.Member)
 				}
@@ -150,7 +150,7 @@ func (j *judge) lateness(r *team.Record) {
 			}
 		case *team.MessagesResent:
 			for _, seq := range e.Seqs {
-				delete(j.lead.late, letterKey{e.Member, seq})
+				delete(j.lead.late, mailKey{e.Member, seq})
 			}
 			if len(r.Events) > 1 {
 				j.fail(onceGiven, "messages for %s were sent again with other ids", e.Member)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"cadre/internal/team"
@@ -38,6 +39,38 @@ var requests = slices.Concat(ofLead, []moveKind{
 			return b
 		})
 	}},
+	{name: "paths", weight: 5, do: func(w *world, m Move) { // a task that changes files which others change too
+		w.user(func(*team.State) team.Body {
+			return &team.CreateTask{Subject: fmt.Sprint("change ", m.C), Run: "true",
+				Paths: [][]string{{"src"}, {"src/a", "docs"}, {"src/b"}, {"**/*.md"}}[m.A%4]}
+		})
+	}},
+	{name: "verified", weight: 5, do: func(w *world, m Move) { // a task that another member verifies
+		w.user(func(s *team.State) team.Body {
+			return &team.CreateTask{Subject: fmt.Sprint("checked job ", m.C), Retries: int64(m.C % 2),
+				Verify: &team.Verify{By: someone(s, m.A), Rounds: int64(1 + m.B%2)}}
+		})
+	}},
+	{name: "group", do: func(w *world, m Move) { // a task for each item of a list, or that a command prints
+		w.user(func(s *team.State) team.Body {
+			b := &team.CreateTask{Subject: fmt.Sprint("each ", m.C), Retries: int64(m.C % 2), ForEach: &team.ForEach{}}
+			if m.A%2 == 0 {
+				b.ForEach.Run = "list"
+			}
+			for i := range m.B % 4 * (m.A % 2) {
+				b.ForEach.Items = append(b.ForEach.Items, team.TextItem(fmt.Sprint("item ", i)))
+			}
+			if t := some(s, m.C); t != "" && m.B%3 == 0 {
+				b.BlockedBy = []string{t}
+			}
+			return demanding(b, m)
+		})
+	}},
+	{name: "demand", do: func(w *world, m Move) { // a task that needs a result that fits, or a check that passes
+		w.user(func(*team.State) team.Body {
+			return demanding(&team.CreateTask{Subject: fmt.Sprint("checked ", m.C), Retries: int64(m.C % 2)}, m)
+		})
+	}},
 	{name: "rush", weight: 3, do: func(w *world, m Move) { // an urgent message right behind one that is not
 		for _, priority := range []string{"low", "critical"} {
 			w.user(func(*team.State) team.Body {
@@ -50,6 +83,21 @@ var requests = slices.Concat(ofLead, []moveKind{
 		w.user(func(s *team.State) team.Body {
 			return &team.SendMessage{To: someone(s, m.A), Body: fmt.Sprint("note ", m.C),
 				Priority: []string{"", "urgent"}[m.B%2]}
+		})
+	}},
+	{name: "note", do: func(w *world, m Move) { // of two keys, so that writers meet
+		w.user(func(s *team.State) team.Body {
+			key, text := []string{"plan", "decisions/api"}[m.A%2], fmt.Sprintf("the user, at %s: %d", m.At, m.C)
+			n, _ := s.Note(key)
+			switch {
+			case strings.Contains(n.Text, text): // it was done before the person's process was killed
+				return nil
+			case m.B%6 == 0:
+				return &team.DeleteNote{Key: key, IfSeq: &n.Seq}
+			case m.B%3 == 0:
+				return &team.SetNote{Key: key, Text: text, IfSeq: &n.Seq}
+			}
+			return &team.AppendNote{Key: key, Text: text}
 		})
 	}},
 	{name: "broadcast", weight: 4, do: func(w *world, m Move) {
@@ -70,7 +118,9 @@ var requests = slices.Concat(ofLead, []moveKind{
 		})
 	}},
 	{name: "release", weight: 5, do: func(w *world, m Move) {
-		w.user(func(s *team.State) team.Body { return &team.ReleaseTask{Task: some(s, m.A), Reason: "somebody else"} })
+		w.user(func(s *team.State) team.Body {
+			return &team.ReleaseTask{Task: some(s, m.A), Reason: "for another member"}
+		})
 	}},
 	{name: "assign", weight: 5, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body {
@@ -245,6 +295,20 @@ func revision(s *team.State, m Move) team.Body {
 	return &team.ReviseTask{Task: some(s, m.B), To: team.CreateTask{Subject: said, Priority: team.Priorities[m.C%4],
 		Run: []string{"", "true"}[m.C%2], Owner: []string{"", someone(s, m.C)}[m.A%2]},
 		Fields: []string{"subject", "priority", "run", "owner"}}
+}
+
+// demanding gives the task a check, a schema of its result, both or none, and a command or none.
+func demanding(b *team.CreateTask, m Move) *team.CreateTask {
+	if m.A%3 != 0 {
+		b.Schema = []byte(aSchema)
+	}
+	if m.C%3 != 0 {
+		b.Check = &team.TaskCheck{Run: "check", Rounds: int64(m.B % 3)}
+	}
+	if m.C%2 == 0 { // a shell takes it too
+		b.Run = "true"
+	}
+	return b
 }
 
 // user makes the user send a command.

@@ -70,6 +70,88 @@ var ofTeams = []Mutant{
 			}
 			return d, err
 		}},
+	{Name: "paths-ignored", What: "a task can be claimed although a path of it belongs to another one",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			b, ok := c.Body.(*team.ClaimTask)
+			if !ok || team.CodeOf(err) != team.Nothing || b.Member == "" {
+				return d, err
+			}
+			for t := range s.Tasks() {
+				if t.Owner == "" && t.WaitsForPath() != "" {
+					return recordOf(s, c, &team.TaskClaimed{Task: t.ID, Member: b.Member, Fence: t.Fence + 1}), nil
+				}
+			}
+			return d, err
+		}},
+	{Name: "pool-ignored", What: "each member has a pool of its own",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			if b, ok := c.Body.(*team.AttachMember); ok {
+				own := *b
+				own.Pool = b.Member
+				c.Body = &own
+			}
+			return team.Decide(s, c)
+		}},
+	{Name: "limit-returns", What: "a rate limit returns the task, and is a setback",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			if b, ok := c.Body.(*team.ReportTrouble); ok {
+				old := *b
+				old.Pool = ""
+				c.Body = &old
+			}
+			return team.Decide(s, c)
+		}},
+	{Name: "back-together", What: "all members of a limited pool come back at one moment"},
+	{Name: "no-probe", What: "all members of a limited pool try again, and not one first"},
+	{Name: "turns-uncounted", What: "more teammates have a turn than the team allows"},
+	{Name: "own-work-verified", What: "a member is given the verification of its own work",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			b, ok := c.Body.(*team.ClaimTask)
+			if !ok || team.CodeOf(err) != team.Nothing || b.Member == "" {
+				return d, err
+			}
+			for t := range s.Tasks() {
+				if of, _ := s.Task(t.Verifies); of.Submission != nil && of.Submission.By == b.Member &&
+					t.Status == team.Pending {
+					return recordOf(s, c, &team.TaskClaimed{Task: t.ID, Member: b.Member, Fence: t.Fence + 1}), nil
+				}
+			}
+			return d, err
+		}},
+	{Name: "unverified", What: "a task is completed without those who verify it",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			if e, is := team.EventIn[*team.TaskSubmitted](d.Record); is {
+				return recordOf(s, c, &team.TaskCompleted{Task: e.Task, By: e.By, Result: e.Result}), nil
+			}
+			return d, err
+		}},
+	{Name: "check-ignored", What: "a task is completed although its check failed"},
+	{Name: "misfit-completes", What: "a task is completed with a result that does not fit its schema"},
+	{Name: "tries-unlimited", What: "a result is sent back without an end"},
+	{Name: "group-early", What: "a group is completed with the first of its tasks",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			d, err := team.Decide(s, c)
+			if e, is := team.EventIn[*team.TaskCompleted](d.Record); is {
+				of, _ := s.Task(e.Task)
+				if g, _ := s.Task(of.Of); g.Status == team.Pending && !slices.ContainsFunc(d.Record.Events,
+					func(o team.Event) bool { c, is := o.(*team.TaskCompleted); return is && c.Task == g.ID }) {
+					d.Record.Events = append(d.Record.Events, &team.TaskCompleted{Task: g.ID, Result: "[]"})
+				}
+			}
+			return d, err
+		}},
+	{Name: "group-twice", What: "a group makes two tasks for an item that a command printed",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			if b, is := c.Body.(*team.ExpandTask); is && len(b.Items) > 0 {
+				twice := *b
+				twice.Items = append(slices.Clone(b.Items), b.Items[0])
+				c.Body = &twice
+			}
+			return team.Decide(s, c)
+		}},
 	{Name: "unfenced-completion", What: "a task is completed under an old claim",
 		decide: func(s *team.State, c team.Command) (team.Decision, error) {
 			if b, ok := c.Body.(*team.CompleteTask); ok && b.Fence != 0 {
@@ -114,6 +196,20 @@ var ofTeams = []Mutant{
 				d.Record.ID = id
 			}
 			return d, err
+		}},
+	{Name: "append-replaces", What: "a text that is added to a note replaces it",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			if b, ok := c.Body.(*team.AppendNote); ok {
+				c.Body = &team.SetNote{Key: b.Key, Text: b.Text}
+			}
+			return team.Decide(s, c)
+		}},
+	{Name: "note-overwritten", What: "a writer overwrites a change of a note that it has not seen",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			if b, ok := c.Body.(*team.SetNote); ok {
+				c.Body = &team.SetNote{Key: b.Key, Text: b.Text}
+			}
+			return team.Decide(s, c)
 		}},
 	{Name: "mail-dropped", What: "the sender is not told that its mail was returned",
 		decide: without(func(e team.Event) bool {

@@ -65,11 +65,14 @@ type test struct{ pkg, name string }
 // beyond names the tests that find bugs that histories do not find. The bug is in code that the
 // simulation replaces, or no known history finds it.
 var beyond = map[string]test{
-	"keeps-mixed":    {"host", "TestNewerWorkIsKeptLast"},
-	"kept-unflushed": {"observe/store", "TestJournalComesFirst"},
-	"newer-removed":  {"host", "TestNewerSavedWorkStays"},
-	"removed-early":  {"engine/upkeep", "TestRemoveWaitsForProcesses"},
-	"replaced-reads": {"host", "TestAReplacedSessionGetsNoMail"},
+	"back-together":   {"team", "TestLimitedPoolComesBackOneByOne"},
+	"no-probe":        {"team", "TestLimitedPoolComesBackOneByOne"},
+	"turns-uncounted": {"host", "TestMaxParallel"},
+	"keeps-mixed":     {"host", "TestNewerWorkIsKeptLast"},
+	"kept-unflushed":  {"observe/store", "TestJournalComesFirst"},
+	"newer-removed":   {"host", "TestNewerSavedWorkStays"},
+	"removed-early":   {"engine/upkeep", "TestRemoveWaitsForProcesses"},
+	"replaced-reads":  {"host", "TestAReplacedSessionGetsNoMail"},
 }
 
 func findBeyond(t *testing.T, m *Mutant, with string, by test) {
@@ -116,6 +119,7 @@ type hint struct {
 
 var hints = map[string]hint{
 	"aborted-stays":         {3, ofAborted},
+	"append-replaces":       {1, ofNotes},
 	"broken-stays":          {553, ofZombies},
 	"ending-unseen":         {2262, ofTaken},
 	"gives-away":            {445, nil},
@@ -127,11 +131,12 @@ var hints = map[string]hint{
 	"late-forgotten":        {2148, nil},
 	"looked-early":          {4099, nil},
 	"never-yields":          {2, ofZombies},
+	"note-overwritten":      {1210, ofNotes},
 	"old-owner":             {106, nil},
 	"old-slot-stays":        {184, nil},
 	"other-overwritten":     {17, ofZombies},
 	"overdue-left":          {3022, nil},
-	"refused-kept":          {1974, ofZombies},
+	"refused-kept":          {14467, ofZombies},
 	"save-left":             {81, ofZombies},
 	"taken-since":           {2126, nil},
 	"trace-once":            {3370, ofTraced},
@@ -140,6 +145,8 @@ var hints = map[string]hint{
 	"unsynced-given":        {905, nil},
 	"work-once":             {943, nil},
 	"yields-once":           {125, ofZombies},
+	"pool-ignored":          {1, ofLimited},
+	"limit-returns":         {1, ofLimited},
 	"zombie-claims":         {149, nil},
 }
 
@@ -159,6 +166,16 @@ func ofAborted(seed uint64) Plan {
 	p := draw(seed)
 	p.Moves = append(p.Moves, Move{At: p.drawTime(luckOf(seed, 3).Rand), Kind: "abort"})
 	p.sort()
+	return p
+}
+
+// ofLimited draws a plan in which the provider refuses requests, with several models.
+func ofLimited(seed uint64) Plan {
+	p := draw(seed)
+	p.Limits = true
+	for i := range p.Members {
+		p.Members[i].Agent, p.Members[i].Plans = team.Claude, false
+	}
 	return p
 }
 

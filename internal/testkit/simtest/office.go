@@ -33,7 +33,7 @@ var forever = context.Background() // deadlines of the simulation are in its own
 func (o *office) open(t *thread) {
 	for {
 		rep, err := replica.Open(forever, o.of.w.disk.open(o.of), replica.Options{Now: o.of.clock, NewID: o.newID,
-			Decide: o.of.w.decide})
+			Decide: o.of.w.decide, Check: o.checksNow})
 		if err == nil {
 			o.replica = rep
 			return
@@ -121,7 +121,7 @@ func (o *office) view(see func(*team.State)) { o.replica.View(see) }
 func (o *office) openLive(ctx context.Context) (*replica.Replica, error) {
 	for {
 		rep, err := replica.Open(ctx, &gated{o.of.w.disk.open(o.of)}, replica.Options{Now: o.of.liveClock,
-			NewID: o.liveID, Decide: o.decide, Reopen: o.reopen})
+			NewID: o.liveID, Decide: o.decide, Reopen: o.reopen, Check: o.checks})
 		for err == nil && !exists(rep) {
 			err = rep.Wait(ctx, rep.Seq())
 		}
@@ -133,6 +133,20 @@ func (o *office) openLive(ctx context.Context) (*replica.Replica, error) {
 			return nil, err
 		}
 	}
+}
+
+// checks runs the check of a task for a goroutine of the process.
+func (o *office) checks(_ context.Context, _ team.Team, task team.Task, _ string) (failure string, err error) {
+	err = o.of.ask("check "+task.ID, func(t *thread) {
+		t.sleep(time.Duration(1+t.rng.IntN(200)) * time.Millisecond)
+		failure = o.of.w.check(task)
+	})
+	return failure, err
+}
+
+// checksNow runs the check of a task for a thread of the world.
+func (o *office) checksNow(_ context.Context, _ team.Team, task team.Task, _ string) (string, error) {
+	return o.of.w.check(task), nil
 }
 
 func exists(rep *replica.Replica) (there bool) {

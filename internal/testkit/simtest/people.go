@@ -152,6 +152,13 @@ func (p *person) tidy(t *thread) {
 			for task := range s.Tasks() {
 				owner, _ := s.Member(task.Owner)
 				switch {
+				case task.Group() && !task.OutOfRetries(): // its tasks do it
+				case task.Verifies != "" && task.Status == team.Pending:
+					return &team.CompleteTask{Task: task.ID, Verdict: team.VerdictAccepted,
+						Result: "a person looked at it"}
+				case task.Verify != nil && task.Status == team.Pending && len(task.Blocked()) == 0 &&
+					!task.OutOfRetries():
+					return &team.CompleteTask{Task: task.ID, Result: "a person did it"}
 				case task.OutOfRetries():
 					return &team.ReleaseTask{Task: task.ID, Reason: "once more"}
 				case task.Status == team.Pending && len(task.Blocked()) == 0 && task.Owner == "" && !claimable(s, task):
@@ -159,7 +166,7 @@ func (p *person) tidy(t *thread) {
 				case task.Status == team.InProgress && owner.Status == team.Idle && !s.Wakes(task.Owner) &&
 					owner.Plan.State != "submitted",
 					task.Status == team.InProgress && owner.Agent == team.External:
-					return &team.ReleaseTask{Task: task.ID, Reason: "nobody works on it"}
+					return &team.ReleaseTask{Task: task.ID, Reason: "no member works on it"}
 				case task.Status == team.Pending && owner.Agent == team.External:
 					return &team.UpdateTask{Task: task.ID, Owner: &teammate}
 				}

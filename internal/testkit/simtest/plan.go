@@ -22,6 +22,9 @@ type Plan struct {
 	Noise   int  // how many of 1,000 commands are doubled or late
 	Repo    bool // the team works in a repository, so hosts record what tasks did
 	Claims  bool // members claim tasks for others, and sessions claim some themselves, also late
+	Notes   bool // people and sessions write notes
+	Demands bool // tasks have checks and schemas of their results, and make tasks for items
+	Limits  bool // the provider of the models refuses requests for a while, now and then
 	Slow    bool // sessions read tool results slowly, and mail comes while their host is cut off
 	Moves   []Move
 	Calm    time.Duration // when the faults are over
@@ -79,7 +82,32 @@ func draw(seed uint64) Plan {
 	p.drawSlowness(rand.New(rand.NewPCG(seed, 2)))
 	p.drawChanges(rand.New(rand.NewPCG(seed, 3)))
 	p.drawPauses(rand.New(rand.NewPCG(seed, 4)))
+	p.drawNotes(rand.New(rand.NewPCG(seed, 20))) // this stream leaves the histories of the hints as they are
+	p.Limits = rand.New(rand.NewPCG(seed, limitStream)).IntN(10) == 0
+	p.drawDemands(rand.New(rand.NewPCG(seed, demandStream)))
 	return p
+}
+
+// These streams leave the histories of the hints as they are.
+const (
+	limitStream  = 22
+	demandStream = 61
+)
+
+// drawDemands gives some plans tasks that demand something, and groups.
+func (p *Plan) drawDemands(rng *rand.Rand) {
+	if p.Demands = rng.IntN(8) == 0; p.Demands {
+		p.addDemands(rng)
+	}
+}
+
+// addDemands adds such tasks to the moves.
+func (p *Plan) addDemands(rng *rand.Rand) {
+	for range 1 + rng.IntN(4) {
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: []string{"group", "demand"}[rng.IntN(2)],
+			A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+	}
+	p.sort()
 }
 
 // drawPauses gives some plans pauses, and members whose permission mode changes.
@@ -90,6 +118,22 @@ func (p *Plan) drawPauses(rng *rand.Rand) {
 	for range 1 + rng.IntN(5) {
 		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: []string{"pause", "mode"}[rng.IntN(3)/2],
 			A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+	}
+	p.sort()
+}
+
+// drawNotes gives some plans notes.
+func (p *Plan) drawNotes(rng *rand.Rand) {
+	if p.Notes = rng.IntN(6) == 0; p.Notes {
+		p.addNotes(rng)
+	}
+}
+
+// addNotes adds changes of notes to the moves.
+func (p *Plan) addNotes(rng *rand.Rand) {
+	for range 2 + rng.IntN(8) {
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: "note", A: rng.IntN(12), B: rng.IntN(12),
+			C: rng.IntN(3000)})
 	}
 	p.sort()
 }

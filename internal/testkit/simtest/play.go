@@ -70,7 +70,7 @@ func newWorld(plan Plan, mutant *Mutant, tell func(string)) *world {
 	w := &world{gate: newGate(), plan: plan, mutant: mutant, pool: &coroutinePool{}, tell: tell, chat: 6,
 		hosts: make([]*host, plan.Hosts), machines: []*machine{{name: "m1"}, {name: "m2"}}, names: map[string]int{},
 		transcripts: map[string]*transcript{}, beats: map[string]sign{}, saved: map[string]savedWork{},
-		edited: map[string]int{}}
+		edited: map[string]int{}, checked: map[string]int{}}
 	w.judge = newJudge(w)
 	w.disk = &disk{w: w}
 	return w

@@ -51,42 +51,8 @@ func (j *judge) unrest() (why []string) {
 		add("the request %s waits", p.Request)
 	}
 	for _, m := range s.Members() {
-		if !m.Status.Running() {
-			continue
-		}
-		if s.Wakes(m.Name) {
-			add("%s has %d messages", m.Name, len(m.Inbox))
-		}
-		if m.Shutdown.Request != "" {
-			add("%s was to shut down (%s)", m.Name, m.Shutdown.Request)
-		}
-		if m.Plan.State == "submitted" {
-			add("the plan %s of %s waits", m.Plan.Request, m.Name)
-		}
-		if m.Interrupt != 0 {
-			add("%s was interrupted, and waits for a message", m.Name)
-		}
-		if m.Handover != "" {
-			add("%s is to be handed over", m.Name)
-		}
-		if m.Agent == team.External {
-			continue
-		}
-		if m.Status != team.Idle {
-			add("%s is %s (%d setbacks)", m.Name, m.Status, m.Setbacks)
-		}
-		var h *host
-		if i := slices.IndexFunc(w.hosts, func(h *host) bool { return h.of.alive && h.id() == m.Host }); i >= 0 {
-			h = w.hosts[i]
-		}
-		switch {
-		case h == nil:
-			add("%s is on the host %q, which is dead", m.Name, m.Host)
-		case h.slot(m.Name) == nil || h.slot(m.Name).incarnation != m.Incarnation || h.slot(m.Name).session == nil ||
-			!h.slot(m.Name).session.of.alive:
-			add("%s has no session on %s", m.Name, m.Host)
-		case h.slot(m.Name).session.works:
-			add("%s works", m.Name)
+		if m.Status.Running() {
+			why = append(why, j.unrestOf(m)...)
 		}
 	}
 	for _, h := range w.hosts {
@@ -105,6 +71,46 @@ func (j *judge) unrest() (why []string) {
 		add("the request %s of %s never ended", request, of)
 	}
 	slices.Sort(why)
+	return why
+}
+
+// unrestOf lists what keeps a running member from being at rest.
+func (j *judge) unrestOf(m team.Member) (why []string) {
+	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	if j.truth.Wakes(m.Name) {
+		add("%s has %d messages", m.Name, len(m.Inbox))
+	}
+	if m.Shutdown.Request != "" {
+		add("%s was to shut down (%s)", m.Name, m.Shutdown.Request)
+	}
+	if m.Plan.State == "submitted" {
+		add("the plan %s of %s waits", m.Plan.Request, m.Name)
+	}
+	if m.Interrupt != 0 {
+		add("%s was interrupted, and waits for a message", m.Name)
+	}
+	if m.Handover != "" {
+		add("%s is to be handed over", m.Name)
+	}
+	if m.Agent == team.External {
+		return why
+	}
+	if m.Status != team.Idle {
+		add("%s is %s (%d setbacks)", m.Name, m.Status, m.Setbacks)
+	}
+	var h *host
+	if i := slices.IndexFunc(j.w.hosts, func(h *host) bool { return h.of.alive && h.id() == m.Host }); i >= 0 {
+		h = j.w.hosts[i]
+	}
+	switch {
+	case h == nil:
+		add("%s is on the host %q, which is dead", m.Name, m.Host)
+	case h.slot(m.Name) == nil || h.slot(m.Name).incarnation != m.Incarnation || h.slot(m.Name).session == nil ||
+		!h.slot(m.Name).session.of.alive:
+		add("%s has no session on %s", m.Name, m.Host)
+	case h.slot(m.Name).session.works:
+		add("%s works", m.Name)
+	}
 	return why
 }
 

@@ -52,7 +52,8 @@ type update struct {
 	seqs    []int64 // messages that the transcript has
 	text    string
 	trouble string
-	cut     bool // the turn was interrupted
+	limit   time.Duration // after a rate limit: when the provider takes requests again; 0 if it does not say
+	cut     bool          // the turn was interrupted
 	tool    string
 	answer  *answer
 }
@@ -161,6 +162,11 @@ func (a *session) turn(t *thread) {
 	a.emit(update{kind: uTurnStarted})
 	t.sleep(time.Duration(1+t.rng.IntN(100)) * time.Millisecond)
 	ok := a.of.w.calm
+	if a.of.w.plan.Limits && !a.slot.worker && !a.cut && a.of.w.refuses(t) {
+		wait := a.of.w.refused - a.of.w.now
+		a.ends(update{kind: uTurnEnded, trouble: limited, limit: []time.Duration{0, wait, wait}[t.rng.IntN(3)]})
+		return
+	}
 	trouble := ""
 	if !ok && t.rng.IntN(20) == 0 {
 		trouble = "overloaded"
@@ -188,6 +194,17 @@ func (a *session) turn(t *thread) {
 	a.ends(update{kind: uTurnEnded, text: text, trouble: trouble})
 }
 
+// limited is the trouble of a turn that the provider refused.
+const limited = "429: too many requests"
+
+// refuses reports whether the provider refuses a request. All models share what it counts.
+func (w *world) refuses(t *thread) bool {
+	if w.now >= w.refused && !w.calm && t.rng.IntN(5) == 0 {
+		w.refused = w.now + time.Duration(200+t.rng.IntN(3000))*time.Millisecond
+	}
+	return w.now < w.refused
+}
+
 // work does the tasks that the prompt named, as an agent does: not always well.
 func (a *session) work(t *thread, p prompt) {
 	for _, task := range p.tasks {
@@ -210,6 +227,10 @@ func (a *session) work(t *thread, p prompt) {
 			a.call(t, &team.SendMessage{To: a.colleague(t), Body: "I am at task " + task.ID,
 				Priority: []string{"", "urgent"}[t.rng.IntN(2)]})
 		}
+		if a.of.w.plan.Notes && !a.cut {
+			a.call(t, &team.AppendNote{Key: []string{"plan", "decisions/api"}[t.rng.IntN(2)],
+				Text: fmt.Sprintf("%s, at task %s: %d", a.slot.member, task.ID, a.of.w.now)})
+		}
 		if a.chats(t) {
 			a.call(t, &team.CreateTask{Subject: "what task " + task.ID + " left", Retries: 1})
 		}
@@ -221,12 +242,32 @@ func (a *session) work(t *thread, p prompt) {
 		}
 		switch luck := t.rng.IntN(12); {
 		case a.of.w.calm || luck < 9:
-			a.call(t, &team.CompleteTask{Task: task.ID, Result: []string{"", "found it"}[t.rng.IntN(2)]})
+			done := &team.CompleteTask{Task: task.ID, Result: []string{"", "found it"}[t.rng.IntN(2)]}
+			if task.Check != nil || len(task.Schema) > 0 {
+				a.completes(t, task, done.Result)
+				continue
+			}
+			if task.Verifies != "" {
+				done.Verdict, done.Result = team.Verdicts[min(1, t.rng.IntN(4)/3)], "I looked at it"
+			}
+			a.call(t, done)
 		case luck == 9:
 			a.call(t, &team.FailTask{Task: task.ID, Reason: "it does not work"})
 		case luck == 10:
 			a.call(t, &team.ReleaseTask{Task: task.ID, Reason: "not for me"})
 		} // or it forgets
+	}
+}
+
+// completes completes a task that demands something. An agent that is told what is wrong tries
+// again, and gives up in the end.
+func (a *session) completes(t *thread, task team.Task, otherwise string) {
+	for range 1 + t.rng.IntN(4) {
+		a.call(t, &team.CompleteTask{Task: task.ID, Result: resultFor(task, a.of.w.calm || t.rng.IntN(3) > 0, otherwise)})
+		if a.cut || !slices.ContainsFunc(a.slot.held(), func(h team.Task) bool { return h.ID == task.ID }) {
+			return
+		}
+		t.sleep(time.Duration(5+t.rng.IntN(100)) * time.Millisecond)
 	}
 }
 
@@ -238,7 +279,11 @@ func (a *session) serve(t *thread) {
 		a.of.w.edited[a.member.Name]++
 		switch luck := t.rng.IntN(8); {
 		case a.of.w.calm || luck < 6:
-			a.call(t, &team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0"})
+			result := "exit 0"
+			if is, _ := a.of.w.judge.truth.Task(task.Task); len(is.Schema) > 0 {
+				result = resultFor(is, a.of.w.calm || t.rng.IntN(3) > 0, result)
+			}
+			a.call(t, &team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: result})
 		case luck == 6: // the host considers it lost, wrongly
 			a.late([]team.Body{&team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0, late"},
 				&team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted, late"}}[t.rng.IntN(2)],

@@ -135,6 +135,29 @@ func TestAFailureIsTold(t *testing.T) {
 	}
 }
 
+// TestNotes plays histories in which people and sessions write notes, with all faults. Each text is
+// in its note once, or was replaced by somebody who had seen it.
+func TestNotes(t *testing.T) {
+	n := uint64(150)
+	if testing.Short() {
+		n = 30
+	}
+	if _, failed := (search{first: 1, n: n, every: 1, plan: ofNotes}).run(t); failed != 0 {
+		play(t, ofNotes(failed), nil, func(line string) { t.Log(line) }, nil)
+		t.Fatalf("the history of seed %d broke a promise", failed)
+	}
+}
+
+// ofNotes draws a plan with notes.
+func ofNotes(seed uint64) Plan {
+	p := draw(seed)
+	if !p.Notes {
+		p.Notes = true
+		p.addNotes(rand.New(rand.NewPCG(seed, 21)))
+	}
+	return p
+}
+
 // TestTheSameAgain plays histories twice, and checks how many are identical.
 func TestTheSameAgain(t *testing.T) {
 	n := uint64(100)

@@ -26,6 +26,7 @@ type world struct {
 	pool   *coroutinePool
 	tell   func(string) // called for each thing that happens; nil for no call
 
+	refused       time.Duration // until when the provider of the models refuses requests
 	now           time.Duration // since the beginning, by no clock of the world
 	limit         time.Duration // until when it is played
 	agenda        agenda
@@ -52,6 +53,7 @@ type world struct {
 	beats       map[string]sign      // heartbeats, by member
 	saved       map[string]savedWork // files, by member
 	edited      map[string]int       // changes that members made
+	checked     map[string]int       // how often the check of a task ran
 }
 
 // armed is a fault that strikes when some process has made a number of steps.

@@ -1,6 +1,7 @@
 // Package soak controls how much the tests do. A test that could try every case, such as each git
 // command at which a process may be killed, usually takes a fixed sample. With make soak it takes
 // all cases. Tests that mostly wait run in parallel, more of them than there are processors.
+// Temporary folders of tests that mostly wait for the disk are in memory.
 package soak
 
 import (

@@ -1,8 +1,9 @@
-// Package costs shows what the members of a team have used over time: tokens and dollars, in columns.
+// Package costs shows what the members of a team have used over time: tokens and dollars, in
+// columns.
 //
-// It has no authority: agents report what they use, and the records have it. It knows no terminal and
-// no clock. A front end adds each record once, in order. Its columns are those of a timeline, or any
-// other times.
+// It has no authority: agents report what they use, and the records have it. It knows no terminal
+// and no clock. A front end adds each record once, in order. Its columns are those of a timeline,
+// or any other times.
 //
 // # Guarantees
 //
@@ -37,10 +38,11 @@ type Costs struct {
 	all     series
 	through int64
 	last    team.Time
+	stops   []stop // see [Costs.Until]
 }
 
-// mostPoints bounds the sums that are kept for one member. A bar has 8 levels, so that fewer would do
-// for a screen of any width.
+// mostPoints bounds the sums that are kept for one member. A bar has 8 levels, so that fewer would
+// do for a screen of any width.
 const mostPoints = 512
 
 // series holds the sums of one member after its reports. It keeps every report at first. In a long
@@ -76,6 +78,9 @@ func (c *Costs) Add(r *team.Record) {
 			}
 		}
 	}
+	if n := len(c.stops); n == 0 || c.through-c.stops[n-1].seq >= stopEvery {
+		c.stop()
+	}
 }
 
 // Restore sets the sums to those of a state whose earlier records are lost.
@@ -87,6 +92,7 @@ func (c *Costs) Restore(s *team.State) {
 	of := s.Team()
 	c.last = max(c.last, of.UpdatedAt)
 	c.restore(of.Usage, s.Members())
+	c.stop()
 }
 
 func (c *Costs) restore(all team.Usage, members []team.Member) {

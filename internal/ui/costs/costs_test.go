@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRows checks the columns of random histories against plain additions over their records, and the
-// last column against the state.
+// TestRows checks the columns of random histories against plain additions over their records, and
+// the last column against the state.
 func TestRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := historytest.Play(historytest.Choices(200).Draw(t, "choices"))
@@ -80,8 +80,8 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// TestLongHistory: the memory of a member is bounded, and so is the error of each column. The sum up to
-// the last column is exact.
+// TestLongHistory: the memory of a member is bounded, and so is the error of each column. The sum
+// up to the last column is exact.
 func TestLongHistory(t *testing.T) {
 	const reports, columns = 100_000, 120
 	var c Costs

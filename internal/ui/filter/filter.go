@@ -6,7 +6,7 @@
 //
 //	lint           a word in the subject, the name or the team
 //	"unit tests"   the same with spaces
-//	m:ann          the member, or the owner of the task; also member: and owner:
+//	m:ann          the member, or the one that works on the task; also member: and owner:
 //	s:blocked      the state; also status: and state:
 //	t:core         the team; also team:
 //	#12  #lint     the task with that number or name
@@ -15,6 +15,10 @@
 // Terms are separated by spaces, and an item must pass all of them. Several of one key are
 // alternatives: s:failed s:blocked selects both. A value selects what begins with it, whatever the
 // case; in quotes it is the whole name: m:"ann" does not select anna.
+//
+// The board has the language a second time in JavaScript, because an exported file has no server
+// that could be asked. testdata/cases.json holds both to the same answers and the same words for
+// mistakes.
 package filter
 
 import (
@@ -30,7 +34,7 @@ import (
 // Item is what a filter tests.
 type Item struct {
 	Team    string
-	Members []string // the member itself, the owner of a task, or the members of a team
+	Members []string // the member itself, the one that worked on a task last, or the members of a team
 	States  []string
 	Number  string // of a task
 	Name    string // of a task
@@ -41,8 +45,8 @@ type Item struct {
 func Task(of string, t team.Task) Item {
 	i := Item{Team: of, Number: t.ID, Name: t.Name, Words: []string{t.Subject, t.Name, of}}
 	i.States = []string{t.State(), string(t.Status)}
-	if t.Owner != "" {
-		i.Members = []string{t.Owner}
+	if worker := t.Worker(); worker != "" {
+		i.Members = []string{worker}
 	}
 	return i
 }
@@ -71,22 +75,25 @@ const (
 )
 
 var (
-	keys  = map[string]key{"m": member, "member": member, "owner": member, "s": state, "status": state, "state": state, "t": inTeam, "team": inTeam}
+	keys = map[string]key{"m": member, "member": member, "owner": member, "s": state, "status": state, "state": state,
+		"t": inTeam, "team": inTeam}
 	means = map[key]string{member: "a member", state: "a state", inTeam: "a team"}
 	// shown are the keys that completion offers, the most used one first.
 	shown = []key{member, state, inTeam}
 )
 
-// found are the states of teams that lists show beside those that are recorded; see catalog.Overview.State.
-var found = []string{"damaged", "dormant", "interrupted", "not observed now", "observed", "ready to be consolidated", "released", "winding down"}
+// found are the states of teams that lists show beside those that are recorded; see
+// catalog.Overview.State.
+var found = []string{"damaged", "dormant", "interrupted", "not observed now", "observed", "ready to be consolidated",
+	"released", "winding down"}
 
 // States are the states of tasks, members and teams, sorted.
 func States() []string {
-	all := append([]string{"failed", "blocked", string(team.Zombie), string(team.Paused)}, found...)
+	all := append([]string{"failed", "blocked", "skipped", "verifying", string(team.Zombie), string(team.Paused)}, found...)
 	for _, s := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
 		all = append(all, string(s))
 	}
-	for _, m := range team.MemberMoves {
+	for _, m := range team.MemberMoves() {
 		all = append(all, string(m.To))
 	}
 	for _, m := range team.TeamMoves {
@@ -211,8 +218,8 @@ func (t token) term() (term, string) {
 	k, is := keys[strings.ToLower(t.key)]
 	switch {
 	case !is:
-		return one, fmt.Sprintf(`%q is not a key; the keys are m: (a member), s: (a state) and t: (a team). To look for the `+
-			`text, quote it: "%s:%s"`, t.key, t.key, t.value)
+		return one, fmt.Sprintf(`%q is not a key; the keys are m: (a member), s: (a state) and t: (a team). `+
+			`To look for the text, quote it: "%s:%s"`, t.key, t.key, t.value)
 	case t.value == "":
 		return one, fmt.Sprintf("%s: needs %s after it, such as %s", t.key, means[k],
 			map[key]string{member: "m:ann", state: "s:blocked", inTeam: "t:core"}[k])

@@ -9,8 +9,8 @@ import (
 	"cadre/internal/testkit/historytest"
 )
 
-// BenchmarkPick chooses the tasks of a graph among 10,000, in times of reading them. Drawing costs the
-// same for any number of tasks.
+// BenchmarkPick chooses the tasks of a graph among 10,000, in times of reading them. Drawing costs
+// the same for any number of tasks.
 func BenchmarkPick(b *testing.B) {
 	h := historytest.Long(30_000, 10_000)
 	var reading, picking, drawing time.Duration
@@ -37,7 +37,8 @@ func BenchmarkPick(b *testing.B) {
 // TestPickLeavesOutTheOldest checks which of many tasks are shown.
 func TestPickLeavesOutTheOldest(t *testing.T) {
 	var all []team.Task
-	for i, status := range []team.TaskStatus{team.Completed, team.Pending, team.Completed, team.InProgress, team.Deleted} {
+	for i, status := range []team.TaskStatus{team.Completed, team.Pending, team.Completed, team.InProgress,
+		team.Deleted} {
 		all = append(all, team.Task{ID: string(rune('1' + i)), Status: status, CompletedAt: team.Time(i)})
 	}
 	var got []string

@@ -4,17 +4,17 @@
 //
 // # How it looks
 //
-// Each task has a line, below all tasks that it waits for. A task that others wait for opens a lane,
-// which goes down to the last one of them:
+// Each task has a line, below all tasks that it waits for. A task that others wait for opens a
+// lane, which goes down to the last one of them:
 //
 //	┬─── ✓ lint
 //	│ ┬─ ▸ build
 //	├─│→ · #3 test
 //	└─┴→ ○ ship
 //
-// Here test waits for lint, and ship for lint and build. ┬ opens a lane, ├ and ┼ take it up, └ and ┴
-// take it up and close it, │ passes. Tasks that depend on nothing, and that nothing depends on, come
-// last.
+// Here test waits for lint, and ship for lint and build. ┬ opens a lane, ├ and ┼ take it up, └ and
+// ┴ take it up and close it, │ passes. Tasks that depend on nothing, and that nothing depends on,
+// come last.
 //
 // # Guarantees
 //
@@ -144,7 +144,8 @@ func omitted(missing map[string]int, unseen, undrawn, edges int) string {
 		sentences = append(sentences, fmt.Sprintf("%d of the dependencies lead to them.", unseen))
 	}
 	if undrawn > 0 {
-		sentences = append(sentences, fmt.Sprintf("%d of %d dependencies have no line, because there is no room.", undrawn, edges))
+		sentences = append(sentences, fmt.Sprintf("%d of %d dependencies have no line, because there is no room.",
+			undrawn, edges))
 	}
 	return strings.Join(sentences, " ")
 }
@@ -162,7 +163,8 @@ func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
 	var keys []key
 	keep := func() {
 		slices.SortFunc(keys, func(a, b key) int {
-			return cmp.Or(cmp.Compare(a.rank, b.rank), -cmp.Compare(a.completedAt, b.completedAt), team.CompareIDs(a.id, b.id))
+			return cmp.Or(cmp.Compare(a.rank, b.rank), -cmp.Compare(a.completedAt, b.completedAt),
+				team.CompareIDs(a.id, b.id))
 		})
 		keys = keys[:min(most, len(keys))]
 	}
@@ -192,8 +194,8 @@ func Pick(tasks iter.Seq[team.Task], most int) (p Picked) {
 	return p
 }
 
-// states are the states of tasks, the most important first.
-var states = []string{"in_progress", "failed", "pending", "blocked", "completed"}
+// states are the states of tasks, the most important first. They are those of [team.TaskStates].
+var states = []string{"in_progress", "failed", "pending", "verifying", "blocked", "completed", "skipped"}
 
 // connect adds the edges that do not follow from others. It returns how many dependencies there
 // are, and how many of them lead to tasks that are not shown.
@@ -314,10 +316,11 @@ type signs struct {
 }
 
 var (
-	drawn = signs{"┬", "├", "┼", "└", "┴", "│", "─", "→", map[string]string{"in_progress": "▸", "completed": "✓",
-		"failed": "✗", "blocked": "○", "pending": "·"}}
+	drawn = signs{"┬", "├", "┼", "└", "┴", "│", "─", "→",
+		map[string]string{"in_progress": "▸", "completed": "✓",
+			"failed": "✗", "blocked": "○", "verifying": "◇", "skipped": "-", "pending": "·"}}
 	ascii = signs{"+", "+", "+", "`", "'", "|", "-", ">", map[string]string{"in_progress": ">", "completed": "v",
-		"failed": "x", "blocked": "o", "pending": "."}}
+		"failed": "x", "blocked": "o", "verifying": "?", "skipped": "-", "pending": "."}}
 )
 
 // lanes returns the lanes on the line of the task at index place.

@@ -115,7 +115,8 @@ func TestDraw(t *testing.T) {
 func TestEdges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(t, "tasks")
-		names := rapid.SampledFrom([]string{"x", "步骤", "👩‍👩‍👧‍👦 family", "e\u0301e\u0301", "a long name that is cut somewhere", ""})
+		names := rapid.SampledFrom([]string{"x", "步骤", "👩‍👩‍👧‍👦 family", "e\u0301e\u0301",
+			"a long name that is cut somewhere", ""})
 		var all []team.Task
 		for i := 1; i <= n; i++ {
 			one := team.Task{ID: strconv.Itoa(i), Subject: names.Draw(t, "name"), Status: rapid.SampledFrom(
@@ -239,4 +240,17 @@ func TestEdges(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStates: a task of every state has its place and its sign in the graph.
+func TestStates(t *testing.T) {
+	for i, state := range team.TaskStates {
+		if !slices.Contains(states, state) || drawn.states[state] == "" || ascii.states[state] == "" {
+			t.Errorf("state %d, %s, has no place or no sign", i, state)
+		}
+	}
+	skipped := team.Task{ID: "1", Subject: "tidy up", Status: team.Completed, Skipped: "nothing failed"}
+	if got := text(Draw(tasks(skipped), Options{Columns: 40})); got != "\n- #1 tidy up" {
+		t.Errorf("a skipped task is drawn as %q", got)
+	}
 }

@@ -3,6 +3,7 @@ package lineedit
 import (
 	"bytes"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"cadre/internal/sys/utf8text"
@@ -11,9 +12,10 @@ import (
 // Keys edits a line by the bytes that a terminal sends for keys. The zero Keys has an empty line.
 type Keys struct {
 	Line
-	Most    int    // bytes of the longest line that Enter ends; 0 for no bound
-	Drop    bool   // Enter drops a longer line; otherwise the line stays
-	pending []byte // of an incomplete sequence, character or paste
+	Most    int       // bytes of the longest line that Enter ends; 0 for no bound
+	Drop    bool      // Enter drops a longer line; otherwise the line stays
+	pending []byte    // of an incomplete sequence, character or paste
+	since   time.Time // when the last bytes came
 	pasting bool
 	beyond  int // bytes that came after the line was as long as it may get
 	refused int // length of the line that Enter last refused to end
@@ -22,18 +24,26 @@ type Keys struct {
 // mostKept bounds the length of the line, in times of Most. What comes after that is only counted.
 const mostKept = 4
 
+// EscapeTime is how long the rest of an escape sequence may take. What began with Escape and takes
+// longer was the key Escape, which does nothing.
+const EscapeTime = 100 * time.Millisecond
+
 // These enclose a paste, if the terminal was asked to mark pastes.
 var (
 	pasteBegins = []byte("\x1b[200~")
 	pasteEnds   = []byte("\x1b[201~")
 )
 
-// Type handles bytes of the terminal, and returns the lines that Enter ended. A line of a paste that the
-// terminal does not mark ends like one that was typed. Enter does not end a line that is too long:
-// [Keys.TooLong] has its length.
+// Type handles bytes of the terminal, and returns the lines that Enter ended. A line of a paste
+// that the terminal does not mark ends like one that was typed. Enter does not end a line that is
+// too long: [Keys.TooLong] has its length.
 func (k *Keys) Type(data []byte) (entered []string) {
+	now := time.Now()
+	if !k.pasting && bytes.HasPrefix(k.pending, []byte{'\x1b'}) && now.Sub(k.since) > EscapeTime {
+		k.pending = nil
+	}
 	b := append(k.pending, data...)
-	k.pending, k.refused = nil, 0
+	k.pending, k.since, k.refused = nil, now, 0
 	for len(b) > 0 {
 		n, end := k.next(b)
 		if n == 0 { // incomplete
@@ -62,11 +72,12 @@ func (k *Keys) Type(data []byte) (entered []string) {
 	return entered
 }
 
-// TooLong returns the length in bytes of the line that Enter did not end during the last Type, because it
-// is longer than Most. It returns 0 if there was none.
+// TooLong returns the length in bytes of the line that Enter did not end during the last Type,
+// because it is longer than Most. It returns 0 if there was none.
 func (k *Keys) TooLong() int { return k.refused }
 
-// next handles one key, or a part of a paste. It returns how many bytes that was; 0 if it is incomplete.
+// next handles one key, or a part of a paste. It returns how many bytes that was; 0 if it is
+// incomplete.
 func (k *Keys) next(b []byte) (n int, end bool) {
 	switch {
 	case k.pasting:
@@ -155,7 +166,8 @@ func (k *Keys) control(b byte) {
 	}
 }
 
-// sequence handles an escape sequence: a key without a character, or one with Alt, which does nothing.
+// sequence handles an escape sequence: a key without a character, or one with Alt, which does
+// nothing.
 func (k *Keys) sequence(b []byte) int {
 	if len(b) < 2 {
 		return 0

@@ -2,14 +2,15 @@
 //
 // # Authority
 //
-// The package knows keys, pastes and what is shown of a line. It touches no terminal: its caller reads
-// the keys, draws the line, and decides what the line means.
+// The package knows keys, pastes and what is shown of a line. It touches no terminal: its caller
+// reads the keys, draws the line, and decides what the line means.
 //
 // # Guarantees
 //
 //   - The text never has a character that controls a terminal, whatever was typed or pasted.
 //   - A paste that the terminal marks is one text, with its line breaks: CR and CRLF become LF. It
 //     never ends the line.
+//   - The key Escape swallows no later key.
 package lineedit
 
 import (
@@ -20,8 +21,8 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// Line is a line that a person types. A pasted line break stays in it, and is shown as ↵. The zero Line
-// is empty.
+// Line is a line that a person types. A pasted line break stays in it, and is shown as ↵. The zero
+// Line is empty.
 type Line struct {
 	text []rune
 	at   int // where the cursor is
@@ -128,8 +129,8 @@ const joiner = '\u200d'
 // joins reports whether the character is part of the one before it.
 func joins(r rune) bool { return r == joiner || r != '\n' && sanitize.Columns(r) == 0 }
 
-// Shown returns the part of the text around the cursor that fits in width columns: what is before the
-// cursor, in that many columns, and what is behind it.
+// Shown returns the part of the text around the cursor that fits in width columns: what is before
+// the cursor, in that many columns, and what is behind it.
 func (l *Line) Shown(width int) (before string, columns int, after string) {
 	from := l.at
 	for from > 0 && columns+columnsOf(l.text[from-1]) < width { // the cursor needs a column behind the text

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"cadre/internal/render/sanitize"
 )
@@ -30,13 +32,48 @@ func TestKeys(t *testing.T) {
 		for _, size := range []int{len(c.keys), 1, 3} {
 			var k Keys
 			var entered []string
-			for part := range slices.Chunk([]byte(c.keys), size) {
-				entered = append(entered, k.Type(part)...)
-			}
+			synctest.Test(t, func(*testing.T) { // in no time
+				for part := range slices.Chunk([]byte(c.keys), size) {
+					entered = append(entered, k.Type(part)...)
+				}
+			})
 			if !slices.Equal(entered, c.entered) || k.String() != c.rest {
-				t.Errorf("%s, %d bytes at a time: %q and %q, not %q and %q", c.name, size, entered, k.String(), c.entered, c.rest)
+				t.Errorf("%s, %d bytes at a time: %q and %q, not %q and %q", c.name, size, entered, k.String(),
+					c.entered, c.rest)
 			}
 		}
+	}
+}
+
+// TestEscape checks that Escape, and a sequence that is not complete, swallow no key that comes
+// later. A sequence and a paste that come slowly stay whole.
+func TestEscape(t *testing.T) {
+	t.Parallel()
+	const soon, late = EscapeTime, EscapeTime + time.Millisecond
+	for _, c := range []struct {
+		name  string
+		parts []string
+		pause time.Duration
+		want  string
+	}{
+		{"Escape and a key", []string{"\x1b", "!now"}, late, "!now"},
+		{"Escape twice and a key", []string{"\x1b\x1b", "!now"}, late, "!now"},
+		{"Escape and Ctrl-U", []string{"text\x1b", "\x15"}, late, ""},
+		{"an incomplete sequence", []string{"\x1b[1", "x"}, late, "x"},
+		{"a sequence in parts", []string{"b\x1b", "[", "D", "a"}, soon, "ab"},
+		{"a paste in parts", []string{"\x1b[200~one\x1b[20", "1~ two"}, late, "one two"},
+		{"a character in parts", []string{"\xe2\x82", "\xac"}, late, "€"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var k Keys
+			for _, part := range c.parts {
+				k.Type([]byte(part))
+				time.Sleep(c.pause)
+			}
+			if got := k.String(); got != c.want {
+				t.Errorf("%s: the line is %q, want %q", c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -45,14 +82,16 @@ func TestBound(t *testing.T) {
 	t.Parallel()
 	k := Keys{Most: 10}
 	paste := strings.Repeat("€", 4)
-	if got := k.Type([]byte("\x1b[200~" + paste + "\x1b[201~\r")); got != nil || k.TooLong() != 12 || k.String() != paste {
+	if got := k.Type([]byte("\x1b[200~" + paste + "\x1b[201~\r")); got != nil || k.TooLong() != 12 ||
+		k.String() != paste {
 		t.Errorf("entered %q, refused %d bytes, and the line is %q", got, k.TooLong(), k.String())
 	}
 	if got := k.Type([]byte("\x7f\r")); len(got) != 1 || got[0] != "€€€" || k.TooLong() != 0 {
 		t.Errorf("the shorter line: entered %q, refused %d bytes", got, k.TooLong())
 	}
 	drop := Keys{Most: 10, Drop: true}
-	if got := drop.Type([]byte(strings.Repeat("x", 11) + "\nnext\n")); len(got) != 1 || got[0] != "next" || drop.TooLong() != 11 {
+	if got := drop.Type([]byte(strings.Repeat("x", 11) + "\nnext\n")); len(got) != 1 || got[0] != "next" ||
+		drop.TooLong() != 11 {
 		t.Errorf("where long lines are dropped: entered %q, refused %d bytes", got, drop.TooLong())
 	}
 	k.Type([]byte("\x1b[200~" + strings.Repeat("x", 100) + "\x1b[201~"))
@@ -64,8 +103,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// FuzzKeys checks that nothing that comes from a terminal breaks the line, or stays in it as a control
-// character.
+// FuzzKeys checks that nothing that comes from a terminal breaks the line, or stays in it as a
+// control character.
 func FuzzKeys(f *testing.F) {
 	f.Add("a\x1b[200~b\r\n\x1b[201~\x1b[D\x7f\r", 3)
 	f.Fuzz(func(t *testing.T, keys string, size int) {

@@ -25,11 +25,13 @@ import (
 // runs, or nil. Without it there is no bell and no desktop notification.
 func Channels(n settings.Notify, terminal *Terminal) (channels []Channel) {
 	if terminal != nil && n.Bell {
-		channels = append(channels, Channel{Name: "bell", To: "this terminal", Fleeting: true, Send: terminal.Bell})
+		channels = append(channels, Channel{Name: "bell", To: "this terminal", Fleeting: true,
+			Terminal: terminal.Device, Send: terminal.Bell})
 	}
 	if terminal != nil && n.Desktop != settings.NoDesktop {
 		channels = append(channels, Channel{Name: "desktop", To: "this terminal", Fleeting: true,
-			Send: func(ctx context.Context, f Fact) error { return terminal.Desktop(ctx, n.Desktop, f) }})
+			Terminal: terminal.Device,
+			Send:     func(ctx context.Context, f Fact) error { return terminal.Desktop(ctx, n.Desktop, f) }})
 	}
 	return append(channels, Remote(n)...)
 }

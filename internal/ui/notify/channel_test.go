@@ -147,7 +147,8 @@ func TestNetwork(t *testing.T) {
 	if strings.Contains(got.Text, "ghp_") {
 		t.Errorf("a secret left the machine: %s", got.Text)
 	}
-	if err := send(t, settings.Notify{Ntfy: &settings.Ntfy{URL: server.URL + "/topic", Token: "t"}}, hostile); err != nil {
+	if err := send(t, settings.Notify{Ntfy: &settings.Ntfy{URL: server.URL + "/topic", Token: "t"}},
+		hostile); err != nil {
 		t.Fatal(err)
 	}
 	if path != "/topic" || header.Get("Title") != "ann of team demo needs you" || header.Get("Authorization") !=
@@ -164,7 +165,8 @@ func TestNetwork(t *testing.T) {
 		}
 	}
 	server.Close()
-	if err := send(t, settings.Notify{Webhook: &settings.Webhook{URL: server.URL + "/?key=hidden"}}, hostile); err == nil ||
+	if err := send(t, settings.Notify{Webhook: &settings.Webhook{URL: server.URL + "/?key=hidden"}},
+		hostile); err == nil ||
 		!strings.Contains(err.Error(), "cannot be reached") || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("without a server: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cadre/internal/inspect/attention"
+	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
@@ -26,7 +27,7 @@ type Fact struct {
 	name string // of the team, if no other team has it; else ""
 }
 
-// called returns what a person calls the team.
+// called returns the name by which a person knows the team.
 func (f Fact) called() string { return cmp.Or(f.name, f.Team) }
 
 // These kinds report the end of a team.
@@ -75,8 +76,9 @@ func Test(now team.Time) Fact {
 // settle is how long a fact must hold if the restart of a process may cause it.
 const settle = 5 * time.Second
 
-// Facts returns what to tell a person about the teams now. do turns a hint into a command line.
-func Facts(teams []attention.Found, do func(team.Hint) string) (facts []Fact) {
+// Facts returns the facts of which a person should be notified now, each with the command that
+// helps.
+func Facts(teams []attention.Found) (facts []Fact) {
 	named := map[string]int{}
 	for _, t := range teams {
 		named[t.Team.Name]++
@@ -91,7 +93,7 @@ func Facts(teams []attention.Found, do func(team.Hint) string) (facts []Fact) {
 		case team.TeamComplete, team.TeamAborted:
 			end := of
 			end.Kind, end.ID, end.Since = string(t.Team.Status), id+"/end", t.Team.UpdatedAt
-			end.Text, end.Do = ended(t.Team), do(team.Hint{Action: team.ActShowLog, Team: t.Folder})
+			end.Text, end.Do = ended(t.Team), render.CommandFor(team.Hint{Action: team.ActShowLog, Team: t.Folder}).Line
 			if t.Team.Released == (team.Released{}) && t.Team.Observed == "" {
 				facts = append(facts, end)
 			}
@@ -104,7 +106,7 @@ func Facts(teams []attention.Found, do func(team.Hint) string) (facts []Fact) {
 			f.ID, f.Kind, f.Member, f.Task, f.Since = id+"/"+i.Key(), string(i.Kind), i.Member, i.Task, i.Since
 			hint := i.Hint
 			hint.Team = t.Folder
-			f.Text, f.Do = sanitize.Line(i.Text), do(hint)
+			f.Text, f.Do = sanitize.Line(i.Text), render.CommandFor(hint).Line
 			facts = append(facts, f)
 		}
 	}
@@ -116,11 +118,16 @@ func quiet(i team.Item, paused bool) bool {
 	switch i.Kind {
 	case team.ItemHeld: // the person interrupted the member
 		return true
+	case team.ItemNested: // what waits there is a fact of its own
+		return true
 	case team.ItemDormant, team.ItemUnhosted: // the person stopped the team
 		return paused
 	}
 	return false
 }
+
+// end reports whether the fact is the end of a team.
+func (f Fact) end() bool { return f.Kind == Complete || f.Kind == Aborted }
 
 // lasting reports whether the fact must hold for a while before it is sent, because another process
 // may be about to end it.
@@ -156,7 +163,8 @@ func digest(facts []Fact) Fact {
 	if len(facts) == 1 {
 		return first
 	}
-	return Fact{ID: first.ID, Team: first.Team, name: first.name, TeamID: first.TeamID, Kind: kindSeveral, Since: first.Since,
-		Text: fmt.Sprintf("%d things need you. The first: %s", len(facts), first.Text),
-		Do:   "cadre attention " + first.Team}
+	return Fact{ID: first.ID, Team: first.Team, name: first.name, TeamID: first.TeamID, Kind: kindSeveral,
+		Since: first.Since,
+		Text:  fmt.Sprintf("%d things need you. The first: %s", len(facts), first.Text),
+		Do:    render.Typed("attention", first.Team)}
 }

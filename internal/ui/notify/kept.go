@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"time"
 
 	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/regularfile"
@@ -18,14 +21,23 @@ const maxKept = 16 << 20
 
 // kept is the file that records what was sent through a channel.
 type kept struct {
-	Sent []string `json:"sent"` // ids of facts that were sent and still hold
+	Sent []string             `json:"sent"`           // ids of facts that were sent and still hold
+	Seen map[string]time.Time `json:"seen,omitempty"` // when the person last looked at facts that were not sent
 }
 
-func (s *server) path(suffix string) string { return filepath.Join(s.Folder, s.channel.Name+suffix) }
+// path returns the path of a file of the channel. A channel that reaches a terminal has files for
+// each.
+func (s *server) path(suffix string) string {
+	name := s.channel.Name
+	if s.channel.Terminal != 0 {
+		name += "-" + strconv.FormatInt(s.channel.Terminal, 10)
+	}
+	return filepath.Join(s.Folder, name+suffix)
+}
 
-// load reads what was sent. If there is no file, s.sent stays nil.
+// load reads the states of facts. If there is no file, s.sent stays nil.
 func (s *server) load() error {
-	s.sent = nil
+	s.sent, s.since, s.seen, s.written = nil, map[string]time.Time{}, map[string]time.Time{}, nil
 	if s.channel.Fleeting {
 		return nil
 	}
@@ -44,17 +56,26 @@ func (s *server) load() error {
 	for _, id := range k.Sent {
 		s.sent[id] = true
 	}
+	maps.Copy(s.seen, k.Seen)
+	s.written = data
 	return nil
 }
 
-// save records what was sent.
+// save records the states of facts, if they have changed.
 func (s *server) save() error {
 	if s.channel.Fleeting {
 		return nil
 	}
-	data, err := json.Marshal(kept{slices.Sorted(maps.Keys(s.sent))})
+	data, err := json.Marshal(kept{slices.Sorted(maps.Keys(s.sent)), s.seen})
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.path(".json"), append(data, '\n'))
+	if data = append(data, '\n'); bytes.Equal(data, s.written) {
+		return nil
+	}
+	if err := atomicfile.Write(s.path(".json"), data); err != nil {
+		return err
+	}
+	s.written = data
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -11,7 +12,6 @@ import (
 
 	"cadre/internal/inspect/attention"
 	"cadre/internal/sys/filelock"
-	"cadre/internal/team"
 )
 
 // Deadline is how long one channel may take to send one notification.
@@ -25,6 +25,11 @@ const (
 	retryMost = time.Hour
 	// most is how many facts of one team are sent separately at once.
 	most = 3
+	// glance is the pause between two checks of whether the person still looks at a fact.
+	glance = 15 * time.Second
+	// lookedAway is how long a person must not have looked at a fact before it is sent. They may
+	// have left the view to answer it.
+	lookedAway = 30 * time.Second
 )
 
 // Channel is a way to reach a person.
@@ -36,6 +41,7 @@ type Channel struct {
 	// Fleeting marks a channel that reaches only a person who is there now, such as a bell. Facts
 	// that hold when the process starts are not sent through it, and nothing is recorded.
 	Fleeting bool
+	Terminal int64 // the terminal that a fleeting channel reaches; each terminal is notified
 }
 
 // Options configure a notifier.
@@ -44,10 +50,10 @@ type Options struct {
 	Written  time.Time // when the settings were written: earlier facts are not sent
 	Channels []Channel
 	Follow   *attention.Follower // owned by the notifier, which closes it
-	Do       func(team.Hint) string
 	Log      func(string)
-	// Sees reports whether the person looks now at something that shows the fact; nil means never.
-	Sees func(Fact) bool
+	// Looks checks what the person looks at now. What it returns reports whether that shows the
+	// fact. nil means that they look at nothing.
+	Looks func() (shows func(Fact) bool)
 }
 
 // farewell bounds the time to send what is left after ctx ends: one notification that hangs, and
@@ -72,7 +78,7 @@ func Run(ctx context.Context, o Options) error {
 		serving.Go(func() { s.serve(sending) })
 	}
 	err := o.Follow.Watch(ctx, func(teams []attention.Found) bool {
-		board.put(Facts(teams, o.Do))
+		board.put(Facts(teams))
 		return false
 	})
 	if ctx.Err() == nil {
@@ -87,7 +93,7 @@ func Run(ctx context.Context, o Options) error {
 	context.AfterFunc(last, cancel)
 	defer end()
 	if teams, err := o.Follow.Teams(last); err == nil {
-		board.put(Facts(teams, o.Do))
+		board.put(Facts(teams))
 	}
 	board.end()
 	serving.Wait()
@@ -138,8 +144,10 @@ type server struct {
 	channel Channel
 	board   *board
 
-	sent     map[string]bool      // by id
-	since    map[string]time.Time // when a fact that must hold for a while was first seen
+	sent     map[string]bool      // by id; nil if nothing was ever recorded
+	since    map[string]time.Time // when a fact that must hold for a while began to hold
+	seen     map[string]time.Time // when the person last looked at a fact that is not sent
+	written  []byte               // what the file holds
 	failures int
 	again    time.Time // time of the next attempt
 }
@@ -213,10 +221,10 @@ func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, er
 		}
 	}
 	due, wait := s.due(facts, now)
-	if gone := s.forget(facts); gone {
-		if err := s.save(); err != nil {
-			return 0, err
-		}
+	due, wait = s.unseen(due, wait, now)
+	s.forget(facts)
+	if err := s.save(); err != nil {
+		return 0, err
 	}
 	if len(due) == 0 {
 		return wait, nil
@@ -225,10 +233,6 @@ func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, er
 		return min(wait, pause), nil
 	}
 	for _, some := range grouped(due) {
-		if s.Sees != nil && !slices.ContainsFunc(some, func(f Fact) bool { return !s.Sees(f) }) {
-			s.mark(some)
-			continue
-		}
 		sending, cancel := context.WithTimeout(ctx, Deadline)
 		err := s.channel.Send(sending, digest(some).sent())
 		cancel()
@@ -245,7 +249,33 @@ func (s *server) step(ctx context.Context, facts []Fact) (wait time.Duration, er
 			return 0, err
 		}
 	}
-	return wait, s.save()
+	return wait, nil
+}
+
+// unseen returns the facts that the person does not look at, and when to check the others again. A
+// fact that they look at waits until they have looked away. The end of a team waits for nobody: it
+// is not sent if they look at it.
+func (s *server) unseen(due []Fact, wait time.Duration, now time.Time) ([]Fact, time.Duration) {
+	if s.Looks == nil || len(due) == 0 {
+		return due, wait
+	}
+	shows := s.Looks()
+	return slices.DeleteFunc(due, func(f Fact) bool {
+		seen := shows(f)
+		if seen && f.end() {
+			s.mark([]Fact{f})
+			return true
+		}
+		if seen {
+			s.seen[f.ID] = now
+		}
+		ago := now.Sub(s.seen[f.ID])
+		if ago >= lookedAway || ago < 0 { // less than 0 if the clock was set back
+			return false
+		}
+		wait = min(wait, glance, lookedAway-ago)
+		return true
+	}), wait
 }
 
 // failed reports the first of a series of failures, and delays the next attempt.
@@ -278,9 +308,6 @@ func (s *server) due(facts []Fact, now time.Time) (due []Fact, wait time.Duratio
 			continue
 		}
 		if f.lasting() {
-			if s.since == nil {
-				s.since = map[string]time.Time{}
-			}
 			if s.since[f.ID].IsZero() {
 				s.since[f.ID] = now
 			}
@@ -294,29 +321,21 @@ func (s *server) due(facts []Fact, now time.Time) (due []Fact, wait time.Duratio
 	return due, wait
 }
 
-// forget drops the states of facts that no longer hold. It reports whether one of them was sent.
-func (s *server) forget(facts []Fact) (gone bool) {
+// forget drops the states of facts that no longer hold.
+func (s *server) forget(facts []Fact) {
 	stands := make(map[string]bool, len(facts))
 	for _, f := range facts {
 		stands[f.ID] = true
 	}
-	for id := range s.sent {
-		if !stands[id] {
-			delete(s.sent, id)
-			gone = true
-		}
-	}
-	for id := range s.since {
-		if !stands[id] {
-			delete(s.since, id)
-		}
-	}
-	return gone
+	maps.DeleteFunc(s.sent, func(id string, _ bool) bool { return !stands[id] })
+	maps.DeleteFunc(s.since, func(id string, _ time.Time) bool { return !stands[id] })
+	maps.DeleteFunc(s.seen, func(id string, _ time.Time) bool { return !stands[id] })
 }
 
 func (s *server) mark(facts []Fact) {
 	for _, f := range facts {
 		s.sent[f.ID] = true
+		delete(s.seen, f.ID)
 	}
 }
 

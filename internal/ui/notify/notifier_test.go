@@ -69,18 +69,33 @@ type life struct {
 	end   func()
 	mu    sync.Mutex
 	log   []string
+	at    []string // the ids of facts that the person looks at
+}
+
+// look lets the person look at what shows these facts, and at nothing else.
+func (l *life) look(at ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at = at
+}
+
+func (l *life) looks() func(Fact) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.at
+	return func(f Fact) bool { return slices.Contains(at, f.ID) }
 }
 
 // begin starts a process that serves the channel.
 func begin(t *testing.T, folder string, c Channel, written time.Time, watched ...string) *life {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &life{board: newBoard()}
-	s := &server{Options: Options{Folder: folder, Written: written, Sees: func(f Fact) bool { return slices.Contains(watched, f.TeamID) },
-		Log: func(line string) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.log = append(l.log, line)
-		}}, channel: c, board: l.board}
+	l.look(watched...)
+	s := &server{Options: Options{Folder: folder, Written: written, Looks: l.looks, Log: func(line string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.log = append(l.log, line)
+	}}, channel: c, board: l.board}
 	var serving sync.WaitGroup
 	serving.Go(func() { s.serve(ctx) })
 	l.end = func() { cancel(); serving.Wait() }
@@ -123,6 +138,31 @@ func TestOnce(t *testing.T) {
 		r.want(t, "a")
 		if len(r.ids) != 4 { // a, b, c, and a again
 			t.Errorf("the ids %v do not tell the two times of a apart", slices.Collect(maps.Keys(r.ids)))
+		}
+	})
+}
+
+// TestEachTerminal checks that a fact is sent once to each terminal, however many processes it has,
+// and once through a channel that needs none.
+func TestEachTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		at := map[int64]*recorder{1: {}, 2: {}, 0: {}}
+		var lives []*life
+		for _, terminal := range []int64{1, 2, 2, 0, 0} {
+			c := at[terminal].channel()
+			c.Fleeting, c.Terminal = terminal != 0, terminal
+			l := begin(t, folder, c, time.Now().Add(-time.Minute))
+			l.board.put(nil)
+			synctest.Wait()
+			lives = append(lives, l)
+		}
+		for _, l := range lives {
+			l.board.put(facts("a"))
+		}
+		time.Sleep(time.Hour)
+		for _, r := range at {
+			r.want(t, "a")
 		}
 	})
 }
@@ -219,19 +259,68 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestWatched checks that nothing is sent of a team that the person looks at, also later.
-func TestWatched(t *testing.T) {
+// TestLookedAt checks that nothing is sent of what the person looks at, and that what still waits
+// is sent when they no longer look.
+func TestLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		l := begin(t, t.TempDir(), r.channel(), time.Now().Add(-time.Minute), "a", "b", "c")
+		end := fact("c")
+		end.Kind = Complete
+		l.board.put(append(facts("a", "b"), end))
+		time.Sleep(time.Hour)
+		r.want(t)
+		l.board.put(append(facts("a", "b", "d"), end))
+		r.want(t, "d")
+		l.look() // they answer b
+		time.Sleep(lookedAway - 2*glance)
+		r.want(t)
+		l.board.put(append(facts("a", "d"), end))
+		r.want(t)
+		time.Sleep(lookedAway + glance)
+		r.want(t, "a")
+		l.look("a")
+		time.Sleep(time.Hour)
+		l.look()
+		time.Sleep(time.Hour)
+		r.want(t)
+	})
+}
+
+// TestGlance checks that a person who looks again in time is not notified.
+func TestGlance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		l := begin(t, t.TempDir(), r.channel(), time.Now().Add(-time.Minute), "a")
+		l.board.put(facts("a"))
+		time.Sleep(glance / 2) // between the checks
+		for range 10 {
+			time.Sleep(glance)
+			l.look()
+			time.Sleep(glance)
+			l.look("a")
+		}
+		r.want(t)
+	})
+}
+
+// TestLookedAtBefore checks that a process continues to wait for what the person looked at while
+// another one served the channel, and sends it then.
+func TestLookedAtBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder, r := t.TempDir(), &recorder{}
-		l := begin(t, folder, r.channel(), time.Now().Add(-time.Minute), "1")
-		l.board.put(facts("a"))
-		r.want(t)
+		l := begin(t, folder, r.channel(), time.Now().Add(-time.Minute), "a")
 		l.board.put(facts("a"))
 		synctest.Wait()
+		l.board.end() // as at the end of a process
+		r.want(t)
 		l.end()
 		l = begin(t, folder, r.channel(), time.Now().Add(-time.Minute))
 		l.board.put(facts("a", "b"))
+		time.Sleep(lookedAway / 2)
 		r.want(t, "b")
+		time.Sleep(lookedAway)
+		r.want(t, "a")
 	})
 }
 
@@ -256,12 +345,11 @@ func TestDamagedFile(t *testing.T) {
 
 // TestFacts checks which of what stands in a team is a fact, and what it says.
 func TestFacts(t *testing.T) {
-	do := func(h team.Hint) string { return string(h.Action) + " " + h.Team }
 	got := ""
 	for _, f := range Facts([]attention.Found{
 		{Folder: "a", Team: team.Team{ID: "1", Name: "a", Status: team.TeamActive}, Items: []team.Item{
 			{Kind: team.ItemPermission, WaitsFor: team.ForUser, Member: "ann", Request: "r1", Text: "ann asks\x1b[2J",
-				Hint: team.Hint{Action: team.ActAnswerPermission}},
+				Hint: team.Hint{Action: team.ActAnswerPermission, Request: "r1"}},
 			{Kind: team.ItemPlan, WaitsFor: "lead", Member: "bob"},
 			{Kind: team.ItemHeld, WaitsFor: team.ForUser, Member: "bob"},
 			{Kind: team.ItemDormant, WaitsFor: team.ForUser, Text: "dead", Hint: team.Hint{Action: team.ActResume}}}},
@@ -273,18 +361,19 @@ func TestFacts(t *testing.T) {
 		{Folder: "g-x1", Team: team.Team{ID: "6", Name: "g", Status: team.TeamAborted}},
 		{Folder: "h", Team: team.Team{ID: "7", Name: "h", Status: team.TeamAborted}},
 		{Folder: "h-x2", Team: team.Team{ID: "8", Name: "h", Status: team.TeamAborted}},
-		{Folder: "f", Items: []team.Item{{Kind: team.ItemDamaged, WaitsFor: team.ForUser, Text: "bad"}}},
-	}, do) {
+		{Folder: "f", Items: []team.Item{{Kind: team.ItemDamaged, WaitsFor: team.ForUser, Text: "bad",
+			Hint: team.Hint{Action: team.ActMend}}}},
+	}) {
 		got += fmt.Sprintf("%s | %s | %q | %s\n", f.ID, f.Title(), f.Text, f.Do)
 	}
-	const want = `1/permission/ann//r1/ | ann of team a needs you | "ann asks␛[2J" | answer_permission a
-1/dormant//// | Team a needs you | "dead" | resume a
-3/end | Team c is done | "Team c is complete; its report is in c.md." | show_log c
-4/end | Team d was aborted | "Team d is aborted." | show_log d
-6/end | Team g was aborted | "Team g is aborted." | show_log g-x1
-7/end | Team h was aborted | "Team h is aborted." | show_log h
-8/end | Team h-x2 was aborted | "Team h is aborted." | show_log h-x2
-f/damaged//// | Team f needs you | "bad" |  f
+	const want = `1/permission/ann//r1/ | ann of team a needs you | "ann asks␛[2J" | cadre permit a r1
+1/dormant//// | Team a needs you | "dead" | cadre resume a
+3/end | Team c is done | "Team c is complete; its report is in c.md." | cadre log c
+4/end | Team d was aborted | "Team d is aborted." | cadre log d
+6/end | Team g was aborted | "Team g is aborted." | cadre log g-x1
+7/end | Team h was aborted | "Team h is aborted." | cadre log h
+8/end | Team h-x2 was aborted | "Team h is aborted." | cadre log h-x2
+f/damaged//// | Team f needs you | "bad" | cadre fsck f
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

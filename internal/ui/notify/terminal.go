@@ -20,6 +20,7 @@ import (
 type Terminal struct {
 	Out    io.Writer
 	Getenv func(string) string
+	Device int64 // its device number
 
 	mu sync.Mutex
 }
@@ -33,7 +34,7 @@ func OpenTerminal() *Terminal {
 	if err != nil {
 		return nil
 	}
-	return &Terminal{Out: file, Getenv: os.Getenv}
+	return &Terminal{Out: file, Getenv: os.Getenv, Device: proc.Terminal()}
 }
 
 // Close closes the terminal. It may be called on nil.

@@ -43,7 +43,8 @@ func TestTmux(t *testing.T) {
 	}
 	tmux("set-option", "-g", "allow-passthrough", "on")
 	if err := terminal.Desktop(t.Context(), settings.OSC9, hostile); err != nil ||
-		!strings.HasPrefix(out.String(), "\x1bPtmux;\x1b\x1b]9;") || !strings.HasSuffix(out.String(), "\x1b\x1b\\\x1b\\") {
+		!strings.HasPrefix(out.String(), "\x1bPtmux;\x1b\x1b]9;") ||
+		!strings.HasSuffix(out.String(), "\x1b\x1b\\\x1b\\") {
 		t.Errorf("tmux passes it: %v, %q", err, out.String())
 	}
 }

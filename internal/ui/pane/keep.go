@@ -16,15 +16,16 @@ type Member struct {
 	Own bool
 }
 
-// Backend is a terminal program that shows panes. Each method returns within a limited time, also if
-// the program hangs.
+// Backend is a terminal program that shows panes. Each method returns within a limited time, also
+// if the program hangs.
 type Backend interface {
 	// Open opens a pane for the member, and runs the command in it.
 	Open(ctx context.Context, member string, command []string) error
 	// Title shows the member's name and state at its pane. It returns nil if the program has no
 	// titles.
 	Title(ctx context.Context, m Member) error
-	// Close closes the member's pane. If the member has no pane, Close does nothing and returns nil.
+	// Close closes the member's pane. If the member has no pane, Close does nothing and returns
+	// nil.
 	Close(ctx context.Context, member string) error
 	// Panes returns the ids of the team's open panes, by member.
 	Panes(ctx context.Context) (map[string]string, error)

@@ -45,7 +45,8 @@ func Attached() bool {
 // Answers returns an error if the tmux of this window does not answer.
 func Answers() error {
 	socket, _, _ := strings.Cut(os.Getenv("TMUX"), ",")
-	_, err := call(context.Background(), socket, []string{"display-message", "-p", "-t", os.Getenv("TMUX_PANE"), "#{pane_id}"})
+	_, err := call(context.Background(), socket, []string{"display-message", "-p", "-t", os.Getenv("TMUX_PANE"),
+		"#{pane_id}"})
 	return err
 }
 
@@ -146,7 +147,8 @@ func (p Place) refuses(mode Mode) string {
 		if p.Getenv("ITERM_SESSION_ID") == "" {
 			return "this is not a window of iTerm2"
 		}
-		return missing(p.Find("it2"), "it2 is not in PATH; install it with: pipx install it2, and allow iTerm2's Python API")
+		return missing(p.Find("it2"), "it2 is not in PATH; install it with: pipx install it2, and allow iTerm2's "+
+			"Python API")
 	}
 	return ""
 }

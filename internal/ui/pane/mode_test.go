@@ -39,12 +39,13 @@ func TestChoose(t *testing.T) {
 		{setting: "tmux", env: inTmux, programs: "tmux", mode: Tmux},
 		{setting: "auto", env: inTmux, programs: "tmux", mode: Tmux},
 		{setting: "tmux", env: inITerm, programs: "it2", mode: ITerm2,
-			text: "teammateMode is tmux: this is not a window of tmux; start one with: tmux new-session. Used instead: iterm2"},
+			text: "teammateMode is tmux: this is not a window of tmux; start one with: tmux new-session. Used " +
+				"instead: iterm2"},
 		{setting: "tmux", off: true, mode: InProcess},
 		{setting: "panes", mode: InProcess, text: `teammateMode in settings.json is "panes"; use auto`},
 	} {
-		got, err := Choose(c.flag, c.setting, Place{Terminal: !c.off, Getenv: func(name string) string { return c.env[name] },
-			Find: func(name string) error {
+		got, err := Choose(c.flag, c.setting, Place{Terminal: !c.off,
+			Getenv: func(name string) string { return c.env[name] }, Find: func(name string) error {
 				if strings.Contains(" "+c.programs+" ", " "+name+" ") {
 					return nil
 				}

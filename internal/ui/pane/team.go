@@ -109,7 +109,8 @@ func Close(ctx context.Context, of *engine.Team, home layout.Home, mode Mode) (n
 // KeepOpen keeps a pane open for each member. It returns when the team or ctx ends, when the person
 // has closed all panes, or when the terminal program ends. It returns [filelock.ErrHeld] if another
 // process keeps the panes.
-func KeepOpen(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, viewer []string, note func(string)) error {
+func KeepOpen(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, viewer []string,
+	note func(string)) error {
 	k := kept{of: of, mode: mode, viewer: viewer, note: note, backend: backendOf(of, home, mode), aside: true}
 	err := k.keep(ctx)
 	if errors.Is(err, ErrClosed) || Gone(err) {

@@ -82,22 +82,35 @@ func (t *tmux) mark(member string) string { return t.id + " " + member }
 // own is a pane of the team.
 type own struct{ pane, window, member string }
 
-func (t *tmux) list(ctx context.Context) (all []own, err error) {
-	text, err := t.run(ctx, "list-panes", "-a", "-F", "#{pane_id} #{window_id} #{pane_dead} #{@cadre-member}")
+// list returns the panes of the team, and a window of the team with room for another pane; "" for
+// none.
+func (t *tmux) list(ctx context.Context) (all []own, room string, err error) {
+	text, err := t.run(ctx, "list-panes", "-a", "-F", "#{window_id} #{window_panes} #{window_width} "+
+		"#{window_height} .#{@cadre-team} #{pane_id} #{pane_dead} #{@cadre-member}")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for line := range strings.Lines(text) {
 		parts := strings.Fields(line)
-		if len(parts) == 5 && parts[2] != "1" && parts[3] == t.id {
-			all = append(all, own{parts[0], parts[1], parts[4]})
+		if len(parts) < 7 {
+			continue
+		}
+		var n [3]int
+		for i := range n {
+			n[i], _ = strconv.Atoi(parts[i+1])
+		}
+		if room == "" && parts[4] == "."+t.id && n[0] < most(n[1], n[2]) {
+			room = parts[0]
+		}
+		if len(parts) == 9 && parts[6] != "1" && parts[7] == t.id {
+			all = append(all, own{parts[5], parts[0], parts[8]})
 		}
 	}
-	return all, nil
+	return all, room, nil
 }
 
 func (t *tmux) Panes(ctx context.Context) (map[string]string, error) {
-	all, err := t.list(ctx)
+	all, _, err := t.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +133,7 @@ func most(width, height int) int {
 }
 
 func (t *tmux) Open(ctx context.Context, member string, command []string) error {
-	window, err := t.room(ctx)
+	all, window, err := t.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,10 +143,6 @@ func (t *tmux) Open(ctx context.Context, member string, command []string) error 
 	}
 	if window != "" {
 		last := window
-		all, err := t.list(ctx)
-		if err != nil {
-			return err
-		}
 		for _, p := range all { // panes stand in the order in which members joined
 			if p.window == window {
 				last = p.pane
@@ -167,29 +176,6 @@ func (t *tmux) Open(ctx context.Context, member string, command []string) error 
 	return err
 }
 
-// room returns a window of the team with room for another pane; "" for none.
-func (t *tmux) room(ctx context.Context) (string, error) {
-	text, err := t.run(ctx, "list-windows", "-a", "-F",
-		"#{window_id} #{window_panes} #{window_width} #{window_height} #{@cadre-team}")
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(text) {
-		parts := strings.Fields(line)
-		if len(parts) != 5 || parts[4] != t.id {
-			continue
-		}
-		var n [3]int
-		for i := range n {
-			n[i], _ = strconv.Atoi(parts[i+1])
-		}
-		if n[0] < most(n[1], n[2]) {
-			return parts[0], nil
-		}
-	}
-	return "", nil
-}
-
 // colors maps the colors of members to those of tmux.
 var colors = map[string]string{"blue": "blue", "green": "green", "yellow": "yellow", "purple": "magenta",
 	"orange": "colour208", "pink": "colour205", "cyan": "cyan", "red": "red"}
@@ -205,8 +191,8 @@ func (t *tmux) title(ctx context.Context, m Member) (there bool, err error) {
 	if color == "" {
 		color = "default"
 	}
-	return t.with(ctx, m.Name, func(pane string) []string {
-		return []string{"set-option", "-p", "-t", pane, "@cadre-title",
+	return t.with(ctx, m.Name, func(p own) []string {
+		return []string{"set-option", "-p", "-t", p.pane, "@cadre-title",
 			"#[fg=" + color + ",bold]" + m.Name + "#[default] " + m.State}
 	})
 }
@@ -219,28 +205,17 @@ func Border(ctx context.Context, getenv func(string) string, teamID string, m Me
 }
 
 func (t *tmux) Close(ctx context.Context, member string) error {
-	all, err := t.list(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := t.with(ctx, member, func(pane string) []string { return []string{"kill-pane", "-t", pane} }); err != nil {
-		return err
-	}
-	for _, p := range all {
-		if p.member == member { // the other panes take its room; the window closes with its last pane
-			_, err := t.run(ctx, "select-layout", "-t", p.window, "tiled")
-			if errors.Is(err, errGone) {
-				return err
-			}
-		}
-	}
-	return nil
+	// The other panes take its room. The window closes with its last pane.
+	_, err := t.with(ctx, member, func(p own) []string { return []string{"kill-pane", "-t", p.pane} },
+		func(p own) []string { return []string{";", "select-layout", "-t", p.window, "tiled"} })
+	return err
 }
 
-// with runs a command on the member's pane, if the pane still has the member's mark. It reports
-// whether there is such a pane.
-func (t *tmux) with(ctx context.Context, member string, command func(pane string) []string) (there bool, err error) {
-	all, err := t.list(ctx)
+// with runs a command on the member's pane, if the pane still has the member's mark, and then the
+// other commands in any case. It reports whether there is such a pane.
+func (t *tmux) with(ctx context.Context, member string, command func(own) []string,
+	then ...func(own) []string) (there bool, err error) {
+	all, _, err := t.list(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -249,11 +224,15 @@ func (t *tmux) with(ctx context.Context, member string, command func(pane string
 			continue
 		}
 		var words []string
-		for _, word := range command(p.pane) {
+		for _, word := range command(p) {
 			words = append(words, quote(word))
 		}
-		_, err := t.run(ctx, "if-shell", "-F", "-t", p.pane, "#{==:#{@cadre-member},"+t.mark(member)+"}",
-			strings.Join(words, " "))
+		args := []string{"if-shell", "-F", "-t", p.pane, "#{==:#{@cadre-member}," + t.mark(member) + "}",
+			strings.Join(words, " ")}
+		for _, next := range then {
+			args = append(args, next(p)...)
+		}
+		_, err := t.run(ctx, args...)
 		if err != nil && !errors.Is(err, errGone) && ctx.Err() == nil {
 			return false, nil // the pane was closed meanwhile
 		}

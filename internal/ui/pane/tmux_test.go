@@ -140,6 +140,7 @@ func (w *terminal) want(titles ...string) {
 
 // TestPanes lets a team grow, change and shrink in a real tmux.
 func TestPanes(t *testing.T) {
+	t.Parallel()
 	w := newTerminal(t)
 	before := w.tmux("show-options", "-g") + w.tmux("show-options", "-gw") + w.tmux("display-message", "-p",
 		"-t", w.pane,
@@ -150,12 +151,16 @@ func TestPanes(t *testing.T) {
 	w.want("ann working", "bob idle")
 	r.set("ann idle", "bob idle")
 	w.want("ann idle", "bob idle")
-	var twelve []string
-	for i := range 12 {
-		twelve = append(twelve, fmt.Sprintf("m%d working", i))
+	n := 12
+	if testing.Short() {
+		n = 5 // one more than a window has room for
 	}
-	r.set(twelve...)
-	w.want(twelve...)
+	var many []string
+	for i := range n {
+		many = append(many, fmt.Sprintf("m%d working", i))
+	}
+	r.set(many...)
+	w.want(many...)
 	for line := range strings.Lines(w.tmux("list-windows", "-a", "-F", "#{@cadre-team} #{window_panes}")) {
 		if of, n, _ := strings.Cut(strings.TrimSpace(line), " "); of == "TEAM" && n > "4" {
 			t.Errorf("a window of 80x24 has %s panes", n)
@@ -164,15 +169,15 @@ func TestPanes(t *testing.T) {
 	// A pane that the person closed stays closed.
 	pane := w.of("m3")
 	w.tmux("kill-pane", "-t", pane)
-	rest := slices.Delete(slices.Clone(twelve), 3, 4)
+	rest := slices.Delete(slices.Clone(many), 3, 4)
 	w.want(rest...)
-	r.set(twelve...)
+	r.set(many...)
 	time.Sleep(200 * time.Millisecond)
 	w.want(rest...)
 	end()
 	// The next process finds the others, and opens that one.
 	end, _ = r.keep(w.backend())
-	w.want(twelve...)
+	w.want(many...)
 	r.set()
 	w.want()
 	end()
@@ -198,9 +203,10 @@ func (w *terminal) of(member string) string {
 	return ""
 }
 
-// TestUntilClosed checks that a process that only keeps panes ends when the person has closed all of
-// them, and not before.
+// TestUntilClosed checks that a process that only keeps panes ends when the person has closed all
+// of them, and not before.
 func TestUntilClosed(t *testing.T) {
+	t.Parallel()
 	w := newTerminal(t)
 	r := &roster{changed: make(chan struct{})}
 	r.set()
@@ -226,6 +232,7 @@ func TestUntilClosed(t *testing.T) {
 
 // TestViewer checks that the command runs in the pane with its environment.
 func TestViewer(t *testing.T) {
+	t.Parallel()
 	w := newTerminal(t)
 	r := &roster{changed: make(chan struct{})}
 	r.set("ann working")
@@ -251,6 +258,7 @@ func (hanging) Panes(ctx context.Context) (map[string]string, error) {
 
 // TestStopWhileItHangs checks that Keep ends while the terminal program hangs.
 func TestStopWhileItHangs(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	waits := 0
@@ -290,6 +298,7 @@ func (s slow) Panes(ctx context.Context) (map[string]string, error) {
 // TestManyPanesOnABusyMachine checks that the time of one call is not that of all: Keep opens and
 // closes the panes of a large team however long that takes.
 func TestManyPanesOnABusyMachine(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const members = 12
 		b := slow{map[string]string{}}
@@ -330,7 +339,8 @@ func TestHangingProgram(t *testing.T) {
 		"tmux list-panes: it did not answer in time" {
 		t.Errorf("tmux: %v", err)
 	}
-	if _, err := it2(ctx, "session", "list"); err == nil || err.Error() != "it2 session list: it did not answer in time" {
+	if _, err := it2(ctx, "session", "list"); err == nil || err.Error() != "it2 session list: it did not answer in "+
+		"time" {
 		t.Errorf("it2: %v", err)
 	}
 	if testing.Short() {
@@ -341,9 +351,10 @@ func TestHangingProgram(t *testing.T) {
 	}
 }
 
-// TestMovedPanes lets the person move panes to other windows and places, and number windows anew. The
-// panes are still those of their members, and nothing else is closed with them.
+// TestMovedPanes checks that panes are found after a person moved them and renumbered the windows.
+// The panes are still those of their members, and nothing else is closed with them.
 func TestMovedPanes(t *testing.T) {
+	t.Parallel()
 	w := newTerminal(t)
 	w.tmux("set-option", "-g", "renumber-windows", "on")
 	strange := w.tmux("split-window", "-d", "-t", w.pane, "-P", "-F", "#{pane_id}", "cat")
@@ -371,9 +382,10 @@ func TestMovedPanes(t *testing.T) {
 	}
 }
 
-// TestServerKilled checks that Keep ends when the server is killed, and that no pane of a new server
-// with the id of an old one is touched.
+// TestServerKilled checks that Keep ends when the server is killed, and that no pane of a new
+// server with the id of an old one is touched.
 func TestServerKilled(t *testing.T) {
+	t.Parallel()
 	w := newTerminal(t)
 	r := &roster{changed: make(chan struct{})}
 	r.set("ann working")

@@ -16,8 +16,8 @@
 //   - in a terminal that reports its focus, while the terminal has it;
 //   - in any other terminal, for [Briefly] after they typed.
 //
-// A person may leave a terminal that has the focus. It counts for [Attentive] after the last key, or
-// the last change of the focus.
+// A person may leave a terminal that has the focus. It counts for [Attentive] after the last key,
+// or the last change of the focus.
 //
 // # Guarantees
 //

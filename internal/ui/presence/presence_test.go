@@ -31,16 +31,17 @@ func newPerson(t *testing.T) *person {
 
 func (p *person) later(by time.Duration) { p.now += team.Time(by.Milliseconds()) }
 
-// sees waits until the person sees exactly these of: the whole team, its member ann, its member bob,
-// another team.
+// sees waits until the person sees exactly these of: the whole team, its member ann, its member
+// bob, another team.
 func (p *person) sees(when string, want ...string) {
 	p.t.Helper()
 	var got []string
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		got = nil
+		shown := Read(p.t.Context(), p.home, p.now)
 		for what, of := range map[string][3]string{"team": {"demo", "1", ""}, "ann": {"demo", "1", "ann"},
 			"bob": {"demo", "1", "bob"}, "other": {"x", "2", ""}} {
-			if Sees(p.t.Context(), p.home, p.now, of[0], of[1], of[2]) {
+			if shown.Seen(of[0], of[1], of[2]) {
 				got = append(got, what)
 			}
 		}
@@ -94,8 +95,8 @@ func TestFocus(t *testing.T) {
 	nobody.Close()
 }
 
-// TestKilledViewer checks that the record of a process that was killed hides nothing and is removed,
-// and that no other file disturbs.
+// TestKilledViewer checks that the record of a process that was killed hides nothing and is
+// removed, and that no other file disturbs.
 func TestKilledViewer(t *testing.T) {
 	p := newPerson(t)
 	v := Open(p.home, none)
@@ -130,8 +131,8 @@ func TestKilledViewer(t *testing.T) {
 	v.Show(View{})
 	p.sees("after nothing is shown")
 	for name, data := range map[string]string{fmt.Sprintf("%d-1.json", dead): string(killed),
-		fmt.Sprintf("%d-1.json.new", dead): "{", "notes.txt": "x", fmt.Sprintf("%d-9.json", os.Getpid()): string(reused),
-		fmt.Sprintf("%d-8.json", os.Getpid()): "damaged"} {
+		fmt.Sprintf("%d-1.json.new", dead): "{", "notes.txt": "x", fmt.Sprintf("%d-9.json",
+			os.Getpid()): string(reused), fmt.Sprintf("%d-8.json", os.Getpid()): "damaged"} {
 		if err := os.WriteFile(filepath.Join(Folder(p.home), name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -23,16 +23,20 @@ const (
 	tmuxTime = 2 * time.Second
 )
 
-// Sees reports whether the person looks now at something that shows the member, in any process of
-// the home. With the member "", it is about the whole team.
-func Sees(ctx context.Context, home string, now team.Time, name, id, member string) bool {
+// Shown is what all processes of a home show at one moment, to a person who may look at it or not.
+type Shown struct {
+	ctx     context.Context
+	now     team.Time
+	records []record
+	watched map[int]bool // the records that were checked, by index
+}
+
+// Read returns what the processes of the home show now.
+func Read(ctx context.Context, home string, now team.Time) *Shown {
+	s := &Shown{ctx: ctx, now: now, watched: map[int]bool{}}
 	folder := Folder(home)
 	entries, _ := os.ReadDir(folder)
-	seen := false
-	for i, e := range entries {
-		if i == mostRecords {
-			break
-		}
+	for _, e := range entries[:min(len(entries), mostRecords)] {
 		path := filepath.Join(folder, e.Name())
 		if !lives(e.Name()) { // the process was killed
 			os.Remove(path)
@@ -43,9 +47,28 @@ func Sees(ctx context.Context, home string, now team.Time, name, id, member stri
 		if err != nil || json.Unmarshal(data, &r) != nil || !proc.Alive(r.Pid, r.Start) {
 			continue
 		}
-		seen = seen || r.View.has(name, id, member) && r.watched(ctx, now)
+		s.records = append(s.records, r)
 	}
-	return seen
+	return s
+}
+
+// Seen reports whether the person looks at something that shows the member. With the member "", it
+// is about the whole team. It asks tmux at most once about each process.
+func (s *Shown) Seen(name, id, member string) bool {
+	for i, r := range s.records {
+		if !r.View.has(name, id, member) {
+			continue
+		}
+		watched, checked := s.watched[i]
+		if !checked {
+			watched = r.watched(s.ctx, s.now)
+			s.watched[i] = watched
+		}
+		if watched {
+			return true
+		}
+	}
+	return false
 }
 
 // lives reports whether the process with the pid in a record's name exists.

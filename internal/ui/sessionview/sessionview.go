@@ -48,13 +48,14 @@ type Lines struct {
 }
 
 // Add returns the lines that the entry completes. It holds an unfinished text back until the text
-// is finished, or another entry follows. It holds the output of a tool back until the tool has ended.
+// is finished, or another entry follows. It holds the output of a tool back until the tool has
+// ended.
 func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
+	if e.Kind == sessionlog.TurnEnded && !l.works && !e.Failed && !e.Interrupted {
+		return l.text.rest() // a shell's turn also ends where it had nothing to do
+	}
 	switch e.Kind {
-	case sessionlog.TurnEnded: // a shell's turn also ends where it had nothing to do
-		if !l.works && !e.Failed && !e.Interrupted {
-			return l.text.rest()
-		}
+	case sessionlog.TurnEnded:
 		l.works = false
 	case sessionlog.Started, sessionlog.Ended, sessionlog.Prompt, sessionlog.Usage, sessionlog.Lost:
 	default:
@@ -73,14 +74,9 @@ func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
 		}
 		return append(lines, l.output(e)...)
 	case sessionlog.Text:
-		if rest, is := l.text.after(e.Text); is {
-			l.text.text = rest
-			if e.Cut {
-				l.text.text += " …"
-			}
-			return l.text.rest()
-		}
-		l.text = unfinished{}
+		return l.finish(e)
+	case sessionlog.Plan:
+		return l.plan(e)
 	case sessionlog.Result:
 		lines = l.text.rest()
 		if result, is := l.result(e); is {
@@ -95,8 +91,50 @@ func (l *Lines) Add(e sessionlog.Entry) (lines []Line) {
 	return append(lines, of(e)...)
 }
 
-// All returns the lines of the entries as they come, and at the end those of unfinished texts. It stops
-// at an error.
+// finish returns the lines of a text that the agent finished. Its parts may have come before.
+func (l *Lines) finish(e sessionlog.Entry) []Line {
+	if e.Cut && l.text.exceeds(e.Text) { // the parts have more of it
+		return l.text.rest()
+	}
+	if rest, is := l.text.after(e.Text); is {
+		l.text.text = rest
+		if e.Cut {
+			l.text.text += " …"
+		}
+		return l.text.rest()
+	}
+	if !l.text.past(e.Text) {
+		l.text = unfinished{}
+		return of(e)
+	}
+	if l.coming { // The text begins a plan that is not complete yet: keep it.
+		return l.text.complete()
+	}
+	return of(e)
+}
+
+// plan returns the lines of a plan, or one that names the text that came last as the plan.
+func (l *Lines) plan(e sessionlog.Entry) []Line {
+	rest, is := l.text.after(e.Text)
+	if is {
+		l.text.text = rest
+	}
+	if is || e.Cut && l.text.exceeds(e.Text) {
+		return append(l.text.rest(), Line{e.At, "? that is its plan"})
+	}
+	if strings.HasPrefix(e.Text, strings.TrimSpace(l.text.text)) {
+		l.text.text = ""
+	}
+	return append(l.text.rest(), of(e)...)
+}
+
+// Unhosted says that no process runs a session, and that the command resume continues it.
+func Unhosted(resume string) string {
+	return "No process runs this session. Continue the team with: " + resume
+}
+
+// All returns the lines of the entries as they come, and at the end those of unfinished texts. It
+// stops at an error.
 func All(entries iter.Seq2[sessionlog.Entry, error]) iter.Seq2[[]Line, error] {
 	return func(yield func([]Line, error) bool) {
 		lines := Lines{coming: true}

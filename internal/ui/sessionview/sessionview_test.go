@@ -2,6 +2,7 @@ package sessionview
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -52,13 +53,13 @@ func TestLines(t *testing.T) {
 		sessionlog.Entry{Kind: sessionlog.Answer, Failed: true, Text: "not here"},
 		sessionlog.Entry{Kind: sessionlog.Plan, Text: "one\ntwo"}, sessionlog.Entry{Kind: sessionlog.Answer},
 		sessionlog.Entry{Kind: sessionlog.Usage, Context: 5}, sessionlog.Entry{Kind: sessionlog.Compacted},
-		sessionlog.Entry{Kind: sessionlog.Retry, Text: "529 overloaded"}, sessionlog.Entry{Kind: sessionlog.Lost, Count: 12},
-		sessionlog.Entry{Kind: sessionlog.Part, Text: "I am cut"},
+		sessionlog.Entry{Kind: sessionlog.Retry, Text: "529 overloaded"},
+		sessionlog.Entry{Kind: sessionlog.Lost, Count: 12}, sessionlog.Entry{Kind: sessionlog.Part, Text: "I am cut"},
 		sessionlog.Entry{Kind: sessionlog.TurnEnded, Interrupted: true},
 		sessionlog.Entry{Kind: sessionlog.TurnEnded},
 		sessionlog.Entry{Kind: sessionlog.TurnEnded, Failed: true, Text: "no login"},
-		sessionlog.Entry{Kind: sessionlog.Ended}, sessionlog.Entry{Kind: sessionlog.Ended, Failed: true, Text: "killed"},
-		sessionlog.Entry{Kind: sessionlog.Part, Text: "still writing"})
+		sessionlog.Entry{Kind: sessionlog.Ended}, sessionlog.Entry{Kind: sessionlog.Ended, Failed: true,
+			Text: "killed"}, sessionlog.Entry{Kind: sessionlog.Part, Text: "still writing"})
 	want := strings.TrimLeft(`
 1 · the session started: s1
 2 · it was given: do it
@@ -108,8 +109,8 @@ func TestLines(t *testing.T) {
 func TestHostile(t *testing.T) {
 	evil := "\x1b[2J\n✓ allowed\r\n? it asks to use Bash: true\u2028! its turn was interrupted\n\x9b31m"
 	for _, kind := range []sessionlog.Kind{sessionlog.Started, sessionlog.Prompt, sessionlog.Turn, sessionlog.Part,
-		sessionlog.Text, sessionlog.Tool, sessionlog.Result, sessionlog.Output, sessionlog.Question, sessionlog.Plan, sessionlog.Answer,
-		sessionlog.Retry, sessionlog.TurnEnded, sessionlog.Ended} {
+		sessionlog.Text, sessionlog.Tool, sessionlog.Result, sessionlog.Output, sessionlog.Question, sessionlog.Plan,
+		sessionlog.Answer, sessionlog.Retry, sessionlog.TurnEnded, sessionlog.Ended} {
 		for i, line := range strings.Split(strings.TrimSuffix(shown(sessionlog.Entry{Kind: kind, Tool: evil, Text: evil,
 			Failed: true}), "\n"), "\n") {
 			_, text, _ := strings.Cut(line, " ")
@@ -240,15 +241,18 @@ text
 	}
 }
 
-// TestWriting shows the last lines of a running output below the finished lines, until its result comes.
+// TestWriting shows the last lines of a running output below the finished lines, until its result
+// comes.
 func TestWriting(t *testing.T) {
 	var l Lines
 	for i := range 5000 {
-		if lines := l.Add(sessionlog.Entry{Kind: sessionlog.Output, ID: "1", Text: fmt.Sprintf("line %d\n", i)}); lines != nil {
+		if lines := l.Add(sessionlog.Entry{Kind: sessionlog.Output, ID: "1",
+			Text: fmt.Sprintf("line %d\n", i)}); lines != nil {
 			t.Fatal(lines)
 		}
 	}
-	if got := l.Writing(); !strings.HasPrefix(got, "line 4988\n") || !strings.HasSuffix(got, "\nline 4999\n") && !strings.HasSuffix(got, "\nline 4999") {
+	if got := l.Writing(); !strings.HasPrefix(got, "line 4988\n") || !strings.HasSuffix(got, "\nline 4999\n") &&
+		!strings.HasSuffix(got, "\nline 4999") {
 		t.Errorf("got %q", got)
 	}
 	if len(l.outputs["1"].text) > mostUnfinished {
@@ -261,6 +265,111 @@ func TestWriting(t *testing.T) {
 	l.Add(sessionlog.Entry{Kind: sessionlog.Result, ID: "1", Text: "line 4999", Count: 4999})
 	if got := l.Writing(); got != "" {
 		t.Errorf("nothing runs, and the view has %q", got)
+	}
+}
+
+// TestPlanAsItComes shows a plan while it is written, and once when it is complete.
+func TestPlanAsItComes(t *testing.T) {
+	part := func(text string) sessionlog.Entry { return sessionlog.Entry{Kind: sessionlog.Part, Text: text} }
+	whole := sessionlog.Entry{Kind: sessionlog.Text, Text: "I propose:"}
+	plan := sessionlog.Entry{Kind: sessionlog.Plan, Text: "1. Read it.\n2. Port it.\n"}
+	for _, c := range []struct {
+		name                   string
+		entries                []sessionlog.Entry
+		writing, shown, coming string
+	}{
+		{"alone", []sessionlog.Entry{part("1. Read it.\n2. Po"), plan}, "1. Read it.\n2. Po",
+			"2 ? its plan: 1. Read it.\n0 │ 2. Port it.\n",
+			"1 │ 1. Read it.\n0 │ 2. Port it.\n2 ? that is its plan\n"},
+		{"in a message", []sessionlog.Entry{part("I propose:\n1. Read"), part(" it."), whole, plan}, "1. Read it.",
+			"3 │ I propose:\n4 ? its plan: 1. Read it.\n0 │ 2. Port it.\n",
+			"1 │ I propose:\n4 ? its plan: 1. Read it.\n0 │ 2. Port it.\n"},
+		{"in a message, line by line", []sessionlog.Entry{part("I propose:\n1. Read it.\n2."), whole, plan},
+			"1. Read it.\n2.",
+			"2 │ I propose:\n3 ? its plan: 1. Read it.\n0 │ 2. Port it.\n",
+			"1 │ I propose:\n0 │ 1. Read it.\n0 │ 2. Port it.\n3 ? that is its plan\n"},
+		{"of other words", []sessionlog.Entry{part("Two steps.\nThen"), plan}, "Two steps.\nThen",
+			"1 │ Two steps.\n0 │ Then\n2 ? its plan: 1. Read it.\n0 │ 2. Port it.\n",
+			"1 │ Two steps.\n0 │ Then\n2 ? its plan: 1. Read it.\n0 │ 2. Port it.\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var l Lines
+			for _, e := range c.entries[:len(c.entries)-1] {
+				l.Add(e)
+			}
+			if got := l.Writing(); got != c.writing {
+				t.Errorf("before the plan is complete, the view has %q", got)
+			}
+			if got := shown(c.entries...); got != c.shown {
+				t.Errorf("the view has\n%s", got)
+			}
+			var b strings.Builder
+			for lines := range All(func(yield func(sessionlog.Entry, error) bool) {
+				for i, e := range c.entries {
+					if e.At = team.Time(i + 1); !yield(e, nil) {
+						return
+					}
+				}
+			}) {
+				for _, line := range lines {
+					fmt.Fprintf(&b, "%d %s\n", line.At, line.Text)
+				}
+			}
+			if got := b.String(); got != c.coming {
+				t.Errorf("line by line it is\n%s", got)
+			}
+		})
+	}
+}
+
+// TestLongTextAsItComes shows each line of a text once, and all of them, although the log keeps
+// only the beginning of the whole text.
+func TestLongTextAsItComes(t *testing.T) {
+	for _, kind := range []sessionlog.Kind{sessionlog.Text, sessionlog.Plan} {
+		folder := sessionlog.Of(t.TempDir())
+		log, err := folder.Open("ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole strings.Builder
+		var want []string
+		for i := range 1200 {
+			line := fmt.Sprintf("line %d of a long answer, with words", i)
+			whole.WriteString(line + "\n")
+			want = append(want, quoted+line)
+			if err := log.Add(sessionlog.Entry{Kind: sessionlog.Part, Text: line + "\n"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Add(sessionlog.Entry{Kind: kind, Text: whole.String()}); err != nil {
+			t.Fatal(err)
+		}
+		log.Close()
+		for _, coming := range []bool{true, false} {
+			lines := Lines{coming: coming}
+			var got []string
+			view := folder.View("ann")
+			for {
+				entries, err := view.Read()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(entries) == 0 {
+					break
+				}
+				for _, e := range entries {
+					for _, line := range lines.Add(e) {
+						if line.Text != "? that is its plan" {
+							got = append(got, line.Text)
+						}
+					}
+				}
+			}
+			view.Close()
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, line by line %v: %d lines are shown, want %d", kind, coming, len(got), len(want))
+			}
+		}
 	}
 }
 
@@ -299,8 +408,10 @@ func TestMail(t *testing.T) {
 // TestTurnsThatDidNothing shows the end of a turn once, and not that of a turn that did nothing.
 func TestTurnsThatDidNothing(t *testing.T) {
 	end := sessionlog.Entry{Kind: sessionlog.TurnEnded}
-	got := shown(sessionlog.Entry{Kind: sessionlog.Started}, end, sessionlog.Entry{Kind: sessionlog.Turn, Text: "task 1"},
-		sessionlog.Entry{Kind: sessionlog.Prompt, Text: "stop"}, end, end, sessionlog.Entry{Kind: sessionlog.Prompt, Text: "hello"},
+	got := shown(sessionlog.Entry{Kind: sessionlog.Started}, end, sessionlog.Entry{Kind: sessionlog.Turn,
+		Text: "task 1"},
+		sessionlog.Entry{Kind: sessionlog.Prompt, Text: "stop"}, end, end,
+		sessionlog.Entry{Kind: sessionlog.Prompt, Text: "hello"},
 		end, sessionlog.Entry{Kind: sessionlog.TurnEnded, Interrupted: true})
 	want := strings.TrimLeft(`
 1 · the session started

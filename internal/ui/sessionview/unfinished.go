@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// These bound what is kept of an output, and of a line without an end, and how much of the end of the
-// returned output is looked for in the result, in bytes.
+// These bound what is kept of an output, and of a line without an end, and how much of the end of
+// the returned output is looked for in the result, in bytes.
 const (
 	mostUnfinished = 8 << 10
 	mostSought     = 256
@@ -31,7 +31,8 @@ func (u *unfinished) add(at team.Time, text string) {
 	u.text += text
 }
 
-// complete returns the complete lines, except empty ones at the end, and does not return them again.
+// complete returns the complete lines, except empty ones at the end, and does not return them
+// again.
 func (u *unfinished) complete() []Line {
 	end := strings.LastIndexByte(u.text, '\n') + 1
 	if len(u.text)-end > mostUnfinished { // a line without an end
@@ -40,7 +41,8 @@ func (u *unfinished) complete() []Line {
 	return u.upTo(len(strings.TrimRight(u.text[:end], " \t\n")))
 }
 
-// upTo returns the lines of the first bytes of the text, and the line break after them goes with them.
+// upTo returns the lines of the first bytes of the text, and the line break after them goes with
+// them.
 func (u *unfinished) upTo(end int) []Line {
 	if end == 0 {
 		return nil
@@ -71,8 +73,8 @@ func (u *unfinished) rest() []Line {
 	return lines
 }
 
-// after returns what the whole text has after the returned part. It returns false if no part was
-// returned, or if the whole text does not begin with it.
+// after returns the rest of the whole text, after the returned part. It returns false if no part
+// was returned, or if the whole text does not begin with it.
 func (u *unfinished) after(whole string) (rest string, is bool) {
 	if u.shown == "" {
 		return "", false
@@ -82,7 +84,32 @@ func (u *unfinished) after(whole string) (rest string, is bool) {
 	return strings.TrimPrefix(rest, "\n"), is
 }
 
-// output stores an output. It returns its lines that are complete, if lines are returned as they come.
+// exceeds reports whether the text begins with the beginning of a whole one, and has more of it.
+func (u *unfinished) exceeds(beginning string) bool {
+	rest, is := strings.CutPrefix(strings.TrimLeft(u.shown+u.text, " \t\n"), strings.TrimSpace(beginning))
+	return is && rest != ""
+}
+
+// past reports whether the text has the whole one and more lines after it. It then drops the whole
+// one, so that only the others are unfinished.
+func (u *unfinished) past(whole string) bool {
+	if whole = strings.TrimSpace(whole); whole == "" {
+		return false
+	}
+	from := &u.text
+	if u.shown != "" {
+		from = &u.shown
+	}
+	rest, is := strings.CutPrefix(strings.TrimLeft(*from, " \t\n"), whole)
+	if more, follows := strings.CutPrefix(rest, "\n"); is && follows {
+		*from = more
+		return true
+	}
+	return false
+}
+
+// output stores an output. It returns its lines that are complete, if lines are returned as they
+// come.
 func (l *Lines) output(e sessionlog.Entry) (lines []Line) {
 	if l.outputs == nil {
 		l.outputs = map[string]*unfinished{}
@@ -111,8 +138,8 @@ func (l *Lines) output(e sessionlog.Entry) (lines []Line) {
 	return nil
 }
 
-// result returns the lines of a result whose output was returned as it came: only what the result has
-// after that. It returns false if the output was not returned, or not all of it up to there.
+// result returns the lines of a result whose output was returned as it came: only what the result
+// has after that. It returns false if the output was not returned, or not all of it up to there.
 func (l *Lines) result(e sessionlog.Entry) ([]Line, bool) {
 	use := l.outputs[e.ID]
 	delete(l.outputs, e.ID)
@@ -132,8 +159,8 @@ func (l *Lines) result(e sessionlog.Entry) ([]Line, bool) {
 	return of(e), true
 }
 
-// rewritten returns the text without the parts of lines that a carriage return overwrites, as commands
-// print their progress.
+// rewritten returns the text without the parts of lines that a carriage return overwrites, as
+// commands print their progress.
 func rewritten(text string) string {
 	if !strings.Contains(text, "\r") {
 		return text

@@ -1,4 +1,5 @@
-// Package settings reads the file in which a person says how cadre shows itself.
+// Package settings reads the file in which a person says how cadre shows itself, and how much of it
+// runs at a time.
 //
 // # Authority
 //
@@ -37,7 +38,13 @@ type Settings struct {
 	Notify Notify `json:"notify"`
 	Screen Screen `json:"screen"`
 	Mouse  Mouse  `json:"mouse"`
+	// MaxParallel limits how many teammates of all teams on this machine have a turn at a time; 0
+	// for no limit.
+	MaxParallel int `json:"maxParallel"`
 }
+
+// mostParallel bounds MaxParallel.
+const mostParallel = 1000
 
 // Screen says when cadre run opens the screen.
 type Screen string
@@ -129,6 +136,9 @@ func Load(path string) (s Settings, err error) {
 	if s.Mouse != "" && s.Mouse != OnMouse && s.Mouse != OffMouse {
 		err = fmt.Errorf("mouse is %q; use on or off", s.Mouse)
 	}
+	if s.MaxParallel < 0 || s.MaxParallel > mostParallel {
+		err = fmt.Errorf("maxParallel is %d; use a number from 1 to %d, or 0 for no limit", s.MaxParallel, mostParallel)
+	}
 	if err != nil {
 		return Settings{}, &Error{File: path, Text: err.Error()}
 	}
@@ -155,13 +165,14 @@ func mistake(path string, data []byte, offset int64, err error) *Error {
 		}
 	}
 	before := string(data[:min(max(offset-1, 0), int64(len(data)))])
-	return &Error{path, 1 + strings.Count(before, "\n"), 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:])),
+	return &Error{path, 1 + strings.Count(before, "\n"),
+		1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:])),
 		text}
 }
 
 // kinds names the types of values.
 var kinds = map[string]string{"bool": "true or false", "string": "a text", "struct": "an object", "map": "an object",
-	"ptr": "an object"}
+	"ptr": "an object", "int": "a whole number"}
 
 func (n *Notify) check() error {
 	switch n.Desktop {

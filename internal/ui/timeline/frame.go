@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"cadre/internal/team"
 )
@@ -92,7 +93,7 @@ func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 			c.Kind = l.at(begin)
 		default:
 			sum := l.sum(end, spans.to(end))
-			in := sum.less(&earlier, int64(end-begin))
+			in := sum.less(&earlier, end.Sub(begin))
 			c.Kind, earlier = in.main(), sum
 		}
 		if c.Kind == Working && !c.Quiet && 4*l.toolTime(begin, max(end, begin+1)) >= int64(max(end, begin+1)-begin) {
@@ -107,15 +108,15 @@ func (t *Timeline) cells(l *lane, f *Frame, s scale) []Cell {
 // main returns the kind that stands for the time: the longest, but what is worth a look where it
 // takes a quarter.
 func (d *totals) main() Kind {
-	var most, best, sum int64
-	for _, ms := range d[:Working] {
-		most, sum = max(most, ms), sum+ms
+	var most, best, sum time.Duration
+	for _, took := range d[:Working] {
+		most, sum = max(most, took), sum+took
 	}
-	for _, ms := range d[Working : Dependency+1] {
-		best, sum = max(best, ms), sum+ms
+	for _, took := range d[Working : Dependency+1] {
+		best, sum = max(best, took), sum+took
 	}
-	for _, ms := range d[Dependency+1:] {
-		most, sum = max(most, ms), sum+ms
+	for _, took := range d[Dependency+1:] {
+		most, sum = max(most, took), sum+took
 	}
 	if best > 0 && (best > most || 4*best >= sum) {
 		return Working + first(d[Working:], best)
@@ -123,10 +124,10 @@ func (d *totals) main() Kind {
 	return first(d[:], most)
 }
 
-// first returns the first kind with that many milliseconds.
-func first(d []int64, ms int64) Kind {
+// first returns the first kind that took that long.
+func first(d []time.Duration, took time.Duration) Kind {
 	for k := range d {
-		if d[k] == ms {
+		if d[k] == took {
 			return Kind(k)
 		}
 	}
@@ -240,7 +241,8 @@ type signs struct {
 }
 
 var (
-	drawn = signs{[kinds]rune{' ', '‥', '█', '▓', '?', '~', '░', '·', ' '}, [markKinds]rune{' ', '↺', '◆', '✗'}, '⋯'}
+	drawn = signs{[kinds]rune{' ', '‥', '█', '▓', '?', '~', '░', '·', ' '},
+		[markKinds]rune{' ', '↺', '◆', '✗'}, '⋯'}
 	ascii = signs{[kinds]rune{' ', ',', '#', '=', '?', '~', ':', '.', ' '}, [markKinds]rune{' ', 'r', 'p', 'x'}, '-'}
 )
 

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"cadre/internal/team"
 )
@@ -10,17 +11,23 @@ import (
 // lane is one member: its current state, and its spans so far.
 type lane struct {
 	name     string
+	joined   int64 // the record with which it joined
 	role     string
 	external bool
+	shell    bool
 	status   team.MemberStatus // "" before it joined
 	busy     bool              // it reported that it works
 	limited  bool
 	plan     bool
 	requests int // open permission requests
-	session  int // counts its sessions
-	held     int // tasks in progress
-	tools    int
-	own      load // tasks that only it may take
+
+	interrupted bool // and it has got no message since
+	questions   int  // that it asked the lead, and the lead has not read
+
+	session int // counts its sessions
+	held    int // tasks in progress
+	tools   int
+	own     load // tasks that only it may take
 
 	uses []use // of tools, from session logs; the last one may not have ended
 	used int   // tools that run in the last use
@@ -33,11 +40,12 @@ type lane struct {
 // start is the beginning of a span, which lasts until the next one.
 type start struct {
 	at   team.Time
+	seq  int64 // the last record that was added by then
 	kind Kind
 }
 
-// totals holds milliseconds by kind.
-type totals [kinds]int64
+// totals holds the time of each kind.
+type totals [kinds]time.Duration
 
 // stride is how many spans share a sum. It trades memory for a few additions a column.
 const stride = 8
@@ -47,9 +55,10 @@ func (t *Timeline) join(m team.Member) {
 	if t.named[m.Name] != nil {
 		return
 	}
-	l := &lane{name: m.Name, role: m.Role, external: m.Agent == team.External, status: m.Status,
-		plan: m.Plan.State == "submitted"}
-	l.limited = m.Setbacks > 0 && m.Status.Running()
+	l := &lane{name: m.Name, joined: t.through, role: m.Role, status: m.Status, plan: m.Plan.State == "submitted",
+		interrupted: m.Interrupt != 0}
+	l.runs(m.Agent)
+	l.limited = limited(m)
 	if t.named == nil {
 		t.named = map[string]*lane{}
 	}
@@ -57,6 +66,12 @@ func (t *Timeline) join(m team.Member) {
 	t.lanes = append(t.lanes, l)
 	t.touch(l)
 }
+
+// limited reports whether the member waits before it is tried again.
+func limited(m team.Member) bool { return (m.Setbacks > 0 || m.Limited != 0) && m.Status.Running() }
+
+// runs sets the agent of the member.
+func (l *lane) runs(agent string) { l.external, l.shell = agent == team.External, agent == team.Shell }
 
 // kind returns the kind of the last span.
 func (l *lane) kind() Kind {
@@ -68,7 +83,7 @@ func (l *lane) kind() Kind {
 
 // become starts a span of the kind, unless the last span has that kind. It replaces a span of no
 // length.
-func (l *lane) become(kind Kind, at team.Time) {
+func (l *lane) become(kind Kind, at team.Time, seq int64) {
 	n := len(l.spans)
 	if n > 0 && l.spans[n-1].at >= at {
 		l.spans = l.spans[:n-1]
@@ -82,7 +97,7 @@ func (l *lane) become(kind Kind, at team.Time) {
 	if len(l.spans)%stride == 0 {
 		l.sums = append(l.sums, l.before(at))
 	}
-	l.spans = append(l.spans, start{at, kind})
+	l.spans = append(l.spans, start{at, seq, kind})
 }
 
 // before returns the time of each kind before that time.
@@ -98,9 +113,9 @@ func (l *lane) sum(at team.Time, i int) (sum totals) {
 	spans := l.spans[block*stride : i+1]
 	last := len(spans) - 1
 	for k := range last {
-		sum[spans[k].kind] += int64(spans[k+1].at - spans[k].at)
+		sum[spans[k].kind] += spans[k+1].at.Sub(spans[k].at)
 	}
-	sum[spans[last].kind] += int64(at - spans[last].at)
+	sum[spans[last].kind] += at.Sub(spans[last].at)
 	return sum
 }
 
@@ -159,16 +174,16 @@ func (l *lane) at(at team.Time) Kind {
 	return Absent
 }
 
-// between returns the time of each kind from one time to the other. The time before the first span is
-// Absent.
+// between returns the time of each kind from one time to the other. The time before the first span
+// is Absent.
 func (l *lane) between(from, to team.Time) totals {
 	earlier, sum := l.before(from), l.before(to)
-	return sum.less(&earlier, int64(to-from))
+	return sum.less(&earlier, to.Sub(from))
 }
 
-// less returns the sums without earlier ones. It adds the part of length, in milliseconds, that is in
-// none of them as Absent.
-func (d totals) less(earlier *totals, length int64) totals {
+// less returns the sums without earlier ones. It adds the part of length that is in none of
+// them as Absent.
+func (d totals) less(earlier *totals, length time.Duration) totals {
 	for k := range d {
 		d[k] -= earlier[k]
 		length -= d[k]

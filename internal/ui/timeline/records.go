@@ -37,7 +37,8 @@ func (t *Timeline) member(e team.Event, r *team.Record) bool {
 		t.lead = e.Lead.Name
 		t.join(e.Lead)
 	case *team.TeamRestored:
-		t.restore(e.Team.Lead, e.Members, slices.Values(e.Tasks), e.Permissions)
+		t.agentLeads = e.Team.LeadAgent
+		t.restore(e.Team.Lead, e.Members, slices.Values(e.Tasks), e.Permissions, e.Messages)
 	case *team.MemberSpawned:
 		t.join(e.Member)
 	case *team.MemberReturned:
@@ -52,7 +53,7 @@ func (t *Timeline) member(e team.Event, r *team.Record) bool {
 			t.role(e.Member.Name, e.Member.Role)
 		}
 		if l := t.named[e.Member.Name]; l != nil && slices.Contains(e.Fields, "agent") {
-			l.external = e.Member.Agent == team.External
+			l.runs(e.Member.Agent)
 			t.touch(l)
 		}
 	case *team.MemberStarted:
@@ -64,6 +65,9 @@ func (t *Timeline) member(e team.Event, r *team.Record) bool {
 		})
 	case *team.MemberStatusChanged:
 		t.alive(e.Member, func(l *lane) {
+			if e.Status == team.Active && l.status != team.Active { // the interrupted turn is over
+				l.interrupted = false
+			}
 			if l.status != team.ShuttingDown {
 				l.status = e.Status
 			}
@@ -77,6 +81,14 @@ func (t *Timeline) member(e team.Event, r *team.Record) bool {
 		})
 	case *team.MemberTroubled:
 		t.alive(e.Member, func(l *lane) { l.trouble(e, t.last, r.Seq) })
+	case *team.RateLimited:
+		if e.Ended {
+			t.alive(e.By, func(l *lane) {
+				l.trouble(&team.MemberTroubled{Member: e.By, Setbacks: 1}, t.last, r.Seq)
+			})
+		}
+	case *team.InterruptRequested:
+		t.alive(e.Member, func(l *lane) { l.interrupted = true })
 	case *team.MemberDetached:
 		t.alive(e.Member, func(l *lane) {
 			l.status = team.Spawning
@@ -115,7 +127,7 @@ func (l *lane) trouble(e *team.MemberTroubled, at team.Time, seq int64) {
 // ended resets what belonged to the session that ended.
 func (l *lane) ended() {
 	l.session++
-	l.requests, l.tools, l.busy = 0, 0, false
+	l.requests, l.tools, l.busy, l.interrupted = 0, 0, false, false
 }
 
 func (t *Timeline) role(member, role string) {
@@ -165,10 +177,58 @@ func (t *Timeline) request(e team.Event, r *team.Record) bool {
 			l.plan = false
 			t.touch(l)
 		}
+	case *team.MessageSent:
+		if l := t.named[e.Message.From]; l != nil && e.Message.Asks() && t.toLead(&e.Message) &&
+			t.questions[e.Message.Seq] == nil {
+			t.question(e.Message.Seq, l)
+		}
+	case *team.MessagesDelivered:
+		t.read(e.Member, e.Seqs)
+		t.alive(e.Member, func(l *lane) {
+			if l.status == team.Idle || l.shell { // the message that it waited for
+				l.interrupted = false
+			}
+		})
+	case *team.MessagesReturned:
+		t.read(e.Member, e.Seqs)
+	case *team.LeadAttached:
+		t.agentLeads, t.turned = e.Agent, true
 	default:
 		return false
 	}
 	return true
+}
+
+// toLead reports whether the message goes to the lead.
+func (t *Timeline) toLead(msg *team.Message) bool {
+	if len(msg.Recipients) > 0 {
+		return slices.Contains(msg.Recipients, t.lead)
+	}
+	return msg.To == t.lead
+}
+
+// question counts a question that the lead has not read.
+func (t *Timeline) question(seq int64, l *lane) {
+	if t.questions == nil {
+		t.questions = map[int64]*lane{}
+	}
+	t.questions[seq] = l
+	l.questions++
+	t.touch(l)
+}
+
+// read takes messages out of the inbox of a member.
+func (t *Timeline) read(member string, seqs []int64) {
+	if member != t.lead || len(t.questions) == 0 {
+		return
+	}
+	for _, seq := range seqs {
+		if l := t.questions[seq]; l != nil {
+			delete(t.questions, seq)
+			l.questions--
+			t.touch(l)
+		}
+	}
 }
 
 func (t *Timeline) ask(p team.Permission) {
@@ -191,12 +251,16 @@ func (t *Timeline) task(e team.Event, r *team.Record) {
 		t.create(e.Task)
 	case *team.TaskUpdated:
 		t.update(e)
+	case *team.TaskExpanded:
+		if k := t.tasks[e.Task]; k != nil {
+			t.link(e.Task, with(k.waits, e.Tasks, nil))
+		}
 	case *team.TaskRevised:
 		t.change(e.Task.ID, func(k *task) { k.revise(&e.Task, e.Fields) })
 	case *team.TaskClaimed:
 		t.change(e.Task, func(k *task) { k.status, k.owner, k.failure = team.InProgress, t.known(e.Member), false })
 		if l := t.named[e.Member]; l != nil && l.status == team.Idle && !l.external {
-			l.status = team.Active
+			l.status, l.interrupted = team.Active, false
 			t.touch(l)
 		}
 	case *team.TaskReleased:
@@ -225,7 +289,12 @@ func (t *Timeline) task(e team.Event, r *team.Record) {
 			}
 		})
 		t.free(e.Unblocked)
+	case *team.TaskSubmitted:
+		t.change(e.Task, func(k *task) { k.status, k.failure, k.assigned = team.Pending, false, true })
 	case *team.TaskCompleted:
+		t.change(e.Task, func(k *task) { k.status, k.failure = team.Completed, false })
+		t.free(e.Unblocked)
+	case *team.TaskSkipped:
 		t.change(e.Task, func(k *task) { k.status, k.failure = team.Completed, false })
 		t.free(e.Unblocked)
 	case *team.TaskDeleted:
@@ -417,21 +486,28 @@ func (t *Timeline) Restore(s *team.State) {
 	t.through = s.Seq()
 	of := s.Team()
 	t.clock(of.UpdatedAt)
-	t.restore(of.Lead, s.Members(), s.Tasks(), s.Permissions())
+	t.agentLeads = of.LeadAgent
+	t.restore(of.Lead, s.Members(), s.Tasks(), s.Permissions(), s.Inbox(of.Lead))
 	t.settle()
 }
 
-func (t *Timeline) restore(lead string, members []team.Member, tasks iter.Seq[team.Task], open []team.Permission) {
-	t.lead, t.tasks, t.pools, t.asked = lead, nil, nil, nil
+func (t *Timeline) restore(lead string, members []team.Member, tasks iter.Seq[team.Task], open []team.Permission,
+	mail []team.Message) {
+	t.lead, t.tasks, t.pools, t.asked, t.questions = lead, nil, nil, nil, nil
+	var inbox []int64 // of the lead
 	for _, m := range members {
+		if m.Name == lead {
+			inbox = m.Inbox
+		}
 		l := t.named[m.Name]
 		if l == nil {
 			t.join(m)
 			continue
 		}
 		l.ended()
-		l.role, l.external, l.status, l.held, l.own = m.Role, m.Agent == team.External, m.Status, 0, load{}
-		l.plan, l.limited = m.Plan.State == "submitted", m.Setbacks > 0 && m.Status.Running()
+		l.runs(m.Agent)
+		l.role, l.status, l.held, l.own, l.questions, l.interrupted = m.Role, m.Status, 0, load{}, 0, m.Interrupt != 0
+		l.plan, l.limited = m.Plan.State == "submitted", limited(m)
 		t.touch(l)
 	}
 	for k := range tasks {
@@ -442,6 +518,11 @@ func (t *Timeline) restore(lead string, members []team.Member, tasks iter.Seq[te
 	}
 	for _, p := range open {
 		t.ask(p)
+	}
+	for i := range mail {
+		if l := t.named[mail[i].From]; l != nil && mail[i].Asks() && slices.Contains(inbox, mail[i].Seq) {
+			t.question(mail[i].Seq, l)
+		}
 	}
 	t.turned = true
 }

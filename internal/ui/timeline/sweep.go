@@ -2,8 +2,8 @@ package timeline
 
 import "cadre/internal/team"
 
-// indexAt returns the index of the last item at or before the time; -1 for none. The items are in the
-// order of their times, and of returns the time of one.
+// indexAt returns the index of the last item at or before the time; -1 for none. The items are in
+// the order of their times, and of returns the time of one.
 func indexAt[T any](items []T, at team.Time, of func(*T) team.Time) int {
 	return search(items, at, of, -1, len(items))
 }
@@ -36,8 +36,8 @@ func newSweep[T any](items []T, of func(*T) team.Time, at team.Time) sweep[T] {
 	return sweep[T]{items: items, of: of, index: indexAt(items, at, of), at: at}
 }
 
-// to moves to a time, and returns the index of the last item at or before it; -1 for none. It ignores
-// a time before the present one.
+// to moves to a time, and returns the index of the last item at or before it; -1 for none. It
+// ignores a time before the present one.
 func (s *sweep[T]) to(at team.Time) int {
 	end := len(s.items)
 	if at <= s.at || s.index == end-1 {

@@ -14,7 +14,8 @@ import (
 
 func same(t *team.Time) team.Time { return *t }
 
-// TestSweep compares sweeps with a search from the start, over items that are spread evenly or in heaps.
+// TestSweep compares sweeps with a search from the start, over items that are spread evenly or in
+// heaps.
 func TestSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gap := rapid.SampledFrom([]int64{0, 1, 5, 1000})
@@ -43,8 +44,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestSweepSteps counts how many items a lookup reads: about as many of a long history as of a short one,
-// and never more than twice those of a binary search.
+// TestSweepSteps counts how many items a lookup reads: about as many of a long history as of a
+// short one, and never more than twice those of a binary search.
 func TestSweepSteps(t *testing.T) {
 	const columns = 120
 	steps := func(items []team.Time) (mean float64, most int) {

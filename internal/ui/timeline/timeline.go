@@ -12,9 +12,11 @@
 //	                     │                          ▼ │
 //	                     └──────────── idle, dependency, person, limit ──▶ ended
 //
-// A member waits for a person while its request or plan is open. It waits for a limit while its
-// agent or its host waits for a retry. It waits for a dependency while it is idle and all tasks
-// that it could take are blocked. Tools are known only from session logs; see [Timeline.Tool].
+// A member waits for a person while its request or plan is open, after an interrupt until it gets a
+// message, and, once its turn is over, while a person has not read a question that it asked them.
+// It waits for a limit while its agent or its host waits for a retry. It waits for a dependency
+// while it is idle and all tasks that it could take are blocked. Tools are known only from session
+// logs; see [Timeline.Tool].
 //
 // # Guarantees
 //
@@ -22,6 +24,7 @@
 //     concerns, and O(members) when the queue of tasks runs empty or fills.
 //   - A frame costs O(columns × members), at any length of the history whose spans are about as long as
 //     each other. At worst it costs log(history) times as much. See BenchmarkFrame.
+//   - The lanes as they were after any record cost O(members × log(history)), and no reading.
 //   - Lanes never go back in time. A record with an earlier time counts as if it had the last one.
 package timeline
 
@@ -40,7 +43,7 @@ const (
 	Starting               // it has no session yet
 	Working                // it is in a turn
 	Tool                   // it is in a turn, and a tool runs
-	Person                 // it waits for a person's answer
+	Person                 // it waits for a person: for an answer, or for a message after an interrupt
 	Limit                  // it waits for a retry, after a rate limit or another error
 	Dependency             // it is idle, and the tasks that it could take are blocked
 	Idle
@@ -86,13 +89,17 @@ const Long = 120_000 // milliseconds
 
 // Timeline holds the lanes of a team. The zero value starts a history. One goroutine owns it.
 type Timeline struct {
-	lanes   []*lane
-	named   map[string]*lane
-	lead    string
-	tasks   map[string]*task
-	pools   map[string]*load // tasks without an owner, by role
-	asked   map[string]asked // open permission requests
-	through int64
+	lanes []*lane
+	named map[string]*lane
+	lead  string
+	tasks map[string]*task
+	pools map[string]*load // tasks without an owner, by role
+	asked map[string]asked // open permission requests
+	// questions are messages to the lead that ask something and were not read; agentLeads says that
+	// an agent's own session leads, and reads them
+	questions  map[int64]*lane
+	agentLeads bool
+	through    int64
 
 	began, last team.Time
 	started     bool
@@ -198,7 +205,7 @@ func (t *Timeline) settle() {
 	for _, l := range t.touched {
 		kind := t.kind(l)
 		t.working += toInt(kind.works()) - toInt(l.kind().works())
-		l.become(kind, t.last)
+		l.become(kind, t.last, t.through)
 	}
 	t.touched = t.touched[:0]
 	switch {
@@ -228,7 +235,7 @@ func (t *Timeline) quietBefore() int64 {
 	return s.before + int64(s.to-s.from)
 }
 
-// kind returns what the member does now.
+// kind returns the present activity of the member.
 func (t *Timeline) kind(l *lane) Kind {
 	switch {
 	case l.status == "":
@@ -246,10 +253,18 @@ func (t *Timeline) kind(l *lane) Kind {
 			return Tool
 		}
 		return Working
+	case l.interrupted && l.status == team.Idle || l.questions > 0 && t.ledByPerson():
+		return Person
 	case t.depends(l):
 		return Dependency
 	}
 	return Idle
+}
+
+// ledByPerson reports whether a person reads the mail of the lead.
+func (t *Timeline) ledByPerson() bool {
+	lead := t.named[t.lead]
+	return lead != nil && lead.external && !t.agentLeads
 }
 
 // depends reports whether there are tasks that the idle member could take, and all of them are

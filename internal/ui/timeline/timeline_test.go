@@ -29,6 +29,14 @@ func expected(s *team.State, m team.Member, l *lane) Kind {
 	case m.Agent == team.External && (len(s.Held(m.Name)) > 0 || m.Status == team.Active && l.busy),
 		m.Agent != team.External && m.Status == team.Active:
 		return Working
+	case m.Interrupt != 0 && m.Status == team.Idle:
+		return Person
+	}
+	lead, _ := s.Member(s.Team().Lead)
+	if lead.Agent == team.External && slices.ContainsFunc(s.Inbox(lead.Name), func(msg team.Message) bool {
+		return msg.Asks() && msg.From == m.Name
+	}) {
+		return Person
 	}
 	ready, blocked := 0, 0
 	for t := range s.Tasks() {
@@ -79,7 +87,8 @@ func TestLanesAgreeWithTheState(t *testing.T) {
 						continue // a state does not say whether a trouble is over
 					}
 					if want := expected(s, m, l); l.kind() != want {
-						t.Fatalf("after record %d, %s: %s, not %s: %s", r.Seq, m.Name, l.kind(), want, team.AppendRecord(nil, r))
+						t.Fatalf("after record %d, %s: %s, not %s: %s", r.Seq, m.Name, l.kind(), want,
+							team.AppendRecord(nil, r))
 					}
 				}
 				for _, l := range line.lanes {
@@ -115,11 +124,11 @@ func TestSpans(t *testing.T) {
 				if span.From < at || i > 0 && span.From != at || span.To <= span.From {
 					t.Fatalf("%s: %+v after %d", name, span, at)
 				}
-				sum[Absent] += int64(span.From - at)
-				sum[span.Kind] += int64(span.To - span.From)
+				sum[Absent] += span.From.Sub(at)
+				sum[span.Kind] += span.To.Sub(span.From)
 				at = span.To
 			}
-			sum[Absent] += int64(to - at)
+			sum[Absent] += to.Sub(at)
 			if got := l.between(from, to); got != sum {
 				t.Fatalf("%s: %v, not %v", name, got, sum)
 			}
@@ -137,22 +146,22 @@ func TestSpans(t *testing.T) {
 func mainly(l *lane, from, to team.Time) Kind {
 	d := l.between(from, to)
 	longest, best := Absent, Working
-	for k, ms := range d {
-		if ms > d[longest] {
+	for k, took := range d {
+		if took > d[longest] {
 			longest = Kind(k)
 		}
-		if k := Kind(k); k > Working && k <= Dependency && ms > d[best] {
+		if k := Kind(k); k > Working && k <= Dependency && took > d[best] {
 			best = k
 		}
 	}
-	if d[best] > 0 && 4*d[best] >= int64(to-from) {
+	if d[best] > 0 && 4*d[best] >= to.Sub(from) {
 		return best
 	}
 	return longest
 }
 
-// TestFrame checks that columns follow each other without a gap, that they show what fills them, and
-// that only times without work are compressed.
+// TestFrame checks that columns follow each other without a gap, that they show what fills them,
+// and that only times without work are compressed.
 func TestFrame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := historytest.Play(historytest.Choices(120).Draw(t, "choices"))
@@ -220,8 +229,8 @@ func TestFrame(t *testing.T) {
 	})
 }
 
-// TestAMarkIsShownOnce checks a frame with more columns than milliseconds, in which columns begin at
-// the same time.
+// TestAMarkIsShownOnce checks a frame with more columns than milliseconds, in which columns begin
+// at the same time.
 func TestAMarkIsShownOnce(t *testing.T) {
 	var line Timeline
 	at := team.Time(1_000_000_000)
@@ -244,8 +253,8 @@ func TestAMarkIsShownOnce(t *testing.T) {
 	}
 }
 
-// TestACompressedTimeBeforeTheView checks a view that begins where a compressed time ends: no column
-// of the view is compressed.
+// TestACompressedTimeBeforeTheView checks a view that begins where a compressed time ends: no
+// column of the view is compressed.
 func TestACompressedTimeBeforeTheView(t *testing.T) {
 	var line Timeline
 	at := team.Time(1_000_000_000)
@@ -262,8 +271,8 @@ func TestACompressedTimeBeforeTheView(t *testing.T) {
 	}
 }
 
-// story is a day of a team: work, a rate limit, a permission request over lunch, tasks that wait for
-// each other, a failure and a retry.
+// story is a day of a team: work, a rate limit, a permission request over lunch, tasks that wait
+// for each other, a failure and a retry.
 func story() (*Timeline, team.Time) {
 	var line Timeline
 	at, seq := team.Time(1_000_000_000), int64(0)
@@ -381,7 +390,8 @@ func TestAxisAndLegend(t *testing.T) {
 		t.Errorf("the axis is %q", axis)
 	}
 	for _, plain := range []bool{true, false} {
-		if l := f.Legend(plain); !strings.Contains(l, "waits for a person") || plain && strings.ContainsFunc(l, func(r rune) bool { return r > 126 }) {
+		if l := f.Legend(plain); !strings.Contains(l, "waits for a person") || plain &&
+			strings.ContainsFunc(l, func(r rune) bool { return r > 126 }) {
 			t.Errorf("the legend is %q", l)
 		}
 		f := line.Frame(View{Columns: 30, Members: []string{}})

@@ -7,8 +7,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestToolsOfThePast: tools that ran before the records were read appear in frames, where the member
-// worked, and cost a frame nothing that grows.
+// TestToolsOfThePast: tools that ran before the records were read appear in frames, where the
+// member worked, and cost a frame nothing that grows.
 func TestToolsOfThePast(t *testing.T) {
 	var line Timeline
 	add := func(at team.Time, events ...team.Event) {
@@ -21,7 +21,8 @@ func TestToolsOfThePast(t *testing.T) {
 	for _, use := range []struct {
 		at   team.Time
 		runs bool
-	}{{10_000, true}, {12_000, true}, {15_000, false}, {20_000, false}, {50_000, true}, {70_000, false}, {90_000, true}} {
+	}{{10_000, true}, {12_000, true}, {15_000, false}, {20_000, false}, {50_000, true}, {70_000, false},
+		{90_000, true}} {
 		line.Tool("lead", use.at, use.runs)
 	}
 	f := line.Frame(View{Columns: 10, Whole: true})

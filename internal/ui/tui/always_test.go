@@ -9,8 +9,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestAlways answers a request by a rule: the narrowest one is proposed, the screen says what a rule
-// allows while it is typed, and asks before one that sets no bounds.
+// TestAlways answers a request by a rule: the narrowest one is proposed, the screen says what a
+// rule allows while it is typed, and asks before one that sets no bounds.
 func TestAlways(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 100, 24)
@@ -62,8 +62,10 @@ func TestAlways(t *testing.T) {
 
 // TestRuleWords checks the description of a rule. Of a text that is no rule, it says so.
 func TestRuleWords(t *testing.T) {
-	for rule, want := range map[string]string{"": "Type a rule", "Bash(rm": "Not a rule yet: ", "Edit(src/main.go)sh(git": "Not a rule yet: ",
-		"foo bar": "Not a rule yet: ", "Bash()": "Not a rule yet: ", "Bsh": "No agent has a tool called Bsh.",
+	for rule, want := range map[string]string{"": "Type a rule", "Bash(rm": "Not a rule yet: ",
+		"Edit(src/main.go)sh(git": "Not a rule yet: ",
+		"foo bar":                 "Not a rule yet: ", "Bash()": "Not a rule yet: ",
+		"Bsh":  "No agent has a tool called Bsh.",
 		"Bash": "No bounds: ", "Edit(src/**)": "Allows changes to "} {
 		if got, _ := ruleWords(rule, "/w"); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q", rule, got)
@@ -71,8 +73,8 @@ func TestRuleWords(t *testing.T) {
 	}
 }
 
-// TestAnswerOfAQuestion settles a question with its answer. The text of one who was slower is kept in the
-// line to the member.
+// TestAnswerOfAQuestion settles a question with its answer. The text of one who was slower is kept
+// in the line to the member.
 func TestAnswerOfAQuestion(t *testing.T) {
 	s := newStory(t)
 	s.do(team.User, &team.SpawnMember{Name: "eve", Agent: team.External})
@@ -85,7 +87,8 @@ func TestAnswerOfAQuestion(t *testing.T) {
 	one, _ := x.item()
 	x.send(s.message())
 	x.keys("m", "the new one", "enter")
-	if want := "Body:the new one Metadata:map[] Answers:" + strings.TrimPrefix(one.About, "#"); !strings.Contains(x.last(), want) {
+	if want := "Body:the new one Metadata:map[] Answers:" + strings.TrimPrefix(one.About,
+		"#"); !strings.Contains(x.last(), want) {
 		t.Errorf("the screen asked for %s, which lacks %s", x.last(), want)
 	}
 	s.do(team.User, &team.SendMessage{To: "eve", Body: "the new one", Answers: one.answers()})
@@ -132,8 +135,8 @@ func TestLongNotice(t *testing.T) {
 	}
 	x.send(actedMsg{err: strings.Repeat("It is a very long text. ", 40) + "To raise it: " + command})
 	frame = stripped(strings.Join(x.frame(), "\n"))
-	if !strings.Contains(strings.Join(strings.Fields(frame), " "), command) || !strings.Contains(frame, "It is a very") ||
-		strings.Count(frame, "\n") != 14 {
+	if !strings.Contains(strings.Join(strings.Fields(frame), " "), command) ||
+		!strings.Contains(frame, "It is a very") || strings.Count(frame, "\n") != 14 {
 		t.Errorf("the command of a very long notice cannot be read:\n%s", frame)
 	}
 }

@@ -1,10 +1,10 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -27,10 +27,13 @@ func (m *Model) openAttention() tea.Cmd {
 	return m.chooseItem(0)
 }
 
-// sortItems puts the items of the team in whose view the list was opened first, and in each part those with
-// a deadline.
+// sortItems puts the items of the team in whose view the list was opened first, and in each part
+// those with a deadline.
 func (m *Model) sortItems() {
 	m.items = slices.Clone(m.everyItem)
+	if m.away() {
+		m.items = slices.Clone(m.travel.items)
+	}
 	slices.SortStableFunc(m.items, func(a, b itemRow) int {
 		switch {
 		case (a.ref == m.first) == (b.ref == m.first):
@@ -72,6 +75,35 @@ func (m *Model) itemIndex() int {
 	return slices.IndexFunc(m.items, func(i itemRow) bool { return i.id() == m.chosen.item })
 }
 
+// nextItem selects the item that has taken the place of the one that was handled here. The answers
+// wait then until a whole second without a key has passed, which takes two ticks: a key may still
+// be meant for the item before.
+func (m *Model) nextItem(at int) tea.Cmd {
+	if m.place != atAttention || at < 0 || m.itemIndex() >= 0 || m.chosen.item != m.handled || len(m.items) == 0 {
+		return nil
+	}
+	m.moved, m.stirred = true, true
+	return m.chooseItem(at)
+}
+
+// heldFor is longer than the time after which a held key repeats. Terminals send repetitions as
+// further keys.
+const heldFor = 750 * time.Millisecond
+
+// handles returns what a key does that handles the selected item.
+func handles(do func(*Model) tea.Cmd) func(*Model) tea.Cmd {
+	return func(m *Model) tea.Cmd {
+		now := m.clock()
+		if m.moved || now < m.heldUntil {
+			m.moved, m.heldUntil = false, now.Add(heldFor)
+			m.notice = notice{"This is the next item. Press the key again if it is meant for it.", waits}
+			return nil
+		}
+		m.handled = m.chosen.item
+		return do(m)
+	}
+}
+
 // item returns the selected item.
 func (m *Model) item() (itemRow, bool) {
 	if i := m.itemIndex(); i >= 0 {
@@ -83,6 +115,9 @@ func (m *Model) item() (itemRow, bool) {
 // attentionBody shows the list, and below it all details of the selected item.
 func (m *Model) attentionBody(width, height int) []string {
 	if len(m.items) == 0 {
+		if m.away() {
+			return []string{"", "  " + faint.on("Nothing waited for you at that time.")}
+		}
 		return []string{"", "  " + faint.on("Nothing waits for you.")}
 	}
 	t := table{columns: []column{{head: "TEAM", most: 16}, {head: "FOR", right: true}, {head: "WAITS", flex: true}},
@@ -99,7 +134,9 @@ func (m *Model) attentionBody(width, height int) []string {
 	out = append(out, hiddenRows(t.first, len(t.rows)-t.end)) // a blank line if all are shown
 	m.spots(&t, 0, 0, width, onItem, func(row int) string { return m.items[row].id() })
 	one, _ := m.item()
-	whole := slices.ContainsFunc(out, func(row string) bool { return one.text != "" && strings.Contains(row, one.text) })
+	whole := slices.ContainsFunc(out, func(row string) bool {
+		return one.text != "" && strings.Contains(row, one.text)
+	})
 	text, room := m.itemText(width, whole), height-len(out)
 	const least = 3 // rows that can spare one to say that more follows
 	if m.detailPage = max(2, room); len(text) <= room || room < least {
@@ -127,8 +164,12 @@ func hiddenRows(above, below int) string {
 
 // waiting returns how long an item has waited, or how long it may still wait.
 func (m *Model) waiting(one itemRow) string {
-	if one.Deadline > m.now {
-		return age(one.Deadline.Sub(m.now)) + " left"
+	now := m.now
+	if m.away() {
+		now = m.team.at
+	}
+	if one.Deadline > now {
+		return age(one.Deadline.Sub(now)) + " left"
 	}
 	return m.since(one.Since)
 }
@@ -138,7 +179,8 @@ func (m *Model) waiting(one itemRow) string {
 func (m *Model) itemText(width int, whole bool) (out []string) {
 	one, is := m.item()
 	if !is {
-		return wrapAll("This item is settled, or does not wait any more. Select another one with ↑ and ↓.", width, waits)
+		return wrapAll("This item is settled, or does not wait any more. Select another one with ↑ and ↓.",
+			width, waits)
 	}
 	out = wrapAll(one.text, width, strong)
 	if m.team != nil && m.team.ref == one.ref && m.team.requests[one.Request] != "" {
@@ -170,7 +212,7 @@ func (m *Model) itemText(width int, whole bool) (out []string) {
 			out = append(out, strings.TrimRight("  "+faint.on(bar)+" "+part, " "))
 		}
 	}
-	if command := m.command(one.Hint); command != "" {
+	if command := render.CommandFor(one.Hint).String(); command != "" && !m.away() {
 		out = append(out, "", "  "+faint.on(render.Cut(oneLine(command), width-3)))
 	}
 	return out
@@ -178,7 +220,8 @@ func (m *Model) itemText(width int, whole bool) (out []string) {
 
 // settled asks who settled the selected item, if it was not settled here.
 func (m *Model) settled(before itemRow, was bool) tea.Cmd {
-	if _, is := m.item(); is || !was || before.Request == "" || m.place != atAttention || before.Request == m.mine {
+	if _, is := m.item(); is || !was || m.away() || before.Request == "" || m.place != atAttention ||
+		before.Request == m.mine {
 		return nil
 	}
 	out := m.out
@@ -206,6 +249,16 @@ func noItem(m *Model) string {
 	return ""
 }
 
+// nowOnly returns a condition that holds in the present alone.
+func nowOnly(when func(*Model) string) func(*Model) string {
+	return func(m *Model) string {
+		if m.away() {
+			return inPast
+		}
+		return when(m)
+	}
+}
+
 // only returns a condition that the selected item meets if it has one of the kinds.
 func only(otherwise string, kinds ...team.ItemKind) func(*Model) string {
 	return func(m *Model) string {
@@ -220,10 +273,16 @@ func only(otherwise string, kinds ...team.ItemKind) func(*Model) string {
 }
 
 func noPerson(m *Model) string {
-	if one, is := m.item(); !is || m.personOf(one) == "" {
-		return "This item is about no member."
+	one, is := m.item()
+	switch {
+	case !is:
+		return "Select an item first."
+	case m.personOf(one) != "":
+		return ""
+	case one.Task != "":
+		return "No member has the task. R gives it to one."
 	}
-	return ""
+	return "This item is about no member."
 }
 
 func (m *Model) sayYes() tea.Cmd {
@@ -240,22 +299,24 @@ func (m *Model) sayYes() tea.Cmd {
 func (m *Model) sayNo() tea.Cmd {
 	one, _ := m.item()
 	if one.Kind == team.ItemPlan {
-		m.notice = notice{"Say what the plan of " + one.Member + " lacks.", plain}
 		m.asks(" reject "+one.Member+" ▸ ", m.memberStyle(one.Member), "",
 			func(m *Model, text string, _ bool) tea.Cmd {
 				m.mine = one.Request
 				return m.act(one.ref, &team.AnswerPlan{Request: one.Request, Feedback: text},
 					m.ofTeam(one.ref, "The plan of "+one.Member+" is rejected."))
 			})
+		m.input.says = func(string) (string, style) { return "Say what the plan of " + one.Member + " lacks.", plain }
 		return nil
 	}
-	m.notice = notice{"Say why " + one.Member + " may not do it. The reason may be empty.", plain}
 	m.asks(" deny "+one.Member+" ▸ ", m.memberStyle(one.Member), "",
 		func(m *Model, text string, _ bool) tea.Cmd {
 			m.mine = one.Request
 			return m.act(one.ref, &team.AnswerPermission{Request: one.Request, Reason: text},
 				m.ofTeam(one.ref, one.Member+" may not do it."))
 		})
+	m.input.says = func(string) (string, style) {
+		return "Say why " + one.Member + " may not do it. The reason may be empty.", plain
+	}
 	return nil
 }
 
@@ -285,9 +346,13 @@ func (m *Model) writeToItem() tea.Cmd {
 	return nil
 }
 
-// retry asks whether to return the task of the item to the queue.
+// retry asks whether to return the task of the item to the queue, or has the rate-limited model of
+// the item tried again now.
 func (m *Model) retry() tea.Cmd {
 	one, _ := m.item()
+	if one.Kind == team.ItemRateLimit {
+		return m.lift(one.ref, one.Hint.Member)
+	}
 	m.ask = yesOrNo(fmt.Sprintf("Return task %s to the queue, with its failures forgotten? [y/N]", one.taskCalled()),
 		func(m *Model) tea.Cmd {
 			return m.act(one.ref, &team.ReleaseTask{Task: one.Task},
@@ -297,7 +362,7 @@ func (m *Model) retry() tea.Cmd {
 }
 
 // taskCalled is what people call the task of the item.
-func (i itemRow) taskCalled() string { return oneLine(cmp.Or(i.Hint.TaskName, i.Task)) }
+func (i itemRow) taskCalled() string { return oneLine(i.TaskCalled()) }
 
 // reassign asks who gets the task of the item.
 func (m *Model) reassign() tea.Cmd {
@@ -312,8 +377,8 @@ func noTaskOfItem(m *Model) string {
 	return ""
 }
 
-// openItem shows the task that failed or that says what to do, the member that the item is about, or else its
-// team.
+// openItem shows the task that failed or that says what to do, the member that the item is about,
+// or else its team.
 func (m *Model) openItem() tea.Cmd {
 	one, _ := m.item()
 	cmd := m.open(one.ref)
@@ -349,26 +414,35 @@ func (m *Model) personOf(one itemRow) string {
 
 // attentionKeys returns the keys of the list of items that wait.
 func attentionKeys() []key {
-	requests := only("Only a request or a plan is answered with yes or no.", team.ItemPermission, team.ItemPlan)
+	requests := nowOnly(only("Only a request or a plan is answered with yes or no.", team.ItemPermission,
+		team.ItemPlan))
 	return []key{
-		{[]string{"y"}, inAttention, "yes", "allow the tool once, or approve the plan", requests, (*Model).sayYes},
-		{[]string{"n"}, inAttention, "no", "deny the tool with a reason, or reject the plan with what it lacks", requests,
-			(*Model).sayNo},
-		{[]string{"a"}, inAttention, "always", "allow the member the same always, by a rule", noRule,
-			func(m *Model) tea.Cmd { return m.always(false) }},
-		{[]string{"A"}, inAttention, "", "allow all members the same always, by a rule", noRule,
-			func(m *Model) tea.Cmd { return m.always(true) }},
-		{[]string{"m", "w"}, inAttention, "write", "send a message to the member: the answer to its question", noPerson,
-			(*Model).writeToItem},
-		{[]string{"r"}, inAttention, "retry", "return the failed task to the queue", only("Only a failed task is tried again.",
-			team.ItemTaskFailed), (*Model).retry},
-		{[]string{"R"}, inAttention, "reassign", "give the task to another member", noTaskOfItem, (*Model).reassign},
-		{[]string{"c"}, inAttention, "command", "type the command that settles the item", noItem, func(m *Model) tea.Cmd {
-			one, _ := m.item()
-			m.palette(strings.TrimPrefix(m.command(one.Hint), "cadre "))
-			return nil
-		}},
-		{[]string{"enter", "o"}, inAttention, "open", "show the member, the task or the team", noItem, (*Model).openItem},
-		{[]string{"a", "A", "!"}, inTeams | inTeam | inMember | inTask, "waiting", "show what waits for you", nil, (*Model).openAttention},
+		{[]string{"y"}, inAttention, "yes", "allow the tool once, or approve the plan", requests,
+			handles((*Model).sayYes)},
+		{[]string{"n"}, inAttention, "no", "deny the tool with a reason, or reject the plan with what it lacks",
+			requests,
+			handles((*Model).sayNo)},
+		{[]string{"a"}, inAttention, "always", "allow the member the same always, by a rule", nowOnly(noRule),
+			handles(func(m *Model) tea.Cmd { return m.always(false) })},
+		{[]string{"A"}, inAttention, "", "allow all members the same always, by a rule", nowOnly(noRule),
+			handles(func(m *Model) tea.Cmd { return m.always(true) })},
+		{[]string{"m", "w"}, inAttention, "write", "send a message to the member: the answer to its question",
+			nowOnly(noPerson),
+			handles((*Model).writeToItem)},
+		{[]string{"r"}, inAttention, "retry", "return the failed task to the queue, or try the rate-limited model now",
+			nowOnly(only("Only a failed task and a rate-limited model are tried again.", team.ItemTaskFailed,
+				team.ItemRateLimit)), handles((*Model).retry)},
+		{[]string{"R"}, inAttention, "reassign", "give the task to another member", nowOnly(noTaskOfItem),
+			handles((*Model).reassign)},
+		{[]string{"c"}, inAttention, "command", "type the command that settles the item", nowOnly(noItem),
+			handles(func(m *Model) tea.Cmd {
+				one, _ := m.item()
+				m.palette(strings.TrimPrefix(render.CommandFor(one.Hint).String(), "cadre "))
+				return nil
+			})},
+		{[]string{"enter", "o"}, inAttention, "open", "show the member, the task or the team", noItem,
+			(*Model).openItem},
+		{[]string{"a", "A", "!"}, inTeams | inTeam | inMember | inTask, "waiting", "show what waits for you", nil,
+			(*Model).openAttention},
 	}
 }

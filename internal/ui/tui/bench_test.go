@@ -42,8 +42,8 @@ func long(b testing.TB, records int) *story {
 	return s
 }
 
-// BenchmarkFrame measures the time from a key to the frame, while 8 members stream, in teams with few
-// and with many records. p99 is the 99th percentile.
+// BenchmarkFrame measures the time from a key to the frame, while 8 members stream, in teams with
+// few and with many records. p99 is the 99th percentile.
 func BenchmarkFrame(b *testing.B) {
 	for _, records := range []int{500, 100_000} {
 		b.Run(fmt.Sprint(records, "-records"), func(b *testing.B) {
@@ -73,8 +73,8 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkTabs measures a key and its frame in each tab of a team, and in the session of a member, in
-// times of the same with a tenth of the history and a hundredth of the session.
+// BenchmarkTabs measures a key and its frame in each tab of a team, and in the session of a member,
+// in times of the same with a tenth of the history and a hundredth of the session.
 func BenchmarkTabs(b *testing.B) {
 	few, many := long(b, 10_000), long(b, 100_000)
 	open := func(s *story, lines int, keys ...string) *screen {
@@ -130,8 +130,8 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// TestMemory: after 12 hours in which 8 members work and the session of one of them streams, the screen
-// takes hardly more memory than after one, beside the team's own state.
+// TestMemory: after 12 hours in which 8 members work and the session of one of them streams, the
+// screen takes hardly more memory than after one, beside the team's own state.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes a long history")
@@ -147,8 +147,8 @@ func TestMemory(t *testing.T) {
 // grown returns how much more there was in the last hour than in the first one.
 func grown(hours []uint64) float64 { return float64(hours[len(hours)-1]) - float64(hours[0]) }
 
-// BenchmarkMemory reports how much the heap grows from the first hour to the twelfth: by the team's own
-// state, and by what the screen keeps. It also reports the heap of the first hour.
+// BenchmarkMemory reports how much the heap grows from the first hour to the twelfth: by the team's
+// own state, and by what the screen keeps. It also reports the heap of the first hour.
 func BenchmarkMemory(b *testing.B) {
 	var hours, own []uint64
 	for b.Loop() {
@@ -161,8 +161,8 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // memory returns the KB in use after each hour of a team in which 8 members have a turn every two
-// minutes, for which their mail is delivered, and complete a task every ten. The session that is shown streams 10 lines a second. Without
-// the screen it is what the team takes.
+// minutes, for which their mail is delivered, and complete a task every ten. The session that is
+// shown streams 10 lines a second. Without the screen it is what the team takes.
 func memory(t testing.TB, hours int, screen bool) (used []uint64) {
 	s := newStory(t)
 	host := team.Host("host-1")
@@ -225,9 +225,9 @@ func memory(t testing.TB, hours int, screen bool) (used []uint64) {
 	return used
 }
 
-// TestFrameTime: with 100,000 records and 8 members that stream, a key is on the screen in time, and
-// the cost of a frame does not grow with the history. The limits are far above what a frame takes,
-// for machines that are busy.
+// TestFrameTime: with 100,000 records and 8 members that stream, a key is on the screen in time,
+// and the cost of a frame does not grow with the history. The limits are far above what a frame
+// takes, for machines that are busy.
 func TestFrameTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes a long history")

@@ -47,7 +47,7 @@ func (s *source) Diff(ref, task string) tea.Msg {
 	}
 	msg.took = engine.Now().Sub(began)
 	if err != nil {
-		msg.err = sanitize.Lines(s.explain(err))
+		msg.err = sanitize.Lines(explain(err))
 		return msg
 	}
 	msg.patch, msg.live = sanitize.Lines(c.Patch), c.Dir != ""

@@ -8,8 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// TestDiff: d shows what is changed for a task as it is now, and again while it is shown; what is read
-// stays where it is. A slow diff is not read all the time.
+// TestDiff: d shows what is changed for a task as it is now, and again while it is shown; what is
+// read stays where it is. A slow diff is not read all the time.
 func TestDiff(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
@@ -50,7 +50,7 @@ func TestDiff(t *testing.T) {
 	x.keys("enter", "tab", "d")
 	x.wants("diff demo lexer")
 	x.says("Nothing of task lexer was saved.")
-	x.keys("esc", "esc", "[", "d")
+	x.keys("esc", "left", "[", "d")
 	x.says("Diffs of the past are not kept.")
 }
 

@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestFeedOfThePast: a line of the feed says what was true at its record, although its task has another
-// title since, and is worked on again.
+// TestFeedOfThePast: a line of the feed says what was true at its record, although its task has
+// another title since, and is worked on again.
 func TestFeedOfThePast(t *testing.T) {
 	s := newStory(t)
 	said := func(from int) (lines []string) {

@@ -142,7 +142,8 @@ func splits(cluster string) bool {
 	more := false
 	for i, r := range cluster {
 		switch {
-		case r == joiner || r == emojiSelector || r >= 0x1f000 || unicode.Is(unicode.Hangul, r) || sanitize.Columns(r) > 1:
+		case r == joiner || r == emojiSelector || r >= 0x1f000 || unicode.Is(unicode.Hangul, r) ||
+			sanitize.Columns(r) > 1:
 			return false
 		case i > 0 && sanitize.Columns(r) > 0:
 			more = true

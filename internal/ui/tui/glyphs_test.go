@@ -12,12 +12,15 @@ import (
 	"cadre/internal/render/sanitize"
 )
 
-// TestGlyphs: the library gets a character for each column by which a terminal moves, also for accents
-// behind ASCII letters, which it would drop; the terminal gets the text.
+// TestGlyphs: the library gets a character for each column by which a terminal moves, also for
+// accents behind ASCII letters, which it would drop; the terminal gets the text.
 func TestGlyphs(t *testing.T) {
 	var g glyphs
-	for text, want := range map[string]int{"cafe\u0301": 4, "x\u0302y": 2, "plain": 5, "漢字": 4, "विकास": 5, "क्षेत्र": 4,
-		"น้ำ": 2, "தமிழ்": 4, "👩\u200d🚀": 2, "한국": 4, "か\u3099": 2, "e\u0301\u0323": 1} {
+	for text, want := range map[string]int{"cafe\u0301": 4, "x\u0302y": 2, "plain": 5, "漢字": 4,
+		"विकास":   5,
+		"क्षेत्र": 4,
+		"น้ำ":     2, "தமிழ்": 4, "👩\u200d🚀": 2, "한국": 4, "か\u3099": 2,
+		"e\u0301\u0323": 1} {
 		hidden := g.hide(text)
 		if got := displaywidth.String(hidden); got != want || drawn(text) != want {
 			t.Errorf("%q takes %d columns in the library and %d in tables, not %d", text, got, drawn(text), want)
@@ -50,9 +53,11 @@ func TestSimple(t *testing.T) {
 	}
 }
 
-// BenchmarkGlyphs measures what a frame costs: one without joined characters, and one of Devanagari.
+// BenchmarkGlyphs measures what a frame costs: one without joined characters, and one of
+// Devanagari.
 func BenchmarkGlyphs(b *testing.B) {
-	for name, l := range map[string]string{"latin": "\x1b[1m▸ ann\x1b[m  active · writes the lexer for the new tokens …",
+	for name, l := range map[string]string{"latin": "\x1b[1m▸ ann\x1b[m  active · writes the lexer for the new " +
+		"tokens …",
 		"devanagari": "\x1b[1m▸ ann\x1b[m  विकास क्षेत्र का काम"} {
 		frame := strings.Repeat(l+"\n", 40)
 		b.Run(name, func(b *testing.B) {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/render"
 )
 
 // Hosted configures the screen of a process that also runs the open team. On quitting, the screen
@@ -31,23 +33,32 @@ const (
 // question or a list. It counts from the last key.
 const attentive = 30 * time.Second
 
-// RunHosted shows the screen of a team that this process runs. It returns when the person decides what
-// happens to the team, or when the team or ctx ends. The screen of a team that has ended stays open
-// while a line has text, and where something of the team needs the person until the person quits.
+// RunHosted shows the screen of a team that this process runs. It returns when the person decides
+// what happens to the team, or when the team or ctx ends. The screen of a team that has ended stays
+// open while a line has text, and where something of the team needs the person until the person
+// quits.
 func RunHosted(ctx context.Context, o Options, h Hosted) (Leave, error) {
 	return show(ctx, o, &h)
 }
 
-// quits quits. It asks first if this process runs a team.
+// quits quits. It asks first if this process runs a team, or a command of the palette.
 func (m *Model) quits() tea.Cmd {
-	if m.hosted == "" {
+	one, warns := m.ending(), ""
+	if one != nil {
+		warns = render.Cut(one.command, 40) + " has not ended, and ends with the screen. "
+	}
+	switch {
+	case m.hosted == "" && one != nil:
+		m.ask = yesOrNo(warns+"Quit? [y/N]", func(*Model) tea.Cmd { return quit })
+		return nil
+	case m.hosted == "":
 		return quit
 	}
 	name := oneLine(m.hosted)
 	leave := func(how Leave) func(*Model) tea.Cmd {
 		return func(*Model) tea.Cmd { return func() tea.Msg { return quitMsg{how} } }
 	}
-	m.ask = &question{text: "Pause team " + name + ", or let it continue in the background?",
+	m.ask = &question{text: warns + "Pause team " + name + ", or let it continue in the background?",
 		options: []option{{[]string{"p", "P", "s", "S"}, "pause it", leave(Pause)},
 			{[]string{"b", "B"}, "background", leave(Background)}}, no: "cancel", leaves: true}
 	return nil
@@ -63,7 +74,8 @@ func (m *Model) interrupts(name string) bool {
 // busy reports whether closing the screen now would lose something that the person types or reads.
 func (m *Model) busy() bool {
 	f := m.typed()
-	return m.ask != nil || m.overlay != nil || m.menu != nil || m.input != nil || f != nil && !f.empty()
+	return m.ask != nil || m.overlay != nil || m.menu != nil || m.input != nil || m.ending() != nil ||
+		f != nil && !f.empty()
 }
 
 // unsaid reports whether a line has text that the end of the screen would lose.
@@ -114,8 +126,15 @@ func (p *program) ends() bool {
 		return false
 	}
 	if p.stays {
-		if p.notice.text == "" {
+		if p.notice.text == "" && !p.away() && len(p.running) == 0 { // those have a line of their own there
 			p.notice = notice{"The run has ended, and something needs you: " + p.endKeys(), waits}
+		}
+		return false
+	}
+	if one := p.ending(); one != nil { // its time is limited
+		if p.notice.text == "" {
+			p.notice = notice{"The team has ended. The screen closes when " + render.Cut(one.command, 40) +
+				" has ended.", waits}
 		}
 		return false
 	}

@@ -20,8 +20,8 @@ func leaves(cmd tea.Cmd) Leave {
 	return -1
 }
 
-// TestHostedQuits: the screen of a process that runs the team asks what happens to it. Ctrl-C pauses it
-// without a question, except where it clears a line.
+// TestHostedQuits: the screen of a process that runs the team asks what happens to it. Ctrl-C
+// pauses it without a question, except where it clears a line.
 func TestHostedQuits(t *testing.T) {
 	press := func(x *screen, name string) Leave {
 		k, is := special[name]
@@ -62,9 +62,10 @@ func TestHostedQuits(t *testing.T) {
 	}
 }
 
-// TestHostedEnds: the screen closes when the team has ended. It waits for a line with text, and not for
-// ever for a question. It closes only when the terminal has answered.
+// TestHostedEnds: the screen closes when the team has ended. It waits for a line with text, and not
+// for ever for a question. It closes only when the terminal has answered.
 func TestHostedEnds(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	opened := func() (*program, *screen) {
 		x := newScreen(s, 80, 24)
@@ -120,9 +121,10 @@ func TestHostedEnds(t *testing.T) {
 	}
 }
 
-// TestHostedStays: the screen of a team that has ended and needs the person stays open until the person
-// quits, without a question.
+// TestHostedStays: the screen of a team that has ended and needs the person stays open until the
+// person quits, without a question.
 func TestHostedStays(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
 	x.hosted = "demo"
@@ -141,8 +143,8 @@ func TestHostedStays(t *testing.T) {
 	}
 }
 
-// TestHostedEndsDuringTheQuestion: at the end of the run, the question what happens to the team goes
-// away. What the screen says then names the keys as they work in the view that is open.
+// TestHostedEndsDuringTheQuestion: at the end of the run, the question what happens to the team
+// goes away. What the screen says then names the keys as they work in the view that is open.
 func TestHostedEndsDuringTheQuestion(t *testing.T) {
 	s := newStory(t)
 	opened := func() (*program, *screen) {
@@ -161,6 +163,9 @@ func TestHostedEndsDuringTheQuestion(t *testing.T) {
 	x.run(x.openMember("ann"))
 	p.Update(clockMsg(x.now))
 	x.says("something needs you: Esc, then a lists it, q closes the screen.")
+	x.keys("tab", "[")
+	p.Update(clockMsg(x.now))
+	x.says(" 0 now") // where in the past the person is
 	p, x = opened()
 	x.keys("q")
 	if _, cmd := p.Update(endedMsg{}); cmd == nil {

@@ -20,6 +20,9 @@ type prompting struct {
 	// for any other line.
 	ask func(m *Model, before string) tea.Cmd
 	ref string // the team that a line of the palette is for
+	// earlier is how many lines back Up has gone; begun is the line before that
+	earlier int
+	begun   string
 }
 
 // asks asks for a line. The line starts with text.
@@ -39,8 +42,8 @@ func inputKeys() []key {
 	}
 }
 
-// enters ends the line and does what it is for. A question about it keeps the line, and a refusal brings
-// it back.
+// enters ends the line and does what it is for. A question about it keeps the line, and a refusal
+// brings it back.
 func (m *Model) enters() tea.Cmd {
 	p := m.input
 	m.input = nil
@@ -70,6 +73,11 @@ func refusable(p *prompting, cmd tea.Cmd) tea.Cmd {
 			return msg
 		case busyMsg:
 			msg.line = p
+			return msg
+		case foundMsg:
+			if msg.err != "" {
+				msg.line = p
+			}
 			return msg
 		default:
 			return msg
@@ -111,11 +119,12 @@ func (m *Model) inputLine() (text string, cursor int) {
 		label, look, f = m.input.label, m.input.look, &m.input.field
 		if m.input.ask != nil {
 			label = " : cadre "
-			if name := m.elsewhere(m.input.ref); name != "" {
-				label = " " + name + label
+			if m.input.ref != "" {
+				label = " " + render.Cut(m.teamName(m.input.ref), max(4, m.width/4)) + label
 			}
 		}
-	case m.place == atMember && m.member != "" && m.menu == nil && (noLine(m) == "" || !m.draft().empty()):
+	case m.place == atMember && m.member != "" && m.menu == nil && m.overlay == nil &&
+		(noLine(m) == "" || !m.draft().empty()):
 		look, f = style{color: m.opened().color, bold: true}, m.draft()
 	default:
 		return "", -1

@@ -28,7 +28,8 @@ const (
 	inTask
 	inMenu
 	inStaging
-	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask | inMenu | inStaging
+	inRunning  // the view of a command that has not ended
+	everywhere = inTeams | inTeam | inMember | inAttention | inPager | inTask | inMenu | inStaging | inRunning
 )
 
 // key declares what a key does. Handling, the bottom line and the help all follow from it.
@@ -49,8 +50,10 @@ var (
 // keymap returns all keys, in the order in which the bottom line shows them.
 func keymap() []key {
 	keysOnce.Do(func() {
-		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), taskKeys(), attentionKeys(), inputKeys(),
-			menuKeys(), narrowKeys(), delegateKeys(), stagingKeys(), paletteKeys(), mouseKeys(), commonKeys(), pastKeys())
+		allKeys = slices.Concat(moveKeys(), teamKeys(), memberKeys(), taskKeys(), noteKeys(), searchKeys(),
+			attentionKeys(), inputKeys(), menuKeys(), narrowKeys(), delegateKeys(), stagingKeys(), runningKeys(), paletteKeys(),
+			mouseKeys(), commonKeys(),
+			pastKeys())
 	})
 	return allKeys
 }
@@ -80,7 +83,8 @@ const farAway = 1 << 20
 func teamKeys() []key {
 	keys := []key{
 		{[]string{"enter", "right", "l"}, inTeams, "open", "open the team", (*Model).noTeam, (*Model).openSelected},
-		{[]string{"enter", "right", "l"}, inTeam, "open", "open the task, or the member with its session and a line to write to it",
+		{[]string{"enter", "right", "l"}, inTeam, "open",
+			"open the task, the session of the member and a line to it, or its team",
 			(*Model).noView, (*Model).viewSelected},
 		{[]string{"tab"}, inTeam, "next tab", "show the next tab", nil, func(m *Model) tea.Cmd {
 			m.tab = (m.tab + 1) % tab(len(tabs))
@@ -108,21 +112,25 @@ func teamKeys() []key {
 }
 
 func delegateKeys() []key {
-	return []key{{[]string{"shift+tab", "D"}, inTeam, "delegate", "switch delegate mode, in which the lead only coordinates",
+	return []key{{[]string{"shift+tab", "D"}, inTeam, "delegate",
+		"switch delegate mode, in which the lead only coordinates",
 		closedTeam, (*Model).delegate}}
 }
 
 func commonKeys() []key {
 	return []key{
-		{[]string{"esc", "left", "h", "backspace"}, inTeam | inMember | inAttention | inPager | inTask | inMenu | inStaging, "back",
+		{[]string{"esc", "left", "h", "backspace"},
+			inTeam | inAttention | inPager | inTask | inMenu | inStaging, "back",
 			"go back", nil,
 			(*Model).backOut},
+		{[]string{"left", "h", "backspace"}, inMember, "", "go back", nil, (*Model).backOut},
 		{[]string{"?", "f1"}, everywhere, "help", "show all keys", nil, (*Model).help},
 		{[]string{"ctrl+l"}, everywhere | inLine, "", "draw the screen again", nil,
 			func(*Model) tea.Cmd { return tea.ClearScreen }},
 		{[]string{"ctrl+z"}, everywhere | inLine, "", "suspend cadre; fg continues it", (*Model).noShell,
 			func(*Model) tea.Cmd { return tea.Suspend }},
-		{[]string{"q", "ctrl+c"}, everywhere, "quit", "quit; teams continue. In cadre run, q asks, and Ctrl+C pauses the team", nil,
+		{[]string{"q", "ctrl+c"}, everywhere, "quit",
+			"quit; teams continue. In cadre run, q asks, and Ctrl+C pauses the team", nil,
 			(*Model).quits},
 	}
 }
@@ -138,6 +146,8 @@ func (m *Model) scope() scope {
 	switch {
 	case m.overlay != nil && m.overlay.stage != nil:
 		return inStaging
+	case m.overlay != nil && m.overlay.runs != nil:
+		return inRunning
 	case m.overlay != nil:
 		return inPager
 	case m.input != nil:
@@ -163,13 +173,16 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	m.stirred = true
 	if m.interrupts(name) {
+		if m.ending() != nil && (m.ask == nil || !m.ask.leaves) { // pressed again, it pauses the team
+			return m.quits()
+		}
 		m.ask = nil
 		return func() tea.Msg { return quitMsg{Pause} }
 	}
 	if m.ask != nil {
 		return m.answer(name)
 	}
-	m.notice, m.menuFor = notice{}, ""
+	m.notice, m.menuFor, m.searching = notice{}, "", 0
 	f := m.typed()
 	if f != nil && msg.Text != "" && f.press(msg) { // a letter is text, and not a key
 		return nil
@@ -244,10 +257,11 @@ func (m *Model) move(by int) tea.Cmd {
 		m.chosen.team = m.teams[moved(m.teamIndex(), by, len(m.teams))].ref
 	case m.place == atMember:
 		width, height := m.room()
-		m.session.move(by, width, height)
+		m.seen().move(by, width, height)
 	case m.place == atTask:
 		m.shown.top = max(0, m.shown.top+by)
 	case m.place == atAttention && len(m.items) > 0:
+		m.moved = false
 		if by*by > 1 && by*by < farAway { // page keys scroll the details of the item
 			m.detail += by
 			return nil
@@ -304,8 +318,9 @@ func (m *Model) backOut() tea.Cmd {
 		m.menu = m.menu.under
 		return nil
 	}
-	if m.away() {
-		return m.present()
+	if n := len(m.back); m.away() && (m.place == atTeam || n == 0 || m.back[n-1].ref != m.ref ||
+		m.back[n-1].place == atTeams) {
+		return m.present() // the next key leaves the team
 	}
 	return m.leave()
 }
@@ -321,12 +336,28 @@ func (m *Model) delegate() tea.Cmd {
 	return nil
 }
 
-// viewSelected opens the selected member, or the selected task.
+// viewSelected opens the selected member, the team that works for it, or the selected task.
 func (m *Model) viewSelected() tea.Cmd {
 	if m.tab == tabTasks || m.tab == tabGraph {
 		return m.openTask(m.selectedTask())
 	}
-	return m.openMember(m.team.members[m.memberIndex()].name)
+	one := m.team.members[m.memberIndex()]
+	if one.child != "" && !m.away() {
+		return m.openChild(one.child)
+	}
+	return m.openMember(one.name)
+}
+
+// openChild opens the team that works for a member. The way back leads to the team of the member.
+func (m *Model) openChild(id string) tea.Cmd {
+	ref := id
+	for _, one := range m.teams {
+		if one.id == id {
+			ref = one.ref
+		}
+	}
+	m.back, m.notice = append(m.back, stop{m.place, m.ref}), notice{}
+	return m.open(ref)
 }
 
 // selectedTask returns the id of the selected task of the list or of the graph; "" for none.
@@ -415,7 +446,8 @@ func shown(name string) string {
 	if name == "+" {
 		return name
 	}
-	names := map[string]string{"esc": "Esc", "pgup": "PgUp", "pgdown": "PgDn", "up": "↑", "down": "↓", "left": "←",
+	names := map[string]string{"esc": "Esc", "pgup": "PgUp", "pgdown": "PgDn", "up": "↑", "down": "↓",
+		"left":  "←",
 		"right": "→"}
 	for i, part := range parts {
 		if other, is := names[part]; is {
@@ -436,8 +468,8 @@ func (m *Model) keyLine() string {
 	}
 	var cells []cell
 	needs := func(k key) int { return len([]rune(shown(k.names[0]))) + 1 + len(k.label) + gap }
-	// ? shows the keys that do not fit, and q is how to leave
-	always := func(k key) bool { return k.names[0] == "?" || k.names[0] == "q" }
+	// ? and F1 show the keys that do not fit, and q is how to leave
+	always := func(k key) bool { return k.names[0] == "?" || k.names[0] == "f1" || k.names[0] == "q" }
 	used, all := 1, m.applying()
 	for _, k := range all {
 		if always(k) {
@@ -462,15 +494,30 @@ func (m *Model) keyLine() string {
 func (q *question) keyLine(width int) string {
 	cells := []cell{{" ", plain}}
 	for _, one := range q.options {
-		cells = append(cells, cell{shown(one.names[0]), strong}, cell{" ", plain}, cell{one.label, faint}, cell{"  ", plain})
+		cells = append(cells, cell{shown(one.names[0]), strong}, cell{" ", plain}, cell{one.label, faint},
+			cell{"  ", plain})
 	}
-	text, _ := joined(append(cells, cell{"any other key: " + cmp.Or(q.no, "no"), faint}), width)
+	other := cell{"any other key: " + cmp.Or(q.no, "no"), faint}
+	if widthOf(cells)+drawn(other.text) > width {
+		other.text = "else: " + cmp.Or(q.no, "no")
+	}
+	text, _ := joined(append(cells, other), width)
 	return text
 }
 
+// travelLabels are the labels of the keys that matter in the past. They come first there.
+var travelLabels = map[string]string{"[": "earlier", "]": "later", "{": "mark before", "}": "mark after", "0": "now"}
+
 // applying returns the keys with a label that apply now.
 func (m *Model) applying() (keys []key) {
+	travels := 0
 	for _, k := range keymap() {
+		if label := travelLabels[k.names[0]]; label != "" && m.away() && k.in&m.scope() != 0 {
+			k.label = label
+			keys = slices.Insert(keys, travels, k)
+			travels++
+			continue
+		}
 		if k.label != "" && k.in&m.scope() != 0 && (k.when == nil || k.when(m) == "") {
 			keys = append(keys, k)
 		}

@@ -98,8 +98,8 @@ func (t *table) lines(width, height int) []string {
 	return out
 }
 
-// listed is lines with a last line that says how many rows are hidden, if there are any and there is
-// room to say it.
+// listed is lines with a last line that says how many rows are hidden, if there are any and there
+// is room to say it.
 func (t *table) listed(width, height int) []string {
 	head := 1
 	if t.headless {
@@ -161,8 +161,9 @@ func (t *table) widths(room int) []int {
 	}
 }
 
-// needs returns the width that each column would take without limits; 0 for an empty one. flex is the
-// index of the flex column; -1 for none. It measures the rows once. The caller must not change widths.
+// needs returns the width that each column would take without limits; 0 for an empty one. flex is
+// the index of the flex column; -1 for none. It measures the rows once. The caller must not change
+// widths.
 func (t *table) needs() (widths []int, flex int) {
 	if t.needed != nil && t.neededFor == t.length() {
 		return t.needed, t.flex
@@ -185,6 +186,15 @@ func (t *table) needs() (widths []int, flex int) {
 	return widths, flex
 }
 
+// flexNeeds returns the width that the flex column would take without limits.
+func (t *table) flexNeeds() int {
+	needs, flex := t.needs()
+	if flex < 0 {
+		return 0
+	}
+	return needs[flex]
+}
+
 // natural returns the width of the table in which no cell is cut.
 func (t *table) natural() int {
 	width := 0
@@ -197,8 +207,8 @@ func (t *table) natural() int {
 	return width
 }
 
-// roomIn returns how many columns the table shows in that width, and how much more room its flex column
-// has than it needs.
+// roomIn returns how many columns the table shows in that width, and how much more room its flex
+// column has than it needs.
 func (t *table) roomIn(width int) (columns, spare int) {
 	needs, flex := t.needs()
 	for i, w := range t.widths(width - len("  ")) {
@@ -212,8 +222,8 @@ func (t *table) roomIn(width int) (columns, spare int) {
 	return columns, spare
 }
 
-// widen gives columns whose cells are cut the room that the flex column does not need, or that it has
-// beyond half of the table.
+// widen gives columns whose cells are cut the room that the flex column does not need, or that it
+// has beyond half of the table.
 func (t *table) widen(widths, needs []int, flex, room int) {
 	for spare := widths[flex] - min(needs[flex], room/2); spare > 0; {
 		least := -1 // the column that lacks least

@@ -18,9 +18,9 @@ import (
 // or with the cause of ctx.
 func Linear(ctx context.Context, o Options, print func(line string)) error {
 	inner, end := context.WithCancel(ctx)
-	l := &linear{print: print, command: o.Command, team: o.Team, end: end, waiting: map[string]bool{},
+	l := &linear{print: print, team: o.Team, end: end, waiting: map[string]bool{},
 		rows: map[string]string{}}
-	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, send: l.take}
+	s := &source{engine: o.Engine, first: o.Team, ctx: inner, send: l.take}
 	s.running.Go(s.teams)
 	if o.Team != "" {
 		s.OpenTeam(1, o.Team)
@@ -35,12 +35,12 @@ func Linear(ctx context.Context, o Options, print func(line string)) error {
 
 // linear turns messages into lines.
 type linear struct {
-	print   func(string)
-	command func(team.Hint) string
-	team    string // the team to follow; "" for all
-	end     func()
+	print func(string)
+	team  string // the team to follow; "" for all
+	end   func()
 
 	mu      sync.Mutex
+	stays   bool              // it was printed that changes follow
 	waiting map[string]bool   // the items that were printed
 	rows    map[string]string // what was printed of each team
 	seq     int64             // the last record that was printed
@@ -61,9 +61,27 @@ func (l *linear) take(msg tea.Msg) {
 	}
 }
 
+// continues prints once how to end it, and how to answer what waits.
+func (l *linear) continues() {
+	if l.stays {
+		return
+	}
+	l.stays = true
+	l.print("Changes follow as they come. Ctrl-C ends this, and the teams continue.")
+	l.print(`A line that begins with "needs you" ends with the command that answers it: type that in another terminal. ` +
+		"cadre attention lists all that waits.")
+}
+
 // list prints the teams that changed, and the items that are new.
 func (l *linear) list(msg teamsMsg) {
+	if msg.err != nil {
+		l.print("the teams cannot be read: " + oneLine(msg.err.Error()))
+		return
+	}
 	if l.team == "" {
+		if len(msg.teams) == 0 && !l.stays {
+			l.print("There is no team yet. Start one in another terminal: cadre run FILE, or cadre create NAME")
+		}
 		for _, one := range msg.teams {
 			text := fmt.Sprintf("%s is %s: %d of %d tasks done", one.name, one.state, one.done, one.tasks)
 			if l.rows[one.ref] != text {
@@ -83,16 +101,15 @@ func (l *linear) list(msg teamsMsg) {
 				text += ", " + cmp.Or(names[one.ref], one.ref)
 			}
 			text += ": " + one.text
-			if command := l.command(one.Hint); command != "" {
-				if !strings.ContainsRune(".?!", rune(text[len(text)-1])) {
-					text += "."
-				}
-				text += " Type: " + oneLine(command)
+			if !strings.ContainsRune(".?!", rune(text[len(text)-1])) {
+				text += "."
 			}
-			l.print(text)
+			l.print(text + " Type: " + oneLine(render.CommandFor(one.Hint).String()))
 		}
 	}
-	l.waiting = now
+	if l.waiting = now; l.team == "" {
+		l.continues()
+	}
 }
 
 // see prints the state of the team once, and later each event.
@@ -104,7 +121,7 @@ func (l *linear) see(msg teamMsg) {
 		}
 		return
 	}
-	v := msg.view
+	v, seen := msg.view, l.began
 	if l.trouble = ""; !l.began {
 		l.began = true
 		l.print(fmt.Sprintf("%s is %s: %d of %d tasks done", v.name, v.state, v.done, v.all))
@@ -116,6 +133,9 @@ func (l *linear) see(msg teamMsg) {
 			case one.works != "":
 				text += ": " + one.works
 			}
+			if one.waits != "" {
+				text += "; waits for an answer: " + one.waits
+			}
 			l.print(text)
 		}
 		l.seq = v.seq
@@ -125,10 +145,13 @@ func (l *linear) see(msg teamMsg) {
 			l.print(render.Clock(one.at) + " " + one.text)
 		}
 	}
-	l.seq = max(l.seq, v.seq)
-	if v.ended {
-		l.print(fmt.Sprintf("%s is %s", v.name, v.state))
-		l.over = true
-		l.end()
+	if l.seq = max(l.seq, v.seq); !v.ended {
+		l.continues()
+		return
 	}
+	if seen {
+		l.print(fmt.Sprintf("%s is %s", v.name, v.state))
+	}
+	l.over = true
+	l.end()
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,8 +35,8 @@ func TestNeedsOfTheOpenTeam(t *testing.T) {
 	x.lacks("needs you 2")
 }
 
-// TestNamesOfTeams: a team is called by its name where no other team has it, and else by its name in
-// commands.
+// TestNamesOfTeams: a team is called by its name where no other team has it, and else by its name
+// in commands.
 func TestNamesOfTeams(t *testing.T) {
 	row := func(ref, name string) attention.Found {
 		return attention.Found{Folder: ref, Overview: catalog.Overview{ID: ref, Name: name, Status: team.TeamActive},
@@ -53,14 +54,14 @@ func TestNamesOfTeams(t *testing.T) {
 	show(row("c-zagdie5", "release"), row("c-umpfel3", "docs"))
 	x.keys("a")
 	x.says("▸ release  ann failed.")
-	x.lacks("c-zagdie5")
+	x.lacks("▸ c-zagdie5")
 	show(row("c-zagdie5", "release"), row("c-umpfel3", "release"))
 	x.says("▸ c-zagdie5")
 	x.says("  c-umpfel3")
 }
 
-// TestTeamsAtWorkThatNeedYou: where the only teams at work need the person, the empty section does not
-// say that no team is running.
+// TestTeamsAtWorkThatNeedYou: where the only teams at work need the person, the empty section does
+// not say that no team is running.
 func TestTeamsAtWorkThatNeedYou(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
@@ -72,6 +73,7 @@ func TestTeamsAtWorkThatNeedYou(t *testing.T) {
 // TestForIsOfTheTask: FOR says how long a member works on its task, not for how long it is active.
 func TestForIsOfTheTask(t *testing.T) {
 	s := newStory(t)
+	s.do(team.User, &team.AnswerPermission{Request: "permission-2@ann", Allow: true})
 	s.do("ann", &team.CompleteTask{Task: "1", Fence: 1, Result: "done"})
 	s.at += 60_000
 	s.do("ann", &team.ClaimTask{Task: "parser"})
@@ -99,8 +101,8 @@ func TestPastHasNoFuture(t *testing.T) {
 	x.lacks("  late")
 }
 
-// TestWideTables: a wide screen shows long names whole, and a table gets the room that the one beside it
-// does not need.
+// TestWideTables: a wide screen shows long names whole, and a table gets the room that the one
+// beside it does not need.
 func TestWideTables(t *testing.T) {
 	const long = "reviewer-of-everything-that-others-wrote"
 	s := newStory(t)
@@ -116,26 +118,31 @@ func TestWideTables(t *testing.T) {
 		}
 	}
 	s = newStory(t)
+	s.do(team.User, &team.AnswerPlan{Request: "plan-1@bob", Approved: true})
+	s.do(team.User, &team.AnswerPermission{Request: "permission-2@ann", Allow: true})
 	s.do("ann", &team.CompleteTask{Task: "1", Fence: 1, Result: "done"})
 	s.do(team.User, &team.CreateTask{Name: "integration-of-all", Subject: "Run every test of both modules, three times",
 		Owner: "ann", BlockedBy: []string{"parser"}})
 	x := newScreen(s, 120, 40)
+	x.send(teamsMsg{teams: []teamRow{rowOf(s.listed())}})
 	x.open(s)
 	x.says("OWNER")
 }
 
-// TestListsSayThatTheyGoOn: a list or a text with more lines than the screen says how many are hidden.
+// TestListsSayThatTheyGoOn: a list or a text with more lines than the screen says how many are
+// hidden.
 func TestListsSayThatTheyGoOn(t *testing.T) {
 	s := newStory(t)
 	for i := range 60 {
-		s.do(team.User, &team.CreateTask{Name: fmt.Sprint("t", i), Subject: "Some work", Description: strings.Repeat("a\n\n", 50)})
+		s.do(team.User, &team.CreateTask{Name: fmt.Sprint("t", i), Subject: "Some work",
+			Description: strings.Repeat("a\n\n", 50)})
 	}
 	for _, size := range sizes {
 		x := newScreen(s, size[0], size[1])
 		var teams []teamRow
 		for i := range 60 {
-			teams = append(teams, rowOf(attention.Found{Folder: fmt.Sprint("team-", i), Overview: catalog.Overview{ID: "x",
-				Name: fmt.Sprint("team-", i), Status: team.TeamActive}}))
+			teams = append(teams, rowOf(attention.Found{Folder: fmt.Sprint("team-", i),
+				Overview: catalog.Overview{ID: "x", Name: fmt.Sprint("team-", i), Status: team.TeamActive}}))
 		}
 		x.send(teamsMsg{teams: append(teams, rowOf(s.listed()))})
 		x.says("↓ ")
@@ -183,7 +190,8 @@ func TestPlanIsLaidOutAgain(t *testing.T) {
 	}
 }
 
-// TestDiffIsLaidOutAgain: a diff uses the width that the screen has now, also before it is read again.
+// TestDiffIsLaidOutAgain: a diff uses the width that the screen has now, also before it is read
+// again.
 func TestDiffIsLaidOutAgain(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 120, 40)
@@ -240,7 +248,7 @@ func TestNarrowTables(t *testing.T) {
 	s.do(team.User, &team.SpawnMember{Name: "reviewer-of-everything-that-others-wrote", Agent: "shell"})
 	x := newScreen(s, 40, 15)
 	x.open(s)
-	x.says("lexer Write")
+	x.says("asks for Ba…")
 	x.says("-wrote")
 }
 
@@ -250,4 +258,17 @@ func TestLegendEntriesStayWhole(t *testing.T) {
 	if got, want := strings.Join(lines, "\n"), "▓ runs a tool  ░ blocked  · idle\n✗ failed"; got != want {
 		t.Errorf("the legend is\n%s\nand not\n%s", got, want)
 	}
+}
+
+// TestTroubleBesideAFilter: a filter does not hide that the team can no longer be read, and neither
+// does the past.
+func TestTroubleBesideAFilter(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.keys("/", "m:ann", "enter")
+	x.says("m:ann  (/ changes this)")
+	x.send(teamMsg{ref: x.ref, err: errors.New("the disk is gone")})
+	x.says("the disk is gone")
+	x.says("m:ann  (/ changes this)")
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"cadre/internal/agent/sessionlog"
+	"cadre/internal/engine"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/layout"
@@ -56,8 +58,8 @@ func newStory(t testing.TB) *story {
 	s.at += 95_000
 	s.do("lukas", &team.CompleteTask{Task: "3", Fence: 1, Result: "no findings"})
 	s.do("ann", &team.SendMessage{To: "bob", Body: "The tokens are in token.go; take them from there."})
-	s.do(team.Host("host-1"), &team.ReportUsage{Member: "ann", Task: "1", Usage: team.Usage{InputTokens: 48_000, OutputTokens: 5_200,
-		CostMicroUSD: 412_000}})
+	s.do(team.Host("host-1"), &team.ReportUsage{Member: "ann", Task: "1",
+		Usage: team.Usage{InputTokens: 48_000, OutputTokens: 5_200, CostMicroUSD: 412_000}})
 	s.do("bob", &team.SubmitPlan{Plan: "1. Read the old tests.\n2. Write one test for each rule.\n3. Port the parser."})
 	s.do(team.Host("host-1"), &team.RequestPermission{Member: "ann", Tool: "Bash", Deadline: s.at + 600_000,
 		Input: `{"command":"rm -rf build && make"}`})
@@ -109,14 +111,23 @@ type screen struct {
 	diffs  diffMsg   // the next diff
 	story  *story
 	staged stagingMsg
-	busy   bool // a member works on each task
-	holds  bool // the next command does not end yet
+	busy   bool            // a member works on each task
+	holds  bool            // the next command does not end yet
+	finds  []engine.Found  // what a search finds
+	ctx    context.Context // of the last command
+	time   team.Time       // of its clock, if it is later than that of the model
 }
 
 // newScreen shows a screen of that size with the team of the story, and two others.
 func newScreen(s *story, width, height int) *screen {
 	x := &screen{t: s.t, story: s}
-	x.Model = newModel(x, func(h team.Hint) string { return "cadre " + string(h.Action) }, "", s.at+30_000)
+	x.time = s.at + 30_000
+	x.Model = newModel(x, "", func() team.Time {
+		if x.Model == nil {
+			return x.time
+		}
+		return max(x.time, x.now)
+	})
 	x.send(tea.WindowSizeMsg{Width: width, Height: height})
 	msg := teamsMsg{teams: []teamRow{rowOf(s.listed())}, items: itemsOf(s.listed())}
 	for _, o := range []catalog.Overview{
@@ -151,7 +162,7 @@ func (x *screen) run(cmd tea.Cmd) {
 		}
 	case actedMsg, busyMsg, outputMsg, stagingMsg, completionMsg:
 		x.send(msg)
-	case momentMsg, taskMsg, diffMsg:
+	case momentMsg, taskMsg, diffMsg, foundMsg:
 		x.send(msg)
 	case quitMsg:
 		x.asked = append(x.asked, "quit")
@@ -192,6 +203,16 @@ func (x *screen) Diff(ref, task string) tea.Msg {
 	return msg
 }
 
+// Search implements [outside].
+func (x *screen) Search(number int, q engine.Search) tea.Msg {
+	x.asked = append(x.asked, fmt.Sprintf("search %s %q until %d", q.Team, q.Words, q.Until))
+	if x.holds {
+		x.holds = false
+		return nil
+	}
+	return foundMsg{number: number, query: q, found: x.finds}
+}
+
 // OpenSession implements [outside].
 func (x *screen) OpenSession(_ int, ref, member string) {
 	x.asked = append(x.asked, strings.TrimSpace("session "+ref+" "+member))
@@ -212,7 +233,8 @@ func (x *screen) Answered(ref, request string) tea.Msg {
 }
 
 // Command implements [outside].
-func (x *screen) Command(ref string, args []string) tea.Msg {
+func (x *screen) Command(ctx context.Context, _ int, ref string, args []string) tea.Msg {
+	x.ctx = ctx
 	x.asked = append(x.asked, fmt.Sprintf("command %s %q", ref, args))
 	if x.holds {
 		x.holds = false
@@ -264,8 +286,8 @@ func (x *screen) view(member string) {
 	for i, e := range []sessionlog.Entry{
 		{Kind: sessionlog.Started, Text: "session-ann"},
 		{Kind: sessionlog.Prompt, Text: "task lexer: Write the lexer for the new tokens"},
-		{Kind: sessionlog.Text, Text: "I read the grammar first. It has 41 tokens, and the draft of May names them in another " +
-			"order than the tests do.\n\n  1. read grammar.ebnf\n  2. write token.go"},
+		{Kind: sessionlog.Text, Text: "I read the grammar first. It has 41 tokens, and the draft of May names them " +
+			"in another order than the tests do.\n\n  1. read grammar.ebnf\n  2. write token.go"},
 		{Kind: sessionlog.Tool, Tool: "Bash", Text: `{"command":"rg -n 'token' --glob '*.ebnf' | head -40"}`},
 		{Kind: sessionlog.Result, Text: "grammar.ebnf:12: token = ident | number | 文字列 ;\n\x1b[31mgrammar.ebnf:19: more\n"},
 		{Kind: sessionlog.Tool, Tool: "Bash", Text: `{"command":"go test ./lexer"}`},

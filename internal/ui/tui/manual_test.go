@@ -20,8 +20,9 @@ func keyTable() string {
 	places := []struct {
 		in   scope
 		name string
-	}{{inTeams, "teams"}, {inTeam, "a team"}, {inMember, "a member"}, {inTask, "a task"}, {inLine, "the line"}, {inAttention, "what waits"},
-		{inPager, "a text"}, {inStaging, "a consolidation"}, {inMenu, "a menu"}, {inPrompt, "an answer"}}
+	}{{inTeams, "teams"}, {inTeam, "a team"}, {inMember, "a member"}, {inTask, "a task"}, {inLine, "the line"},
+		{inAttention, "what waits"}, {inPager, "a text"}, {inStaging, "a consolidation"},
+		{inRunning, "a running command"}, {inMenu, "a menu"}, {inPrompt, "an answer"}}
 	var b strings.Builder
 	b.WriteString("| key | or | where | does |\n| --- | --- | --- | --- |\n")
 	for _, k := range keymap() {

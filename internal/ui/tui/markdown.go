@@ -131,8 +131,8 @@ func (m *layouter) code(quote, l string) {
 	}
 }
 
-// wrapCommand breaks a command into lines of width columns. A mark at a break between two words lets
-// a shell take the lines as one command. A break inside a word has no mark.
+// wrapCommand breaks a command into lines of width columns. A mark at a break between two words
+// lets a shell take the lines as one command. A break inside a word has no mark.
 func wrapCommand(l string, width int) (parts []string) {
 	const continued = " \\"
 	l = strings.TrimRight(l, " ")

@@ -6,17 +6,17 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cadre/internal/render"
 	"cadre/internal/team"
+	"cadre/internal/ui/sessionview"
 )
 
 // openMember opens the session of a member, with a line to write to it.
 func (m *Model) openMember(name string) tea.Cmd {
 	m.chosen.member, m.member, m.session = name, name, session{}
 	m.typing = noLine(m) == ""
-	past := m.away()
-	if m.enter(atMember); past {
-		m.notice = notice{"A session is shown as it is now: this is the present again.", waits}
-	}
+	m.travel.session = session{}
+	m.enter(atMember)
 	m.order++
 	out, order, ref := m.out, m.order, m.ref
 	return func() tea.Msg {
@@ -74,29 +74,39 @@ func (m *Model) memberBody(width, height int) []string {
 		}
 		out = append(out, line(width, []cell{{label, faint}, {one.works, plain}}, nil))
 	}
+	if one.waits != "" && height > 6 {
+		out = append(out, line(width, []cell{{" " + one.waits, waits}}, nil))
+	}
+	if one.unhosted {
+		resume := render.CommandFor(team.Hint{Action: team.ActResume, Team: m.ref}).String()
+		out = append(out, wrapAll(sessionview.Unhosted(resume), width, waits)...)
+	}
 	if m.session.trouble != "" {
 		out = append(out, "")
 		return append(out, wrapAll(m.session.trouble, width, plain)...)
 	}
-	room := height - len(out)
-	if m.session.pos.back > 0 {
+	seen, room := m.seen(), height-len(out)
+	if seen.pos.back > 0 {
 		room--
 	}
-	shown := m.session.shown(width, room)
+	shown := seen.shown(width, room)
 	if len(shown) == 0 {
 		shown = []string{" " + faint.on(m.emptySession())}
 	}
-	if pad := room - len(shown); pad > 0 && len(m.session.lines) > 0 { // keep the last line next to the line to type in
+	if pad := room - len(shown); pad > 0 && len(seen.lines) > 0 { // keep the last line next to the line to type in
 		out = append(out, make([]string, pad)...)
 	}
 	out = append(out, shown...)
-	if hidden := m.session.pos.back; hidden > 0 {
+	if hidden := seen.pos.back; hidden > 0 {
 		out = append(out, " "+faint.on("↓ "+team.Count(hidden, "line")+" below; End shows the latest"))
 	}
 	return out
 }
 
 func (m *Model) emptySession() string {
+	if m.away() {
+		return "Its session had shown nothing at that time, or that is not kept."
+	}
 	if m.session.ended {
 		return "This member has ended, and its session was not kept."
 	}
@@ -150,11 +160,13 @@ func (m *Model) say(urgent bool) tea.Cmd {
 		m.notice = notice{"Type a message to " + m.member + " first.", waits}
 		return nil
 	}
+	if m.away() {
+		m.notice = notice{inPast, waits}
+		return nil
+	}
 	one := m.opened()
-	if urgent && one.agent == team.Shell && one.turn {
-		m.ask = yesOrNo("This ends the command of "+m.member+", and its task fails. End it? [y/N]", func(m *Model) tea.Cmd {
-			return m.send(text, true)
-		})
+	if urgent && one.ending != "" {
+		m.ask = yesOrNo(one.ending+" [y/N]", func(m *Model) tea.Cmd { return m.send(text, true) })
 		return nil
 	}
 	return m.send(text, urgent)
@@ -162,13 +174,21 @@ func (m *Model) say(urgent bool) tea.Cmd {
 
 // send sends the text of the line to the open member, and empties the line.
 func (m *Model) send(text string, urgent bool) tea.Cmd {
+	if m.away() { // since the question
+		m.notice = notice{inPast, waits}
+		return nil
+	}
 	draft := m.draft()
 	body := &team.SendMessage{To: m.member, Body: text}
 	one := m.opened()
 	said := "Sent to " + m.member + "."
 	switch {
-	case urgent && one.turn && one.agent == team.Shell:
+	case one.unhosted:
+		said = "Sent to " + m.member + ", which gets it when a process runs its session again."
+	case urgent && one.ending != "":
 		said = "Sent to " + m.member + " as urgent. It ends the command."
+	case one.agent == team.Shell && one.held:
+		said = "Sent to " + m.member + ". It continues with its tasks."
 	case one.agent == team.Shell:
 		said = "Sent to " + m.member + ", which reads no messages: it runs the commands of its tasks."
 	case urgent && one.turn:
@@ -196,34 +216,6 @@ func (m *Model) send(text string, urgent bool) tea.Cmd {
 // unsent is a message that was refused. It returns to the line from which it was sent.
 type unsent struct{ key, text string }
 
-// escape handles Escape. In a line with text it leaves the line. Otherwise it asks whether to
-// interrupt the member's turn, or goes back if the member is in no turn.
-func (m *Model) escape() tea.Cmd {
-	switch {
-	case m.typing && !m.draft().empty():
-		m.typing = false
-		m.notice = notice{"Your text is kept. Tab goes back to it.", faint}
-		return nil
-	case noInterrupt(m) == "" && m.session.trouble == "":
-		return m.interrupt()
-	}
-	return m.leave()
-}
-
-// interrupt asks whether to interrupt the turn of the open member.
-func (m *Model) interrupt() tea.Cmd {
-	return m.asksInterrupt(m.ref, m.member)
-}
-
-// asksInterrupt asks whether to interrupt the turn of a member.
-func (m *Model) asksInterrupt(ref, member string) tea.Cmd {
-	m.ask = &question{text: "Interrupt the turn of " + member + "? Esc again or y interrupts it.",
-		options: []option{{[]string{"esc", "y", "Y"}, "yes", func(m *Model) tea.Cmd {
-			return m.act(ref, &team.Interrupt{Member: member}, "The turn of "+member+" is interrupted. It waits for a message.")
-		}}}}
-	return nil
-}
-
 // diff shows what was changed for the member's task.
 func (m *Model) diff() tea.Cmd {
 	return m.openDiff(m.opened().task)
@@ -235,6 +227,8 @@ func noLine(m *Model) string {
 	switch why := notOurs(m); {
 	case why != "":
 		return why
+	case m.away():
+		return inPast
 	case one.you:
 		return "You lead this team: " + one.name + " is you."
 	case one.state != "" && !one.running:
@@ -250,22 +244,10 @@ func (m *Model) closesLine() {
 	}
 }
 
-func noInterrupt(m *Model) string { return firstOf(notOurs(m), cannotInterrupt(m.opened())) }
-
-// cannotInterrupt returns why the member's turn cannot be interrupted; "" if it can.
-func cannotInterrupt(one memberRow) string {
-	switch {
-	case one.you:
-		return "You lead this team: " + one.name + " has no session and no turns."
-	case one.agent == team.External:
-		return one.name + " runs its own session: its turns cannot be interrupted from here."
-	case !one.turn:
-		return one.name + " is not in a turn."
-	}
-	return ""
-}
-
 func noTask(m *Model) string {
+	if why := notInThePast(m); why != "" {
+		return why
+	}
 	if m.opened().task == "" {
 		return m.member + " has no task."
 	}
@@ -282,7 +264,7 @@ func noSession(m *Model) string {
 // search asks for a text, and shows the last line with it.
 func (m *Model) search() tea.Cmd {
 	m.asks(" search ▸ ", plain, m.session.search, func(m *Model, text string, _ bool) tea.Cmd {
-		if !m.session.seek(text, false, true) {
+		if m.session.search = text; !m.seen().seek(text, false, true) {
 			m.notice = notice{"No earlier line has " + oneLine(text) + ".", waits}
 		}
 		return nil
@@ -294,7 +276,7 @@ func (m *Model) search() tea.Cmd {
 func (m *Model) again(later bool) tea.Cmd {
 	if m.session.search == "" {
 		m.notice = notice{"Search for something first, with /.", waits}
-	} else if !m.session.seek(m.session.search, later, false) {
+	} else if !m.seen().seek(m.session.search, later, false) {
 		m.notice = notice{"No further match in that direction.", waits}
 	}
 	return nil
@@ -312,7 +294,7 @@ func memberKeys() []key {
 	scroll := func(by func(*Model) int) do {
 		return func(m *Model) tea.Cmd {
 			width, height := m.room()
-			m.session.move(by(m), width, height)
+			m.seen().move(by(m), width, height)
 			return nil
 		}
 	}
@@ -326,7 +308,8 @@ func memberKeys() []key {
 			func(m *Model) tea.Cmd { m.typing = false; return nil }},
 		{[]string{"tab", "enter", "i"}, inMember, "write", "write to the member", noLine,
 			func(m *Model) tea.Cmd { m.typing = true; return nil }},
-		{[]string{"d"}, inMember, "diff", "show what is changed for the member's task, in its worktree as it is now", noTask, (*Model).diff},
+		{[]string{"d"}, inMember, "diff", "show what is changed for the member's task, in its worktree as it is now",
+			noTask, (*Model).diff},
 		{[]string{"p"}, inMember, "plan", "show the last plan of the member", noPlan, (*Model).showPlan},
 		{[]string{"/"}, inMember, "search", "search towards the beginning", noSession, (*Model).search},
 		{[]string{"n"}, inMember, "", "go to the next match, towards the beginning", nil,
@@ -334,8 +317,9 @@ func memberKeys() []key {
 		{[]string{"N"}, inMember, "", "go to the next match, towards the end", nil,
 			func(m *Model) tea.Cmd { return m.again(true) }},
 		{[]string{"x"}, inMember, "interrupt", "interrupt the turn", noInterrupt, (*Model).interrupt},
-		{[]string{"esc"}, inLine, "leave", "with an empty line: ask whether to interrupt the turn, or go back; else leave the " +
-			"line", nil, (*Model).escape},
+		{[]string{"esc", "b"}, inMember, "back", "ask whether to interrupt the turn, or go back", nil, (*Model).escape},
+		{[]string{"esc"}, inLine, "leave", "with an empty line: ask whether to interrupt the turn, or go back; else " +
+			"leave the line", nil, (*Model).escape},
 		{[]string{"up"}, inLine, "", "scroll up", nil, scroll(func(*Model) int { return -1 })},
 		{[]string{"down"}, inLine, "", "scroll down", nil, scroll(func(*Model) int { return 1 })},
 		{[]string{"pgup"}, inLine, "", "go up by a page", nil, scroll(func(m *Model) int { return -m.page() })},
@@ -352,7 +336,7 @@ func memberKeys() []key {
 				m.draft().set("")
 				return nil
 			}
-			return quit
+			return m.quits()
 		}},
 	}
 }

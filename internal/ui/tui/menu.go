@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
 	"cadre/internal/render"
@@ -47,7 +49,8 @@ func (m *Model) choose() tea.Cmd {
 	return cmd
 }
 
-// lines shows the entries, and below them all details of the selected one.
+// lines shows the entries, each with its whole explanation, and below them why the selected one
+// cannot be chosen.
 func (n *menu) lines(width, height int) []string {
 	out := []string{" " + strong.on(render.Cut(n.title, width-2)), ""}
 	for _, l := range n.text {
@@ -61,31 +64,95 @@ func (n *menu) lines(width, height int) []string {
 	if len(n.choices) == 0 {
 		return out
 	}
-	t := table{columns: []column{{head: "DO"}, {head: "ABOUT", flex: true}}, selected: n.selected, headless: true}
+	var below []string
+	if why := n.choices[n.selected].why; why != "" {
+		below = append([]string{""}, wrapAll("Not now: "+why, width, waits)...)
+	}
+	return append(append(out, n.listed(width, height-len(out)-len(below))...), below...)
+}
+
+// leastAbout is the least width of explanations beside the names. In a narrower menu they stand
+// below.
+const leastAbout = 30
+
+// entries returns the lines of each entry.
+func (n *menu) entries(width int) (all [][]string) {
+	room, indent := width-len("  "), 2 // below the names
+	names := 0
 	for _, c := range n.choices {
-		look := plain
+		names = max(names, drawn(c.name))
+	}
+	under := room-names-gap < leastAbout
+	if !under {
+		indent = names + gap
+	}
+	for i, c := range n.choices {
+		prefix, look, words := "  ", plain, faint
 		if c.why != "" {
 			look = faint
 		}
-		t.rows = append(t.rows, []cell{{c.name, look}, {c.about, faint}})
+		if i == n.selected {
+			prefix, look, words = strong.on(mark), strong, plain
+		}
+		about := wrap(c.about, room-indent)
+		first := prefix + look.on(render.Cut(c.name, room))
+		if !under {
+			first += strings.Repeat(" ", indent-drawn(c.name)) + words.on(about[0])
+			about = about[1:]
+		}
+		lines := []string{first}
+		for _, part := range about {
+			lines = append(lines, strings.Repeat(" ", len("  ")+indent)+words.on(part))
+		}
+		all = append(all, lines)
 	}
-	one := n.choices[n.selected]
-	below := append([]string{""}, wrapAll(one.about, width, plain)...)
-	if one.why != "" {
-		below = append([]string{""}, wrapAll("Not now: "+one.why, width, waits)...)
+	return all
+}
+
+// listed returns the entries that fit, around the selected one, and how many are hidden.
+func (n *menu) listed(width, height int) (out []string) {
+	all := n.entries(width)
+	total := 0
+	for _, lines := range all {
+		total += len(lines)
 	}
-	room := max(1, height-len(out)-len(below))
-	out = append(out, t.listed(width, min(len(t.rows), room))...)
-	return append(out, below...)
+	from, to := 0, len(all)
+	if total > height {
+		from, to = n.selected, n.selected+1
+		used := len(all[n.selected]) + 1 // a line says how many are hidden
+		for {
+			up := from > 0 && used+len(all[max(0, from-1)]) <= height
+			down := to < len(all) && used+len(all[min(to, len(all)-1)]) <= height
+			switch {
+			case up && (!down || n.selected-from < to-n.selected):
+				from--
+				used += len(all[from])
+				continue
+			case down:
+				used += len(all[to])
+				to++
+				continue
+			}
+			break
+		}
+	}
+	for _, lines := range all[from:to] {
+		out = append(out, lines...)
+	}
+	if from > 0 || to < len(all) {
+		out = append(out, hiddenRows(from, len(all)-to))
+	}
+	return out
 }
 
 // menuKeys returns the keys of a menu.
 func menuKeys() []key {
 	return []key{
 		{[]string{"enter", "right", "l"}, inMenu, "choose", "carry out the selected action", nil, (*Model).choose},
-		{[]string{".", "f2"}, inTeam | inTask | inMember | inAttention, "actions", "what can be done to the team, the member or the task " +
-			"that is selected", noActions, (*Model).actions},
-		{[]string{".", "f2"}, inTeams, "actions", "what can be done to the team", (*Model).noTeam, (*Model).listedActions},
+		{[]string{".", "f2"}, inTeam | inTask | inMember | inAttention, "actions", "what can be done to the team, " +
+			"the member or the task that is selected", noActions, (*Model).actions},
+		{[]string{".", "f2"}, inTeams, "actions", "what can be done to the team", (*Model).noTeam,
+			(*Model).listedActions},
 		{[]string{"f2"}, inLine, "", "what can be done to the team and the member", noActions, (*Model).actions},
 	}
 }
@@ -93,7 +160,7 @@ func menuKeys() []key {
 // noActions returns why no actions are offered now.
 func noActions(m *Model) string {
 	if m.away() {
-		return "Nothing can be done in the past. 0 returns to the present."
+		return inPast
 	}
 	if one, is := m.item(); m.place == atAttention && (!is || m.team == nil || m.team.ref != one.ref) {
 		return "Select an item first."
@@ -113,7 +180,8 @@ func asksFirst(text string, args ...string) func(*Model) tea.Cmd {
 	}
 }
 
-// listedActions shows what can be done to the team that is selected in the list, once it has been read.
+// listedActions shows what can be done to the team that is selected in the list, once it has been
+// read.
 func (m *Model) listedActions() tea.Cmd {
 	one := m.teams[m.teamIndex()]
 	m.chosen.team = one.ref
@@ -125,8 +193,8 @@ func (m *Model) listedActions() tea.Cmd {
 	return m.open(one.ref)
 }
 
-// opensMenu opens the menu that was asked for in the list of teams. A key that was pressed since has
-// cancelled it.
+// opensMenu opens the menu that was asked for in the list of teams. A key that was pressed since
+// has cancelled it.
 func (m *Model) opensMenu() {
 	if m.menuFor == "" || m.menuFor != m.ref || m.place != atTeams || m.team == nil {
 		return
@@ -221,17 +289,36 @@ func (m *Model) memberActions(one memberRow) []choice {
 	if one.agent == team.External {
 		session = one.name + " runs its own session, and cadre cannot replace it."
 	}
+	ends := "End its turn. It keeps its task, and "
+	if one.agent == team.Shell {
+		ends = "End its command. Its task fails, and it "
+	}
 	return []choice{
 		{"mode " + one.name, "What it may do without asking: " + one.mode + " now.", mode,
 			func(m *Model) tea.Cmd { return m.modes(one) }},
 		{"budget " + one.name, "What it may spend.", budget, func(m *Model) tea.Cmd { return m.budgets(one.name) }},
-		{"interrupt " + one.name, "End its turn. It keeps its task, and waits for a message.", cannotInterrupt(one),
-			func(m *Model) tea.Cmd { return m.asksInterrupt(ref, one.name) }},
+		{"interrupt " + one.name, ends + one.after + ".", cannotInterrupt(one),
+			func(m *Model) tea.Cmd { return m.asksInterrupt(ref, one) }},
+		{"lift " + one.name, "Have its model tried again now.", cannotLift(one),
+			func(m *Model) tea.Cmd { return m.lift(ref, one.name) }},
 		{"handover " + one.name, "Replace its session by a fresh one, with a note.", session,
 			asksFirst("Replace the session of "+one.name+" by a fresh one?", "handover", id, one.name)},
 		{"shutdown " + one.name, "Ask it to finish and end. Its tasks return to the queue.", firstOf(leads, ended),
 			asksFirst("Shut down "+one.name+"? Its tasks return to the queue.", "shutdown", id, one.name)},
 	}
+}
+
+// cannotLift returns why the member has no rate limit to lift.
+func cannotLift(one memberRow) string {
+	if !one.limited {
+		return "It is not rate limited."
+	}
+	return ""
+}
+
+// lift has the rate-limited model of a member tried again now.
+func (m *Model) lift(ref, member string) tea.Cmd {
+	return m.act(ref, &team.LiftLimit{Member: member}, m.ofTeam(ref, "The model of "+member+" is tried again now."))
 }
 
 // taskActions returns the commands about a task.
@@ -281,13 +368,15 @@ func (m *Model) teamActions() []choice {
 		{"checkpoint", "Save the team and its work on the branch cadre/" + v.name + ".", "", func(m *Model) tea.Cmd {
 			return m.runCommand([]string{"checkpoint", v.id})
 		}},
-		{"consolidate", "Show what would be committed, check it, and make it one commit.", "", (*Model).plansConsolidation},
+		{"consolidate", "Show what would be committed, check it, and make it one commit.", "",
+			(*Model).plansConsolidation},
 		{"pause", "End every session, to resume the team later. Members keep their tasks.", ended,
 			asksFirst("End the sessions of the team "+v.name+"? cadre resume continues it.", "pause", v.id)},
 		{"shutdown --graceful", "Let the team wind down: members finish their tasks and start no new ones.", ended,
 			asksFirst("Let the team "+v.name+" wind down? No new work starts.", "shutdown", v.id, "--graceful")},
 		{"abort", "End the team and all of its sessions at once. Its history is kept.", ended,
-			asksFirst("End every session of the team "+v.name+" at once? Its history is kept.", "abort", v.id, "--yes")},
+			asksFirst("End every session of the team "+v.name+" at once? Its history is kept.", "abort", v.id,
+				"--yes")},
 	}...)
 }
 

@@ -29,8 +29,8 @@ func (x *screen) picks(name string) {
 	x.t.Fatalf("the menu has no %s:\n%s", name, stripped(strings.Join(x.frame(), "\n")))
 }
 
-// TestActions does to a team and to a member what the command line can do, and asks before what is hard to
-// undo.
+// TestActions does to a team and to a member what the command line can do, and asks before what is
+// hard to undo.
 func TestActions(t *testing.T) {
 	s := newStory(t)
 	s.do(team.User, &team.SetBudget{Budget: team.Budget{Tokens: 100_000}})
@@ -108,6 +108,34 @@ func TestActions(t *testing.T) {
 	x.wants("demo *team.AddRule &{Rule:Edit(docs/**) Member: Unbounded:false}")
 }
 
+// TestWholeExplanations: the menu cuts no explanation. Where the entries do not fit, it shows those
+// around the selected one, and says how many are hidden.
+func TestWholeExplanations(t *testing.T) {
+	for _, size := range []struct{ width, height int }{{120, 40}, {80, 24}, {40, 15}, {40, 10}} {
+		s := newStory(t)
+		x := newScreen(s, size.width, size.height)
+		x.open(s)
+		x.keys("shift+down", ".")
+		seen := 0
+		for i, c := range x.menu.choices {
+			frame := x.frame()
+			text := strings.Join(strings.Fields(stripped(strings.Join(frame, " "))), " ")
+			if !strings.Contains(text, c.name+" "+c.about) || !strings.Contains(text, c.why) ||
+				strings.Contains(text, "…") {
+				t.Errorf("%v: %s is not shown with %q:\n%s", size, c.name, c.about, stripped(strings.Join(frame, "\n")))
+			}
+			if len(frame) != size.height || i == 0 && strings.Contains(text, " more") != (size.height < 20) {
+				t.Errorf("%v: the menu is\n%s", size, stripped(strings.Join(frame, "\n")))
+			}
+			seen++
+			x.keys("down")
+		}
+		if seen < 10 {
+			t.Errorf("the menu has %d entries", seen)
+		}
+	}
+}
+
 // TestActionsThatDoNotApply: an entry that does not apply says why, and leaves the menu open.
 func TestActionsThatDoNotApply(t *testing.T) {
 	s := newStory(t)
@@ -117,7 +145,8 @@ func TestActionsThatDoNotApply(t *testing.T) {
 	x.view("eve")
 	x.keys("tab", ".")
 	asked := len(x.asked)
-	for name, why := range map[string]string{"interrupt eve": "eve runs its own session: its turns cannot be interrupted",
+	for name, why := range map[string]string{"interrupt eve": "eve runs its own session: its turns cannot be " +
+		"interrupted",
 		"handover eve": "eve runs its own session, and cadre cannot replace it.",
 		"mode eve":     "eve runs its own session, and asks by the rules of that session."} {
 		x.picks(name)
@@ -164,8 +193,8 @@ func TestActionsOfTasks(t *testing.T) {
 	x.wants(`command demo ["task" "rm" "demo-1" "#1"]`)
 }
 
-// TestActionsInTheList: in the list of teams the menu has the actions of the selected team, once it has
-// been read. A key that was pressed meanwhile cancels the menu.
+// TestActionsInTheList: in the list of teams the menu has the actions of the selected team, once it
+// has been read. A key that was pressed meanwhile cancels the menu.
 func TestActionsInTheList(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 100, 30)

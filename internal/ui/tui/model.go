@@ -2,11 +2,13 @@ package tui
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"cadre/internal/engine"
 	"cadre/internal/team"
 )
 
@@ -30,34 +32,40 @@ type outside interface {
 	// nothing.
 	OpenTeam(order int, ref string)
 	OpenSession(order int, ref, member string)
-	// Reassign gives a task to another member, as the user. Without force it does not take the task from
-	// a member that may work on it, and returns a [busyMsg].
+	// Reassign gives a task to another member, as the user. Without force it does not take the task
+	// from a member that may work on it, and returns a [busyMsg].
 	Reassign(ref, task, to string, force bool) tea.Msg
 	// Answered returns who answered the request.
 	Answered(ref, request string) tea.Msg
-	// Command runs a command of cadre on the team, and returns an [outputMsg].
-	Command(ref string, args []string) tea.Msg
+	// Command runs a command of cadre on the team, and returns an [outputMsg]. It ends the command
+	// with ctx. Meanwhile it sends what the command prints as a [printingMsg] with the number, but
+	// nothing for the number 0.
+	Command(ctx context.Context, number int, ref string, args []string) tea.Msg
 	// Moment returns the team as it was after the record seq, as a [momentMsg].
 	Moment(ref string, seq int64) tea.Msg
 	// Task returns a task as it was after the record seq, or as it is now for 0, as a [taskMsg].
 	Task(ref, id string, seq int64) tea.Msg
 	// Diff returns the changes of a task, as a [diffMsg].
 	Diff(ref, task string) tea.Msg
-	// Staging returns what a consolidation of the team with these options would do, as a [stagingMsg].
+	// Staging returns what a consolidation of the team with these options would do, as a
+	// [stagingMsg].
 	Staging(ref string, include, only []string) tea.Msg
+	// Search returns the texts that match, as a [foundMsg] with the number. It ends the search
+	// before.
+	Search(number int, q engine.Search) tea.Msg
 	// Act sends a command as the user. said is shown when it is done.
 	Act(ref string, body team.Body, said string) tea.Msg
 }
 
 // Model is the whole state of the screen.
 type Model struct {
-	out     outside
-	command func(team.Hint) string // the command line of a hint
-	hosted  string                 // the team that this process runs; "" for none
-	alone   bool                   // no shell could resume the process if it was suspended
+	out    outside
+	hosted string // the team that this process runs; "" for none
+	alone  bool   // no shell could resume the process if it was suspended
 
 	width, height int
-	now           team.Time
+	now           team.Time        // of the last tick
+	clock         func() team.Time // the time between ticks
 
 	place place
 	back  []stop
@@ -70,6 +78,7 @@ type Model struct {
 	teams       []teamRow         // the teams that are shown
 	narrowTeams narrowing
 	narrowTasks narrowing // of the open team
+	unfolded    bool      // the list of its tasks shows those that groups made
 	everyItem   []itemRow // in the order in which they were read
 	items       []itemRow // in the order in which they are shown
 	first       string    // the team whose items come first; "" for none
@@ -91,23 +100,32 @@ type Model struct {
 	drafts  map[string]*field // the lines typed to members, by team and name
 
 	chosen     chosen
-	mine       string // the request that was answered here last
-	detail     int    // the first line that is shown of the selected item
-	detailPage int    // how many lines of it were shown
+	mine       string    // the request that was answered here last
+	handled    string    // the item that was handled here last
+	moved      bool      // the next item was selected, in the last second or two, when that one was settled
+	heldUntil  team.Time // until then an answer may be the repetition of a held key that was refused
+	detail     int       // the first line that is shown of the selected item
+	detailPage int       // how many lines of it were shown
 	plan       laidOut
 
 	shown taskView // the open task
 
-	notice  notice
-	ask     *question
-	input   *prompting
-	unrun   unrun      // the last command of the palette, if it failed with a long output
-	refused *prompting // a line that was refused, and waits until the keys are free
-	overlay *pager
-	menu    *menu
-	menuFor string      // the team whose menu opens when it has been read; "" for none
-	late    []outputMsg // what commands printed while the person typed
-	stirred bool        // a key was pressed since a command began, or in the last second or two
+	notice     notice
+	ask        *question
+	input      *prompting
+	running    []*running // commands of the palette that have not ended, the last one at the end
+	commands   int        // counts them
+	typedLines []string   // lines of the palette, the last one at the end
+	refused    *prompting // a line that was refused, and waits until the keys are free
+	overlay    *pager
+	menu       *menu
+	menuFor    string      // the team whose menu opens when it has been read; "" for none
+	searches   int         // counts the searches
+	searching  int         // the number of the search whose answer is shown; 0 for none
+	sought     string      // the line of the last search
+	seeks      int64       // the record to show among the messages, once they are read; 0 for none
+	late       []outputMsg // what commands printed while the person typed
+	stirred    bool        // a key was pressed since a command began, or in the last second or two
 
 	clickable []spot // in the last frame
 	mouseOff  bool   // the mouse is left to the terminal
@@ -140,6 +158,7 @@ type question struct {
 	line    *prompting // the line that the question is about, which comes back after a no; nil for none
 	no      string     // what any other key means; "" for no
 	leaves  bool       // it asks what happens to the team on quitting
+	cancels *running   // the command that it asks whether to end; nil for none
 }
 
 // option is an answer to a question.
@@ -174,8 +193,8 @@ type (
 )
 
 // newModel returns a model that shows the team ref, or the list of teams for "".
-func newModel(out outside, command func(team.Hint) string, ref string, now team.Time) *Model {
-	m := &Model{out: out, command: command, now: now, looked: map[string]int64{}}
+func newModel(out outside, ref string, clock func() team.Time) *Model {
+	m := &Model{out: out, now: clock(), clock: clock, looked: map[string]int64{}}
 	if ref != "" {
 		m.place, m.back, m.ref = atTeam, []stop{{atTeams, ""}}, ref
 	}
@@ -196,6 +215,8 @@ func (m *Model) open(ref string) tea.Cmd {
 		m.ref, m.team, m.feed, m.trouble, m.member = ref, nil, nil, "", ""
 		m.chosen.member, m.chosen.task, m.scroll, m.tab = "", "", 0, 0
 		m.past, m.travel, m.narrowTasks, m.shown = nil, travel{}, narrowing{}, taskView{}
+		m.unfolded, m.seeks = false, 0
+		m.sortItems() // without those of the past
 	}
 	m.order++
 	out, order := m.out, m.order
@@ -208,7 +229,7 @@ func (m *Model) open(ref string) tea.Cmd {
 // act sends a command to the open team.
 func (m *Model) act(ref string, body team.Body, said string) tea.Cmd {
 	if m.away() {
-		m.notice = notice{"Nothing can be done in the past. 0 returns to the present.", waits}
+		m.notice = notice{inPast, waits}
 		return nil
 	}
 	out := m.out
@@ -230,8 +251,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Batch(tick(), m.readDiff())
 	case teamsMsg:
 		before, was := m.item()
+		at := m.itemIndex()
 		m.list(msg)
-		return m, m.settled(before, was)
+		return m, tea.Batch(m.settled(before, was), m.nextItem(at))
 	case strangersMsg:
 		m.strangers = msg
 		m.sortTeams()
@@ -264,8 +286,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.stages(msg)
 	case outputMsg:
 		m.printed(msg)
+	case printingMsg:
+		m.prints(msg)
 	case completionMsg:
 		m.completed(msg)
+	case foundMsg:
+		m.found(msg)
 	case tea.PasteMsg:
 		if f := m.typed(); f != nil {
 			f.insert(msg.Content)
@@ -330,6 +356,7 @@ func (m *Model) see(msg teamMsg) {
 	if over := len(*feed) - mostFeed; over > 0 {
 		*feed = slices.Clone((*feed)[over:])
 	}
+	m.seek()
 }
 
 func (m *Model) acted(msg actedMsg) {
@@ -352,7 +379,6 @@ func (m *Model) enter(p place) {
 	if m.place == p {
 		return
 	}
-	m.present() // only the views of a team and of a task can show the past
 	m.back = append(m.back, stop{m.place, m.ref})
 	m.place, m.notice = p, notice{}
 }

@@ -120,6 +120,6 @@ func (m *Model) switchMouse() tea.Cmd {
 
 // mouseKeys returns the keys that switch the mouse.
 func mouseKeys() []key {
-	return []key{{[]string{"M"}, everywhere, "", "leave the mouse to the terminal, which selects text with it, or take it " +
-		"back; most terminals select with Shift in any case", nil, (*Model).switchMouse}}
+	return []key{{[]string{"M"}, everywhere, "", "leave the mouse to the terminal, which selects text with it, or " +
+		"take it back; most terminals select with Shift in any case", nil, (*Model).switchMouse}}
 }

@@ -42,8 +42,8 @@ func TestMouse(t *testing.T) {
 		}
 		x.clickOn("lukas")
 		x.wants("session demo lukas")
-		x.keys("tab", "esc")
-		x.clickOn(map[int]string{40: " 2  3", 80: " 2 tasks", 120: "2 Tasks"}[size[0]])
+		x.keys("tab", "left")
+		x.clickOn(map[int]string{40: " 2  3", 80: " 2 tasks", 120: "2 tasks"}[size[0]])
 		if x.tab != tabTasks {
 			t.Errorf("at %v a click on a tab showed tab %d", size, x.tab)
 		}
@@ -99,7 +99,8 @@ func TestMouseOff(t *testing.T) {
 	}
 }
 
-// TestPaletteOnTheSelectedTeam: a command acts on the team of the selected row, which its line names.
+// TestPaletteOnTheSelectedTeam: a command acts on the team of the selected row, which its line
+// names.
 func TestPaletteOnTheSelectedTeam(t *testing.T) {
 	x := newScreen(newStory(t), 80, 24)
 	x.clickOn("docs")

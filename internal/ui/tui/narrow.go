@@ -2,12 +2,13 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"cadre/internal/inspect/attention"
 	"cadre/internal/render"
-	"cadre/internal/team"
 	"cadre/internal/ui/filter"
 )
 
@@ -20,8 +21,11 @@ type narrowing struct {
 // narrowKeys returns the keys that filter lists.
 func narrowKeys() []key {
 	return []key{
-		{[]string{"/", "f"}, inTeams | inTeam, "filter", "narrow the list: m:ann s:blocked t:core #12 words, - for anything but",
+		{[]string{"/", "f"}, inTeams | inTeam, "filter",
+			"narrow the list: m:ann s:blocked t:core #12 words, - for anything but",
 			noList, (*Model).narrow},
+		{[]string{"z"}, inTeam, "", "show the tasks that groups made, or fold them under their groups", noGroup,
+			(*Model).fold},
 		{[]string{"tab"}, inPrompt, "", "complete what is typed", noCompletion, (*Model).complete},
 	}
 }
@@ -46,8 +50,14 @@ func (m *Model) narrow() tea.Cmd {
 	complete := filter.Known{}
 	for _, one := range m.everyTeam {
 		complete.Teams = append(complete.Teams, one.name)
+		for _, name := range one.roster {
+			if !slices.Contains(complete.Members, name) {
+				complete.Members = append(complete.Members, name)
+			}
+		}
 	}
 	if m.place == atTeam {
+		complete = filter.Known{Teams: complete.Teams}
 		at, label = &m.narrowTasks, " tasks ▸ "
 		if m.tab != tabTasks {
 			m.tab = tabTasks
@@ -120,7 +130,7 @@ func (m *Model) applyTeams() {
 	}
 }
 
-// item returns what a filter sees of a team in the list. Its members are those whose items wait.
+// item returns a team of the list in the form that filters match.
 func (r teamRow) item() filter.Item {
 	return filter.Item{Team: r.name, Members: r.roster, States: []string{r.state, firstWord(r.state)},
 		Words: []string{r.name, r.project, r.goal}}
@@ -131,16 +141,48 @@ func (m *Model) applyTasks(v *teamView) {
 	if v == nil {
 		return
 	}
-	if m.narrowTasks.text == "" { // all, without a copy
+	narrowed := m.narrowTasks.text != ""
+	folds := m.folds() && slices.ContainsFunc(v.everyTask, func(r taskRow) bool { return r.made })
+	if !narrowed && !folds { // all, without a copy
 		v.tasks = v.everyTask
 		return
 	}
 	v.tasks = nil
 	for _, one := range v.everyTask {
-		if m.narrowTasks.filter.Match(one.item(v.name)) {
+		if narrowed && m.narrowTasks.filter.Match(one.item(v.name)) || !narrowed && !one.made {
 			v.tasks = append(v.tasks, one)
 		}
 	}
+}
+
+// folds reports whether the tasks that groups made are folded. A narrowed list has all that match.
+func (m *Model) folds() bool { return !m.unfolded && m.narrowTasks.text == "" }
+
+// more returns how many tasks the list has no row for, beside those that are folded.
+func (m *Model) more() int {
+	if m.folds() {
+		return m.team.moreTasks
+	}
+	return m.team.moreTasks + m.team.moreMade
+}
+
+// fold folds the tasks that groups made, or shows them.
+func (m *Model) fold() tea.Cmd {
+	m.unfolded, m.tab = !m.unfolded, tabTasks
+	m.applyTasks(m.team)
+	return nil
+}
+
+func noGroup(m *Model) string {
+	switch {
+	case m.team == nil:
+		return noList(m)
+	case m.narrowTasks.text != "":
+		return "A narrowed list has all tasks that match."
+	case !slices.ContainsFunc(m.team.everyTask, func(r taskRow) bool { return r.made }):
+		return "No task of this team makes others."
+	}
+	return ""
 }
 
 func (r taskRow) item(of string) filter.Item {
@@ -175,10 +217,11 @@ func (m *Model) narrowed() string {
 	return fmt.Sprintf("%d of %d: %s  (/ changes this)", n, all, render.Clean(text))
 }
 
-// rosterOf returns the names of the members whose items wait.
-func rosterOf(items []team.Item) (names []string) {
-	for _, i := range items {
-		if i.Member != "" {
+// rosterOf returns the names of the members that have not ended, or whose items wait.
+func rosterOf(e attention.Found) (names []string) {
+	names = slices.Clone(e.Members)
+	for _, i := range e.Items {
+		if i.Member != "" && !slices.Contains(names, i.Member) {
 			names = append(names, i.Member)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestTwinsAtAnySize: teams of one name can be told apart at each size, by their projects, or within a
-// project by the names that commands take; no line is wider than the screen.
+// TestTwinsAtAnySize: teams of one name can be told apart at each size, by their projects, or
+// within a project by the names that commands take; no line is wider than the screen.
 func TestTwinsAtAnySize(t *testing.T) {
 	for _, size := range sizes {
 		s := newStory(t)
@@ -43,7 +43,8 @@ func TestTwinsAtAnySize(t *testing.T) {
 // the head says which members work.
 func TestExternalMembers(t *testing.T) {
 	s := &story{t: t, state: &team.State{}, at: start}
-	s.do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w/parser", Lead: "lead", LeadAgent: team.External})
+	s.do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w/parser", Lead: "lead",
+		LeadAgent: team.External})
 	for _, m := range []string{"ann", "bob"} {
 		s.do(team.User, &team.SpawnMember{Name: m, Agent: team.External})
 		s.at += 1_800_000

@@ -21,7 +21,7 @@ func TestNarrow(t *testing.T) {
 	}
 	x.keys("/", " nobody", "enter")
 	if len(x.teams) != 0 || strings.Contains(frame(), "Nothing waits") ||
-		strings.Count(frame(), "matches the filter") != len(sections) {
+		strings.Count(frame(), "matches the filter") != len(attention.Sections) {
 		t.Errorf("%d teams:\n%s", len(x.teams), frame())
 	}
 	x.keys("enter")

@@ -11,7 +11,8 @@ import (
 type terminal struct {
 	*os.File
 	glyphs *glyphs
-	quiet  bool // leave out the questions
+	quiet  bool   // leave out the questions
+	wrote  func() // is called after each write
 }
 
 // questions query two modes of the terminal: synchronized output, and widths of whole clusters.
@@ -25,7 +26,8 @@ func (t terminal) Write(p []byte) (int, error) {
 			out = bytes.ReplaceAll(out, q, nil)
 		}
 	}
-	if _, err := t.File.Write(out); err != nil {
+	_, err := t.File.Write(out)
+	if t.wrote(); err != nil {
 		return 0, err
 	}
 	return len(p), nil

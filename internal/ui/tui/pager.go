@@ -23,6 +23,8 @@ type pager struct {
 	follows string   // the team whose consolidation the text follows; "" for none
 	steps   []string // the steps of that consolidation
 	stage   *stage   // the paths that can be chosen; nil for other texts
+	runs    *running // the command whose output it shows; nil for other texts
+	last    int      // the highest value of top, in the last frame
 }
 
 // resized lays the text out again.
@@ -43,7 +45,8 @@ func (p *pager) lines(width, height int) []string {
 	if p.stage != nil { // the selected path stays in view
 		p.top = min(max(p.top, p.stage.line-room+1), max(0, p.stage.line-1))
 	}
-	p.top = max(0, min(p.top, len(p.text)-room))
+	p.last = max(0, len(p.text)-room)
+	p.top = max(0, min(p.top, p.last))
 	out := []string{" " + strong.on(render.Cut(p.title, width-2)), ""}
 	end := min(len(p.text), p.top+room)
 	if out = append(out, p.text[p.top:end]...); says {
@@ -65,7 +68,9 @@ func (m *Model) help() tea.Cmd {
 		}
 		names := slices.Clone(k.names)
 		if m.typed() != nil { // letters are text there
-			names = slices.DeleteFunc(names, func(name string) bool { return utf8.RuneCountInString(name) == 1 || name == "space" })
+			names = slices.DeleteFunc(names, func(name string) bool {
+				return utf8.RuneCountInString(name) == 1 || name == "space"
+			})
 		}
 		if len(names) == 0 {
 			continue
@@ -77,7 +82,7 @@ func (m *Model) help() tea.Cmd {
 		does := cell{k.help, plain}
 		if k.when != nil {
 			if why := k.when(m); why != "" {
-				does = cell{k.help + " (not now: " + why + ")", faint}
+				does = cell{k.help + " (not now: " + strings.TrimSuffix(why, ".") + ")", faint}
 			}
 		}
 		t.rows = append(t.rows, []cell{{shown(names[0]), strong}, {strings.Join(others, ", "), faint}, does})

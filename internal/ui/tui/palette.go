@@ -1,34 +1,74 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"cadre/internal/access"
 )
 
-// unrun is a command that failed. The next line of the palette for its team starts with it.
-type unrun struct{ ref, text string }
+// palette asks for a command of cadre, for the open or the selected team. The line starts with
+// text.
+func (m *Model) palette(text string) { m.paletteFor(m.commanded(), text) }
 
-// palette asks for a command of cadre, for the open or the selected team. The line starts with text,
-// or else with the last command that failed there.
-func (m *Model) palette(text string) {
-	ref := m.commanded()
-	if text == "" && m.unrun.ref == ref {
-		text, m.unrun = m.unrun.text, unrun{}
+// mostTyped bounds the lines of the palette that Up brings back.
+const mostTyped = 100
+
+// typedBefore keeps a line of the palette for Up.
+func (m *Model) typedBefore(text string) {
+	if n := len(m.typedLines); strings.TrimSpace(text) == "" || n > 0 && m.typedLines[n-1] == text {
+		return
 	}
-	m.paletteFor(ref, text)
+	m.typedLines = append(m.typedLines, text)
+	m.typedLines = m.typedLines[max(0, len(m.typedLines)-mostTyped):]
+}
+
+// earlier shows an earlier line of the palette, or a later one for -1. After the last one comes the
+// line that the person had begun.
+func (m *Model) earlier(by int) tea.Cmd {
+	p, n := m.input, len(m.typedLines)
+	if p.earlier == 0 {
+		p.begun = p.field.String()
+	}
+	at := p.earlier + by
+	switch {
+	case at > n:
+		m.notice = notice{"There is no earlier line.", faint}
+		return nil
+	case at < 0:
+		return nil
+	}
+	if p.earlier = at; at == 0 {
+		p.field.set(p.begun)
+		return nil
+	}
+	p.field.set(m.typedLines[n-at])
+	return nil
+}
+
+func noEarlier(m *Model) string {
+	switch {
+	case m.input.ask == nil:
+		return "Up and Down bring back lines of the palette alone."
+	case len(m.typedLines) == 0:
+		return "There is no earlier line."
+	}
+	return ""
 }
 
 // paletteFor asks for a command for that team. The line stays with the team, whichever team the
 // person opens later.
 func (m *Model) paletteFor(ref, text string) {
 	m.asks("", strong, text, func(m *Model, text string, _ bool) tea.Cmd {
+		m.typedBefore(text)
 		words, err := split(text)
 		if err != nil {
 			m.paletteFor(ref, text)
-			m.notice = notice{strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + ".", alarm}
+			m.notice = notice{unreadable(err), alarm}
 			return nil
 		}
 		if len(words) > 0 && words[0] == "cadre" {
@@ -37,10 +77,94 @@ func (m *Model) paletteFor(ref, text string) {
 		if len(words) == 0 {
 			return nil
 		}
+		if m.away() && access.Changes(words) {
+			m.paletteFor(ref, text)
+			m.notice = notice{inPast, waits}
+			return nil
+		}
+		if asks := m.endingOf(ref, words); asks != "" {
+			m.ask = yesOrNo(asks+" [y/N]", func(m *Model) tea.Cmd { return m.runCommandFor(ref, words) })
+			return nil
+		}
 		return m.runCommandFor(ref, words)
 	})
 	m.input.ref = ref
 	m.input.ask = (*Model).completeCommand
+	if ref == "" {
+		m.input.says = func(string) (string, style) {
+			return "No team is selected: name the team in a command that needs one.", waits
+		}
+	}
+}
+
+// unreadable says why a line cannot be divided into words.
+func unreadable(err error) string { return "The command was not run: " + err.Error() + "." }
+
+// endingOf returns the question whether to end the command of a shell member, if the line of the
+// palette would: it interrupts a member, or sends it an urgent message. Otherwise it returns "". On
+// a terminal the command asks by itself. What members of a team run that is not open is not known
+// here, so the question is asked for any of them.
+func (m *Model) endingOf(ref string, words []string) string {
+	of, name := steered(words)
+	if name == "" {
+		return ""
+	}
+	if v := m.presentView(); v != nil && (of == "" && ref == m.ref || of != "" &&
+		slices.Contains([]string{m.ref, v.id, v.name}, of)) {
+		for _, one := range v.members {
+			if one.name == name {
+				return one.ending
+			}
+		}
+		return ""
+	}
+	if of = oneLine(of); of == "" {
+		of = m.teamName(ref)
+	}
+	return fmt.Sprintf("If %s of team %s is a shell member, this ends its command, and its task fails. End it?",
+		oneLine(name), of)
+}
+
+// valued are the flags of those commands whose value may be the next word.
+var valued = []string{"--as", "--color", "--from", "--intent", "--meta", "--metadata", "--priority", "--to"}
+
+// steered returns the member that a command line interrupts or sends an urgent message, and the
+// team that the line names; "" for none. A line with --yes is not to be asked about, and names no
+// member here.
+func steered(words []string) (of, name string) {
+	var args []string
+	flags := map[string]string{}
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if w == "--" {
+			args = append(args, words[i+1:]...)
+			break
+		}
+		if !strings.HasPrefix(w, "-") || w == "-" {
+			args = append(args, w)
+			continue
+		}
+		flag, value, has := strings.Cut(w, "=")
+		if !has && slices.Contains(valued, flag) && i+1 < len(words) {
+			i++
+			value = words[i]
+		}
+		flags[flag] = value
+	}
+	if yes, is := flags["--yes"]; len(args) == 0 || is && yes != "false" {
+		return "", ""
+	}
+	command, args := args[0], args[1:]
+	switch {
+	case command == "interrupt" && len(args) > 0:
+		name = args[len(args)-1]
+	case command == "send" && flags["--priority"] == "urgent" && flags["--to"] != "*":
+		name = flags["--to"]
+	}
+	if len(args) == 2 { // the other one is the name, or the text
+		of = args[0]
+	}
+	return of, name
 }
 
 // elsewhere returns the name of a command's team, if a person could take another team for it.
@@ -64,7 +188,7 @@ func (m *Model) completeCommand(before string) tea.Cmd {
 	from := strings.LastIndexByte(before, ' ') + 1
 	words, err := split(before[:from])
 	if err != nil {
-		m.notice = notice{err.Error(), alarm}
+		m.notice = notice{unreadable(err), alarm}
 		return nil
 	}
 	if len(words) > 0 && words[0] == "cadre" {
@@ -73,7 +197,7 @@ func (m *Model) completeCommand(before string) tea.Cmd {
 	args := append(append([]string{"__complete"}, words...), before[from:])
 	out, ref := m.out, m.input.ref
 	return func() tea.Msg {
-		answer, _ := out.Command(ref, args).(outputMsg)
+		answer, _ := out.Command(context.Background(), 0, ref, args).(outputMsg)
 		msg := completionMsg{before: before, from: from}
 		for line := range strings.Lines(answer.text) {
 			if strings.HasPrefix(line, ":") { // what follows is for a shell
@@ -99,21 +223,27 @@ func (m *Model) completed(msg completionMsg) {
 
 // outputMsg carries what a command of the palette printed. Its text is sanitized.
 type outputMsg struct {
-	ref   string // the team that the command ran for
-	args  []string
-	text  string
-	code  int
-	asked string     // the confirmation that the command asks for; it has done nothing yet
-	line  *prompting // the line of a command that failed or asks; nil for none
+	number int    // of the command
+	ref    string // the team that the command ran for
+	args   []string
+	text   string
+	code   int
+	asked  string     // the confirmation that the command asks for; it has done nothing yet
+	line   *prompting // the line of a command that failed or asks; nil for none
 }
 
-// commanded returns the team for a command that names none: the selected team, else the open one.
-// Commands refuse a team of Claude Code that nobody observes; see [StrangerPrefix].
+// commanded returns the team for a command that names none: the selected team, or the open one
+// where no list is shown; "" for none. Commands refuse a team of Claude Code that is not observed;
+// see [StrangerPrefix].
 func (m *Model) commanded() string {
-	if m.place == atTeams && len(m.teams) > 0 {
+	switch m.place {
+	case atTeams:
+		if len(m.teams) == 0 {
+			return ""
+		}
 		return m.teams[m.teamIndex()].ref
-	}
-	if one, is := m.item(); is && m.place == atAttention {
+	case atAttention: // the team that was open before is not shown
+		one, _ := m.item()
 		return one.ref
 	}
 	return m.ref
@@ -126,13 +256,19 @@ func (m *Model) runCommand(args []string) tea.Cmd {
 
 // runCommandFor runs a command of cadre on that team.
 func (m *Model) runCommandFor(ref string, args []string) tea.Cmd {
+	if m.away() && access.Changes(args) {
+		m.notice = notice{inPast, waits}
+		return nil
+	}
 	out := m.out
 	m.notice = notice{"cadre " + oneLine(strings.Join(args, " ")) + " …", faint}
 	m.stirred = false
+	ctx, one := m.begins(args)
 	return func() tea.Msg {
-		msg := out.Command(ref, args)
+		msg := out.Command(ctx, one.number, ref, args)
 		if output, is := msg.(outputMsg); is {
-			output.ref = ref
+			one.cancel()
+			output.ref, output.number = ref, one.number
 			return output
 		}
 		return msg
@@ -144,9 +280,17 @@ func (m *Model) runCommandFor(ref string, args []string) tea.Cmd {
 // typing.
 func (m *Model) printed(msg outputMsg) {
 	command := "cadre " + oneLine(strings.Join(msg.args, " "))
+	one, watched := m.finished(msg.number)
 	lines := strings.Split(strings.TrimRight(msg.text, "\n"), "\n")
 	short := msg.asked == "" && len(lines) == 1 && len(lines[0]) < m.width-2
-	if !short && m.types() {
+	if one != nil && one.cancelled {
+		if msg.code, msg.asked, msg.line, short = 0, "", nil, false; strings.TrimSpace(msg.text) == "" {
+			m.notice = notice{command + " is cancelled. It printed nothing.", waits}
+			return
+		}
+		command += " · cancelled"
+	}
+	if !short && !watched && m.types() {
 		m.late = append(m.late, msg)
 		when := "after two seconds without a key."
 		if f := m.typed(); m.ask != nil || m.input != nil || f != nil && !f.empty() {
@@ -184,38 +328,35 @@ func (m *Model) printed(msg outputMsg) {
 	if msg.code != 0 {
 		command += fmt.Sprintf(" · exit status %d", msg.code)
 	}
-	lay := func(width int) (text []string) {
-		for _, l := range lines {
-			for _, part := range wrap(strings.ReplaceAll(l, "\t", "    "), width-2) {
-				text = append(text, " "+diffLook(part).on(part))
-			}
-		}
-		return text
-	}
+	lay := func(width int) []string { return outputLines(msg.text, width) }
 	m.overlay = &pager{title: command, text: lay(m.width), lay: lay}
-	switch {
-	case msg.asked != "" || msg.line == nil:
-	case msg.line.ask != nil: // the next : starts with it, so that the keys are free after the text
-		m.unrun = unrun{msg.line.ref, msg.line.field.String()}
-	default:
+	if watched { // the person has read the beginning
+		m.overlay.top = farAway
+	}
+	if msg.asked == "" && msg.line != nil && msg.line.ask == nil { // Up brings a line of the palette back
 		m.returns(msg.line)
 	}
 }
 
-// types reports whether the next key may be meant for something that is on the screen already: a line, a
-// question, or whatever the keys before it did.
+// types reports whether the next key may be meant for something that is on the screen already: a
+// line, a question, or whatever the keys before it did.
 func (m *Model) types() bool {
 	f := m.typed()
 	return m.stirred || m.ask != nil || m.input != nil || f != nil && !f.empty()
 }
 
-// catchUp shows what a command printed while the person typed. It is called once a second, so that a second
-// without a key has passed.
+// catchUp shows what a command printed while the person typed. It is called once a second, so that
+// a second without a key has passed.
 func (m *Model) catchUp() {
 	if m.refused != nil {
 		m.returns(m.refused)
 	}
-	if stirred := m.stirred; len(m.late) > 0 {
+	stirred := m.stirred
+	if m.moved {
+		m.moved, m.stirred = stirred, false
+	}
+	m.watchesRunning(stirred)
+	if len(m.late) > 0 {
 		if m.stirred = false; !stirred && !m.types() && m.overlay == nil {
 			msg := m.late[0]
 			m.late = m.late[1:]
@@ -264,7 +405,9 @@ func split(text string) (words []string, err error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("the quote %c is not closed", quote)
+		other := map[rune]rune{'\'': '"', '"': '\''}[quote]
+		return nil, fmt.Errorf("%c begins a quote that does not end. To type it, put the word between two %c, "+
+			"as in %[2]cdon%[1]ct%[2]c", quote, other)
 	}
 	if in {
 		words = append(words, word.String())
@@ -279,5 +422,9 @@ func paletteKeys() []key {
 			m.overlay, m.menu = nil, nil
 			m.palette("")
 			return nil
-		}}}
+		}},
+		{[]string{"up"}, inPrompt, "", "bring back an earlier line of the palette", noEarlier,
+			func(m *Model) tea.Cmd { return m.earlier(1) }},
+		{[]string{"down"}, inPrompt, "", "bring back a later line of the palette", noEarlier,
+			func(m *Model) tea.Cmd { return m.earlier(-1) }}}
 }

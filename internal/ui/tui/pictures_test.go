@@ -72,7 +72,8 @@ func pictured(t testing.TB) *story {
 	use("ann", 148_000, 11_300, 1_840_000, 38)
 	s.do("ann", &team.ClaimTask{Task: "lexer"})
 	s.do("eve", &team.ClaimTask{Task: "rules"})
-	s.do("ann", &team.SendMessage{To: "eve", Body: "12 rules differ; the list is in grammar.md. Numbers may have a sign now."})
+	s.do("ann", &team.SendMessage{To: "eve", Body: "12 rules differ; the list is in grammar.md. Numbers may have a " +
+		"sign now."})
 	use("eve", 93_000, 4_100, 0, 24)
 	s.at += 68_000
 	s.do("bob", &team.SubmitPlan{Plan: "1. Read the old tests, and list what they cover.\n" +
@@ -91,12 +92,6 @@ func TestPictures(t *testing.T) {
 		found := s.listed()
 		found.Folder = "parser"
 		x.send(teamsMsg{teams: []teamRow{rowOf(found)}, items: itemsOf(found)})
-		x.command = func(h team.Hint) string {
-			if h.Action == team.ActAnswerPlan {
-				return "cadre plan parser " + h.Request + ", then with --approve or --reject WHY"
-			}
-			return "cadre permit parser " + h.Request + ", or with --deny"
-		}
 		p.open(x, s)
 		got := svg(p.title, x.frame(), p.width)
 		if err := xml.Unmarshal(got, new(struct{})); err != nil {

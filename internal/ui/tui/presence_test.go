@@ -20,8 +20,8 @@ func TestPresence(t *testing.T) {
 		t.Helper()
 		var a, b bool
 		for range 500 { // the record is written in the background
-			a = presence.Sees(t.Context(), home, now, "demo", "1", "")
-			b = presence.Sees(t.Context(), home, now, "x", "2", "")
+			shown := presence.Read(t.Context(), home, now)
+			a, b = shown.Seen("demo", "1", ""), shown.Seen("x", "2", "")
 			if a == demo && b == other {
 				return
 			}

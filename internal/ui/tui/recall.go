@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cadre/internal/engine"
+	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/history"
-	"cadre/internal/render"
 	"cadre/internal/team"
 	"cadre/internal/ui/costs"
 	"cadre/internal/ui/timeline"
@@ -46,11 +45,12 @@ type (
 	}
 	// momentMsg carries the team as it was after a record.
 	momentMsg struct {
-		ref  string
-		seq  int64
-		view *teamView
-		feed []feedLine
-		err  string
+		ref   string
+		seq   int64
+		view  *teamView
+		feed  []feedLine
+		items []itemRow // that waited then
+		err   string
 	}
 )
 
@@ -140,7 +140,7 @@ func (s *source) reading(ref string) (t *engine.Team, done func(), err error) {
 func (s *source) Moment(ref string, seq int64) tea.Msg {
 	msg := momentMsg{ref: ref, seq: seq}
 	fail := func(err error) tea.Msg {
-		msg.err = oneLine(s.explain(err))
+		msg.err = oneLine(explain(err))
 		return msg
 	}
 	t, done, err := s.reading(ref)
@@ -153,6 +153,7 @@ func (s *source) Moment(ref string, seq int64) tea.Msg {
 		return fail(err)
 	}
 	msg.view = viewOf(ref, state, nil)
+	msg.items = itemsAt(ref, state)
 	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	defer cancel()
 	var records []*team.Record
@@ -164,6 +165,13 @@ func (s *source) Moment(ref string, seq int64) tea.Msg {
 	}
 	msg.feed = feedOf(records, state)
 	return msg
+}
+
+// itemsAt returns what waited in the team in that state. What only outside observation shows is not
+// known of the past.
+func itemsAt(ref string, state *team.State) []itemRow {
+	of := state.Team()
+	return itemsOf(attention.Found{Folder: ref, Team: of, Items: state.Attention(of.UpdatedAt, nil)})
 }
 
 // recalls stores new records of the open team.
@@ -199,156 +207,14 @@ func (m *Model) recalls(msg recordsMsg) {
 	}
 	if p.since != nil && !p.whole {
 		if n := len(p.since.Lines(m.called)); n > 0 {
-			m.notice = notice{fmt.Sprintf("%s since you last looked at %s; s shows what.", team.Count(n, "change"), m.name()), waits}
+			m.notice = notice{fmt.Sprintf("%s since you last looked at %s; s shows what.", team.Count(n, "change"),
+				m.name()), waits}
 		}
 	}
 	p.whole = true
 	if m.travel.seq == 0 {
 		m.looked[m.ref] = p.seq
 	}
-}
-
-// travel is the person's position in the history of the open team.
-type travel struct {
-	seq     int64 // of the record that is shown; 0 for the present
-	wanted  int64 // of the record that was requested last; 0 for none
-	live    *teamView
-	liveLog []feedLine
-}
-
-// away reports whether the screen shows the past.
-func (m *Model) away() bool { return m.travel.seq != 0 }
-
-// travelTo requests the state after the record seq. The last record, and any later number, means
-// the present.
-func (m *Model) travelTo(seq int64) tea.Cmd {
-	if seq >= m.past.seq {
-		return m.present()
-	}
-	seq = max(1, seq)
-	m.travel.wanted = seq
-	ref, out := m.ref, m.out
-	return func() tea.Msg { return out.Moment(ref, seq) }
-}
-
-// present returns to the present.
-func (m *Model) present() tea.Cmd {
-	if m.away() {
-		m.team, m.feed = m.travel.live, m.travel.liveLog
-	}
-	m.travel = travel{}
-	return m.readTask()
-}
-
-// arrives shows a moment. It drops the moment if the person has requested another one since.
-func (m *Model) arrives(msg momentMsg) {
-	if msg.ref != m.ref || msg.seq != m.travel.wanted {
-		return
-	}
-	m.travel.wanted = 0
-	if msg.err != "" {
-		m.notice = notice{msg.err, alarm}
-		return
-	}
-	if !m.away() {
-		m.travel.live, m.travel.liveLog = m.team, m.feed
-	}
-	m.applyTasks(msg.view)
-	m.travel.seq, m.team, m.feed, m.scroll = msg.seq, msg.view, msg.feed, 0
-}
-
-// from returns the record from which a step counts: the requested one, else the one that is shown.
-func (m *Model) from() int64 { return cmp.Or(m.travel.wanted, m.travel.seq, m.past.seq) }
-
-// step moves by that many records.
-func (m *Model) step(by int64) tea.Cmd { return m.travelTo(m.from() + by) }
-
-// toMark moves to the next mark, or to the previous one.
-func (m *Model) toMark(forward bool) tea.Cmd {
-	find, what := m.past.marks.Previous, "before"
-	if forward {
-		find, what = m.past.marks.Next, "after"
-	}
-	mark, is := find(m.from())
-	switch {
-	case is:
-		return m.travelTo(mark.Seq)
-	case forward && m.away():
-		return m.present()
-	}
-	m.notice = notice{"There is no failure, wait or commit " + what + " this moment.", faint}
-	return nil
-}
-
-// pastKeys returns the keys of time travel.
-func pastKeys() []key {
-	const where = inTeam | inTask
-	far := func(m *Model) int64 { return max(1, m.past.seq/20) }
-	return []key{
-		{[]string{"["}, where, "", "show the team one record earlier", noPast, func(m *Model) tea.Cmd { return m.step(-1) }},
-		{[]string{"]"}, where, "", "show the team one record later", notAway, func(m *Model) tea.Cmd { return m.step(1) }},
-		{[]string{"{"}, where, "past", "go back to the last failure, wait or commit", noPast, func(m *Model) tea.Cmd {
-			return m.toMark(false)
-		}},
-		{[]string{"}"}, where, "", "go forward to the next failure, wait or commit", notAway, func(m *Model) tea.Cmd {
-			return m.toMark(true)
-		}},
-		{[]string{"<"}, where, "", "go back by a twentieth of the history", noPast, func(m *Model) tea.Cmd {
-			return m.step(-far(m))
-		}},
-		{[]string{">"}, where, "", "go forward by a twentieth of the history", notAway, func(m *Model) tea.Cmd {
-			return m.step(far(m))
-		}},
-		{[]string{"0"}, where, "", "return to the present", notAway, (*Model).present},
-		{[]string{"s"}, inTeam, "", "show what changed since you last looked", noSummary, (*Model).showSince},
-	}
-}
-
-func noPast(m *Model) string {
-	if m.past == nil || !m.past.whole {
-		return "The history has not been read yet."
-	}
-	return ""
-}
-
-func notAway(m *Model) string {
-	if why := noPast(m); why != "" {
-		return why
-	}
-	if !m.away() && m.travel.wanted == 0 {
-		return "This is the present. [ shows the team one record earlier."
-	}
-	return ""
-}
-
-func noSummary(m *Model) string {
-	switch {
-	case m.past == nil || !m.past.whole:
-		return "The history has not been read yet."
-	case m.past.seen == 0:
-		return "You look at this team for the first time."
-	case m.past.since == nil || len(m.past.since.Lines(m.called)) == 0:
-		return "Nothing changed since you last looked."
-	}
-	return ""
-}
-
-// showSince shows what changed since the person's last visit.
-func (m *Model) showSince() tea.Cmd {
-	sum := m.past.since
-	lines := sum.Lines(m.called)
-	lay := func(width int) []string {
-		text := []string{"  " + faint.on(fmt.Sprintf("records %d to %d, %s to %s", sum.From, sum.To, render.Clock(sum.Began),
-			render.Clock(sum.End))), ""}
-		for _, l := range lines {
-			for i, part := range wrap(oneLine(l), width-4) {
-				text = append(text, []string{"· ", "  "}[min(i, 1)]+part)
-			}
-		}
-		return text
-	}
-	m.overlay = &pager{title: "Since you last looked", text: lay(m.width), lay: lay}
-	return nil
 }
 
 // called returns the name of a task of the open team, or its number.

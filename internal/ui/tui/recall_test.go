@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/journal/memjournal"
 	"cadre/internal/journal/recorded"
 	"cadre/internal/team"
@@ -26,11 +27,12 @@ func (x *screen) moment(ref string, seq int64) tea.Msg {
 	if err != nil {
 		return momentMsg{ref: ref, seq: seq, err: err.Error()}
 	}
-	return momentMsg{ref: ref, seq: seq, view: viewOf(ref, s, nil), feed: feedOf(x.story.records[:seq], s)}
+	return momentMsg{ref: ref, seq: seq, view: viewOf(ref, s, nil), feed: feedOf(x.story.records[:seq], s),
+		items: itemsAt(ref, s)}
 }
 
-// TestTimeTravel walks through the history with the keys, and checks that each moment is shown as it
-// was, that news of the present do not disturb it, and that nothing can be done there.
+// TestTimeTravel walks through the history with the keys, and checks that each moment is shown as
+// it was, that news of the present do not disturb it, and that nothing can be done there.
 func TestTimeTravel(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 100, 30)
@@ -50,24 +52,30 @@ func TestTimeTravel(t *testing.T) {
 	if x.travel.seq != last-1 || x.team.seq != last-1 || len(x.team.requests) != 1 {
 		t.Fatalf("at %d, %+v", x.travel.seq, x.team)
 	}
-	if frame := stripped(strings.Join(x.frame(), "\n")); !strings.Contains(frame, fmt.Sprintf("record %d of %d", last-1, last)) {
+	if frame := stripped(strings.Join(x.frame(), "\n")); !strings.Contains(frame,
+		fmt.Sprintf("record %d of %d", last-1, last)) {
 		t.Errorf("no slider:\n%s", frame)
 	}
 	x.keys("D")
 	if len(x.asked) > 0 && strings.Contains(x.asked[len(x.asked)-1], "SetDelegate") {
 		t.Error("a command was sent from the past")
 	}
-	if x.ask != nil || !strings.Contains(x.notice.text, "in the past") || strings.Contains(stripped(x.keyLine()), "delegate") {
+	if x.ask != nil || !strings.Contains(x.notice.text, "in the past") ||
+		strings.Contains(stripped(x.keyLine()), "delegate") {
 		t.Errorf("the notice is %q", x.notice.text)
+	}
+	if keys := stripped(x.keyLine()); !strings.HasPrefix(keys, " [ earlier  ] later  { mark before  } mark after  0 "+
+		"now") {
+		t.Errorf("the keys of the past are %q", keys)
 	}
 	if frame := stripped(x.title()); strings.Contains(frame, "needs you") || !strings.Contains(frame, "as of ") {
 		t.Errorf("the title of the past is %q", frame)
 	}
 	// The team continues meanwhile.
-	s.do("ann", &team.SendMessage{To: "bob", Body: "later"})
+	s.do("ann", &team.SendMessage{To: "bob", Body: "tomorrow"})
 	x.send(s.message())
 	x.send(recordsMsg{ref: "demo", records: s.records[last:], whole: true})
-	if x.team.seq != last-1 || strings.Contains(strings.Join(x.frame(), ""), "later") {
+	if x.team.seq != last-1 || strings.Contains(strings.Join(x.frame(), ""), "tomorrow") {
 		t.Errorf("the past changed: %d", x.team.seq)
 	}
 	x.keys("{")
@@ -97,14 +105,10 @@ func TestTimeTravel(t *testing.T) {
 		t.Errorf("no mark after: %d", x.travel.seq)
 	}
 	x.keys("esc")
-	if x.away() || x.place != atTeam || x.team.seq != s.state.Seq() || !strings.Contains(fmt.Sprint(x.feed), "later") {
+	if x.away() || x.place != atTeam || x.team.seq != s.state.Seq() ||
+		!strings.Contains(fmt.Sprint(x.feed), "tomorrow") {
 		t.Errorf("back at %d, place %d, team at %d", x.travel.seq, x.place, x.team.seq)
 	}
-	x.keys("[", "1", "enter")
-	if x.away() || x.place != atMember || !strings.Contains(x.notice.text, "this is the present again") {
-		t.Errorf("a session from the past: %d, %q", x.travel.seq, x.notice.text)
-	}
-	x.keys("tab", "esc")
 	// Keys that are faster than the answers lead to the last wish alone.
 	x.travel.wanted = 5
 	x.send(x.moment("demo", 9))
@@ -115,6 +119,97 @@ func TestTimeTravel(t *testing.T) {
 	if x.away() || x.notice.look != alarm || x.travel.wanted != 0 {
 		t.Errorf("%+v, %+v", x.travel, x.notice)
 	}
+}
+
+// TestPastInEveryView: the view of a member, what waits, and a task stay in the past, and show that
+// moment. Keys for the present say why they do not apply.
+func TestPastInEveryView(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 100, 30)
+	x.open(s)
+	last := s.state.Seq()
+	x.keys("[") // ann has not asked yet
+	stays := func(seq int64, where place) {
+		t.Helper()
+		if x.travel.seq != seq || x.place != where {
+			t.Fatalf("at record %d, place %d", x.travel.seq, x.place)
+		}
+	}
+	refuses := func(keys ...string) {
+		t.Helper()
+		for _, key := range keys {
+			asked := len(x.asked)
+			x.keys(key)
+			if !strings.Contains(x.notice.text, "0 returns to the present") || x.ask != nil || x.input != nil ||
+				len(x.asked) != asked {
+				t.Errorf("%s: %q", key, x.notice.text)
+			}
+		}
+	}
+
+	x.keys("a")
+	stays(last-1, atAttention)
+	x.says("what waited for you")
+	x.says("bob submitted a plan")
+	x.lacks("ann asks")     // later
+	x.lacks("broken")       // another team
+	x.lacks("rm -rf")       // a request of the present
+	x.lacks("cadre answer") // the command that would answer it now
+	refuses("y", "n", "a", "A", "m", "r", "R", "c", ".")
+	s.do("ann", &team.SendMessage{To: "lead", Body: "which grammar?", Intent: "question"})
+	x.send(teamsMsg{teams: []teamRow{rowOf(s.listed())}, items: itemsOf(s.listed())})
+	x.lacks("which grammar")
+	x.keys("[")
+	stays(last-2, atAttention)
+	x.says("Nothing waited for you at that time.")
+	x.keys("]", "esc")
+	stays(last-1, atTeam)
+
+	x.keys("1")
+	x.view("ann") // its lines are of the first minutes
+	stays(last-1, atMember)
+	x.says("FAIL lexer")
+	x.lacks("The build fails because") // not finished: it is of the present
+	x.lacks("to ann ▸")
+	refuses("i", "x", "d", ".")
+	x.keys("<", "<", "<", "<", "<", "<", "<", "<", "<")
+	x.keys("[", "[", "[")
+	x.lacks("FAIL lexer")
+	x.says("nothing at that time")
+	x.keys("}")
+	stays(last-1, atMember)
+	x.says("FAIL lexer")
+	x.keys("/", "grammar", "enter")
+	x.says("grammar.ebnf")
+	x.keys("a")
+	stays(last-1, atAttention)
+	x.keys("esc")
+	stays(last-1, atMember)
+	x.keys("esc")
+	stays(last-1, atTeam)
+
+	x.keys("2", "enter")
+	stays(last-1, atTask)
+	x.keys("enter") // the session of its owner
+	stays(last-1, atMember)
+	x.keys("left", "left")
+	stays(last-1, atTeam)
+	x.keys("a", "0")
+	stays(0, atAttention)
+	x.says("ann asks")
+	x.keys("[", "esc")
+	x.keys("esc") // to the present
+	stays(0, atTeam)
+
+	x.keys("esc", "a") // opened from the list of teams
+	x.send(s.message())
+	x.send(recordsMsg{ref: "demo", fresh: true, records: s.records, whole: true})
+	x.keys("[")
+	stays(s.state.Seq()-1, atAttention)
+	x.keys("esc")
+	stays(0, atAttention)
+	x.keys("esc")
+	stays(0, atTeams)
 }
 
 // TestSinceYouLastLooked checks the summary of what happened while another team was shown.
@@ -168,19 +263,20 @@ func TestGapsAreShown(t *testing.T) {
 	x.send(recordsMsg{ref: "demo", lost: s.state})
 	x.send(recordsMsg{ref: "demo", whole: true})
 	x.keys("4")
-	if frame := strings.Join(x.frame(), "\n"); !strings.Contains(frame, "lost to damage") || !strings.Contains(frame, "bob") {
+	if frame := strings.Join(x.frame(), "\n"); !strings.Contains(frame, "lost to damage") ||
+		!strings.Contains(frame, "bob") {
 		t.Errorf("%s", frame)
 	}
 }
 
-// TestRecallKeepsNoRecords reads a long history of records with long texts, of which the screen shows
-// little. What it keeps must not keep the records.
+// TestRecallKeepsNoRecords reads a long history of records with long texts, of which the screen
+// shows little. What it keeps must not keep the records.
 func TestRecallKeepsNoRecords(t *testing.T) {
 	owner := "ann"
 	for name, of := range map[string]func(id string) team.Event{
 		"created": func(id string) team.Event {
-			return &team.TaskCreated{Task: team.Task{ID: "1" + id, Name: "task-" + id, Subject: "S", Status: team.Pending,
-				Owner: "nobody", Role: "r" + id, BlockedBy: []string{"1"}}}
+			return &team.TaskCreated{Task: team.Task{ID: "1" + id, Name: "task-" + id, Subject: "S",
+				Status: team.Pending, Owner: "nobody", Role: "r" + id, BlockedBy: []string{"1"}}}
 		},
 		"updated": func(id string) team.Event {
 			return &team.TaskUpdated{Task: id, Owner: &owner, AddBlockedBy: []string{"1"}}
@@ -193,7 +289,8 @@ func TestRecallKeepsNoRecords(t *testing.T) {
 			return &team.HookRejected{Hook: "TaskCompleted", Member: "zoe", Task: id, Feedback: "no", Count: 9}
 		},
 		"mentioned": func(id string) team.Event {
-			return &team.MessageSent{Message: team.Message{From: "zoe", To: "ann", Type: team.TypeMessage, Body: "see #" + id}}
+			return &team.MessageSent{Message: team.Message{From: "zoe", To: "ann", Type: team.TypeMessage,
+				Body: "see #" + id}}
 		},
 		"used": func(string) team.Event {
 			return &team.UsageReported{Member: "zoe", Usage: team.Usage{InputTokens: 1}}
@@ -238,5 +335,83 @@ func TestRecallKeepsNoRecords(t *testing.T) {
 			}
 			runtime.KeepAlive(x)
 		})
+	}
+}
+
+// TestMomentArrivesLate: what the person began for the present while a moment was read does not
+// reach the team once the screen shows the past.
+func TestMomentArrivesLate(t *testing.T) {
+	s := newStory(t)
+	opened := func() (x *screen, arrives func()) {
+		x = newScreen(s, 100, 30)
+		x.open(s)
+		x.run(x.openMember("ann"))
+		x.keys("tab")
+		_, late := x.Update(tea.KeyPressMsg{Code: '[', Text: "["})
+		return x, func() { x.run(late) }
+	}
+	x, arrives := opened()
+	x.keys("tab", "go on")
+	arrives()
+	asked := len(x.asked)
+	if !x.away() || x.typing {
+		t.Errorf("away: %v, typing: %v", x.away(), x.typing)
+	}
+	x.keys("enter")
+	x.run(x.say(false))
+	if len(x.asked) != asked || x.draft().String() != "go on" {
+		t.Errorf("%s, and the line is %q", x.last(), x.draft())
+	}
+	x.says("Nothing can be done in the past.")
+
+	x, arrives = opened()
+	x.keys(".")
+	if x.menu == nil {
+		t.Fatal("no menu")
+	}
+	arrives()
+	if asked = len(x.asked); x.menu != nil {
+		t.Error("the menu for the present is still open")
+	}
+	x.run(x.runCommand([]string{"pause"}))
+	if len(x.asked) != asked {
+		t.Error(x.last())
+	}
+
+	x, arrives = opened()
+	x.staged = stagingMsg{ref: "demo", plan: &consolidate.Plan{Team: "demo"}}
+	x.run(x.plansConsolidation())
+	x.keys("enter")
+	if x.ask == nil {
+		t.Fatal("no question")
+	}
+	arrives()
+	asked = len(x.asked)
+	x.keys("y")
+	x.says("Nothing can be done in the past.")
+	if len(x.asked) != asked || x.overlay.stage == nil {
+		t.Errorf("%s, and %q is open", x.last(), x.overlay.title)
+	}
+}
+
+// TestPastEndsBeforeTheList: the list of teams is never shown in the past of a team.
+func TestPastEndsBeforeTheList(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 100, 30)
+	x.open(s)
+	x.keys("esc", ".") // the menu of the list opens the team without leaving the list
+	x.send(s.message())
+	x.send(recordsMsg{ref: "demo", fresh: true, records: s.records, whole: true})
+	x.keys("esc", "a", "[")
+	if !x.away() || x.place != atAttention {
+		t.Fatalf("away: %v, place %d", x.away(), x.place)
+	}
+	x.keys("esc")
+	if x.away() || x.place != atAttention {
+		t.Errorf("away: %v, place %d", x.away(), x.place)
+	}
+	x.keys("esc")
+	if x.place != atTeams {
+		t.Errorf("place %d", x.place)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/inspect/attention"
 	"cadre/internal/team"
 )
 
@@ -39,13 +40,25 @@ func TestRefusedTextStays(t *testing.T) {
 	x.keys(":", "validate x", "enter")
 	x.says("x.yaml:2:1")
 	x.keys("esc", ":")
-	x.says(" : cadre validate x")
-	x.keys("esc", ":")
 	x.lacks("validate x")
+	x.keys("mo", "up")
+	x.says(" : cadre validate x")
+	x.keys("up")
+	x.says(" : cadre mode bob plan")
+	x.keys("up", "up")
+	x.says("There is no earlier line.")
+	x.says(" : cadre mode bob")
+	x.keys("down", "down", "down", "down")
+	x.says(" : cadre mo") // the line that was begun
+	if got := x.input.field.String(); got != "mo" {
+		t.Errorf("the line is %q", got)
+	}
+	x.keys("esc", "/", "up")
+	x.says("lines of the palette alone")
 }
 
-// TestBusyTaskIsAskedFor: the screen asks before it takes a task from the member that works on it, and a no
-// leaves the line as it was.
+// TestBusyTaskIsAskedFor: the screen asks before it takes a task from the member that works on it,
+// and a no leaves the line as it was.
 func TestBusyTaskIsAskedFor(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
@@ -127,11 +140,11 @@ func TestObservedTeams(t *testing.T) {
 	x.says("This team is only observed")
 
 	gone := s.listed()
-	if row := rowOf(gone); row.section != finished || row.state != "not observed now" {
-		t.Errorf("a team that nobody observes is %q in section %v", row.state, row.section)
+	if row := rowOf(gone); row.section != attention.Finished || row.state != "not observed now" {
+		t.Errorf("a team that is not observed is %q in section %v", row.state, row.section)
 	}
 	gone.Overview.Watched = true
-	if row := rowOf(gone); row.section != working || row.state != "observed" {
+	if row := rowOf(gone); row.section != attention.Working || row.state != "observed" {
 		t.Errorf("a team that is observed is %q in section %v", row.state, row.section)
 	}
 }

@@ -15,30 +15,19 @@ import (
 	"cadre/internal/ui/graph"
 )
 
-// section is a part of the list of teams.
-type section int
-
-// The sections, in the order on the screen.
-const (
-	needsYou section = iota
-	working
-	finished
-)
-
-var sections = [...]string{"Needs you", "Working", "Finished"}
-
 // teamRow is a team in the list. Its texts are sanitized.
 type teamRow struct {
 	ref     string // the name of the team in commands
+	id      string
 	name    string
 	project string
 	state   string
-	section section
+	section attention.Section
 	works   bool // it has not ended, and a process of it is alive
 	done    int
 	tasks   int
 	members int      // members that have not ended
-	roster  []string // members whose items wait
+	roster  []string // members that have not ended, or whose items wait
 	needs   int      // how many items wait for the user
 	usage   team.Usage
 	updated team.Time
@@ -51,30 +40,16 @@ type teamRow struct {
 // rowOf returns the row of a team.
 func rowOf(e attention.Found) teamRow {
 	o := &e.Overview
-	row := teamRow{roster: rosterOf(e.Items), ref: e.Folder, name: sanitize.Line(cmp.Or(o.Name, e.Folder)), project: sanitize.Line(o.Project),
-		state: o.State(), members: o.Teammates, done: o.Tasks["completed"], usage: o.Usage, updated: o.UpdatedAt,
-		goal: render.Clean(o.Goal), section: working}
+	row := teamRow{roster: rosterOf(e), ref: e.Folder, id: o.ID, name: sanitize.Line(cmp.Or(o.Name, e.Folder)),
+		project: sanitize.Line(o.Project),
+		state:   e.State(), members: o.Teammates, done: o.Tasks["completed"], usage: o.Usage, updated: o.UpdatedAt,
+		goal: render.Clean(o.Goal), section: e.Section(), needs: e.Needs(),
+		works: o.ID != "" && !e.Over() && !o.Dormant}
 	if !o.Session {
 		row.observed = sanitize.Line(o.Observed)
 	}
 	for _, n := range o.Tasks {
 		row.tasks += n
-	}
-	for _, i := range e.Items {
-		if i.WaitsFor == team.ForUser {
-			row.needs++
-		}
-	}
-	over := o.Status == team.TeamComplete || o.Status == team.TeamAborted || o.Released != 0 ||
-		o.Observed != "" && !o.Watched
-	row.works = o.ID != "" && !over && !o.Dormant
-	switch {
-	case o.ID == "":
-		row.state, row.section = "damaged", needsYou
-	case row.needs > 0:
-		row.section = needsYou
-	case over:
-		row.section = finished
 	}
 	return row
 }
@@ -88,7 +63,7 @@ type itemRow struct {
 
 func itemsOf(e attention.Found) (rows []itemRow) {
 	for _, i := range e.Items {
-		i.Hint.Team = e.Folder
+		i = i.Known(e.Team.Name, e.Folder)
 		rows = append(rows, itemRow{Item: i, ref: e.Folder, text: render.Clean(i.Text)})
 	}
 	return rows
@@ -106,11 +81,18 @@ type memberRow struct {
 	state    string    // its status, or what outside observation says
 	since    team.Time // since when it does what it does now: it has that status, and works on its task
 	works    string
+	child    string // id of the team that works for it; "" for none
+	waits    string // what it waits for an answer to; "" for nothing
 	usage    team.Usage
 	context  int64 // percent
 	mail     int
 	running  bool
+	unhosted bool   // no process runs its session
 	turn     bool   // it is in a turn
+	ending   string // the question whether to end the command that it runs; "" if it runs none
+	after    string // what it does once it is interrupted
+	held     bool   // it was interrupted, and waits
+	limited  bool   // it waits for a rate limit
 	holds    bool   // it has a task in progress
 	color    int    // of its name: an SGR code
 	task     string // the task that it holds or did last, by its name in commands; "" for none
@@ -129,6 +111,8 @@ type taskRow struct {
 	why          string // why its last attempt failed
 	output       string // last lines of the output of a failed task
 	outOfRetries bool
+	made         bool   // a group made it
+	progress     string // of a group: how many of its tasks are done; "" for other tasks
 	usage        team.Usage
 }
 
@@ -147,7 +131,7 @@ type teamView struct {
 	members                []memberRow
 	everyTask              []taskRow
 	tasks                  []taskRow // the tasks that are shown
-	moreTasks              int       // completed tasks that are not in tasks
+	moreTasks, moreMade    int       // tasks that are not in everyTask; those that groups made
 	graph                  graph.Picked
 	lastTasks              map[string]string // see [lastTasks]
 	requests               map[string]string
@@ -156,6 +140,7 @@ type teamView struct {
 	id                     string // names the team from any directory
 	spending               spending
 	rules                  []team.Rule
+	notes                  []team.Note // the state's own, which never change
 }
 
 // mostTasks bounds the tasks of a view separately for each state: in progress, out of retries,
@@ -175,17 +160,19 @@ func viewAfter(before *teamView, ref string, s *team.State, outside *team.Outsid
 		seq: s.Seq(), at: t.UpdatedAt, lead: t.Lead, delegate: t.Delegate,
 		ended: t.Ended() || t.CleanedUp, dormant: s.Dormant(outside), done: s.Count(team.Completed), usage: t.Usage,
 		requests: map[string]string{},
-		asked:    askedOf(s), dir: t.Dir, id: t.ID, rules: s.Rules(),
+		asked:    askedOf(s), dir: t.Dir, id: t.ID, rules: s.Rules(), notes: s.Notes(),
 		spending: spending{t.Budget, t.Usage, t.CreatedAt, t.Exhausted}}
 	v.observed = t.Observed != ""
 	v.all = v.done + s.Count(team.Pending) + s.Count(team.InProgress)
 	if before != nil && before.id == v.id && before.seq == v.seq {
 		v.everyTask, v.graph, v.lastTasks = before.everyTask, before.graph, before.lastTasks
+		v.moreTasks, v.moreMade = before.moreTasks, before.moreMade
 	} else {
-		v.everyTask, v.graph, v.lastTasks = taskRows(s), graph.Pick(s.Tasks(), 0), lastTasks(s)
+		v.everyTask, v.moreTasks, v.moreMade = taskRows(s)
+		v.graph, v.lastTasks = graph.Pick(s.Tasks(), 0), lastTasks(s)
 	}
-	v.tasks, v.moreTasks = v.everyTask, v.all-len(v.everyTask)
-	works, holds := render.WorksOn(s), map[string]bool{}
+	v.tasks = v.everyTask
+	works, holds, children := render.WorksOn(s), map[string]bool{}, atWork(t.Children)
 	began := map[string]team.Time{} // the last task of each member
 	for t := range s.Underway() {
 		holds[t.Owner] = true
@@ -195,25 +182,56 @@ func viewAfter(before *teamView, ref string, s *team.State, outside *team.Outsid
 		v.members = append(v.members, memberRow{name: m.Name, lead: m.Name == t.Lead,
 			you: m.Name == t.Lead && s.LedByUser(), agent: sanitize.Line(m.Agent),
 			role: sanitize.Line(m.Role), model: sanitize.Line(m.Model), mode: m.PermissionMode,
-			state: string(s.Standing(m.Name, outside)), since: m.Since, works: render.Clean(works[m.Name]),
+			state: string(s.Standing(m.Name, outside)), since: m.Since,
+			works: render.Clean(through(children[m.Name]) + works[m.Name]), child: children[m.Name].Team,
 			usage: m.Usage, context: m.Context, mail: len(m.Inbox), running: m.Status.Running(),
-			turn: m.Status == team.Active, holds: holds[m.Name], color: colorOf(m.Color, i), task: v.lastTasks[m.Name],
-			spending: spending{m.Budget, m.Charged(), m.BudgetSince(), m.Exhausted}})
+			turn: m.Status == team.Active, ending: sanitize.Line(s.EndOfCommand(m.Name)), after: m.AfterInterrupt(),
+			held: m.Interrupt != 0, limited: s.WaitsForLimit(m.Name) != nil, holds: holds[m.Name],
+			color: colorOf(m.Color, i), task: v.lastTasks[m.Name], spending: spending{m.Budget, m.Charged(), m.BudgetSince(), m.Exhausted}})
 		if m.Status == team.Active {
 			v.members[i].since = max(m.Since, began[m.Name])
+		}
+		if one := &v.members[i]; one.you {
+			one.state, one.since = "you", 0
 		}
 		if v.ended && m.Status.Running() { // only the lead is left, and it is idle
 			v.members[i].state, v.members[i].works, v.members[i].running = string(t.Status), "", false
 		}
 		if m.Plan.State == "submitted" {
 			v.requests[m.Plan.Request] = sanitize.Lines(m.Plan.Text)
+			v.members[i].waits = "plan submitted"
+		}
+	}
+	v.unhost(s, outside)
+	for _, p := range s.Permissions() {
+		v.requests[p.Request] = sanitize.Line(p.Tool) + "\n" + inputOf(p.Input)
+		for i := range v.members {
+			if one := &v.members[i]; one.name == p.Member {
+				one.waits = "asks for " + sanitize.Line(p.Tool)
+			}
 		}
 	}
 	slices.SortStableFunc(v.members, func(a, b memberRow) int { return a.rank() - b.rank() })
-	for _, p := range s.Permissions() {
-		v.requests[p.Request] = sanitize.Line(p.Tool) + "\n" + inputOf(p.Input)
-	}
 	return v
+}
+
+// atWork returns the child team that works for each member.
+func atWork(all []team.Child) map[string]team.Child {
+	of := map[string]team.Child{}
+	for _, c := range all {
+		if !c.Over {
+			of[c.Member] = c
+		}
+	}
+	return of
+}
+
+// through names the team that does the work of the member; "" for none.
+func through(c team.Child) string {
+	if c.Team == "" {
+		return ""
+	}
+	return "team " + c.Name + " works: "
 }
 
 // lastTasks returns, for each member, the task that it works on, or else the last one that it
@@ -242,42 +260,72 @@ func (m memberRow) rank() int {
 	return 2
 }
 
-// taskRows returns the tasks in this order: in progress, failed, open, and completed, the newest
-// first.
-func taskRows(s *team.State) []taskRow {
-	var parts [4][]taskRow
-	add := func(part int, t team.Task) {
-		if len(parts[part]) < mostTasks {
-			output := ""
-			if t.OutOfRetries() {
-				output = lastLines(t.Result, mostOfFailure)
-			}
-			parts[part] = append(parts[part], taskRow{output: output, id: t.ID, called: sanitize.Line(t.Called()),
-				state: render.TaskState(t), status: t.Status, owner: cmp.Or(t.Owner, t.CompletedBy),
-				attempts: t.Attempts, subject: render.Clean(t.Subject), why: render.Clean(t.Failure),
-				outOfRetries: t.OutOfRetries(), usage: t.Usage})
+// unhost marks the members whose sessions no process runs. Their turns ended with the process.
+func (v *teamView) unhost(s *team.State, outside *team.Outside) {
+	unhosted := s.Unhosted(outside)
+	for i := range v.members {
+		one := &v.members[i]
+		gone := outside != nil && outside.Sights[one.name].HostGone && one.running
+		if gone || slices.Contains(unhosted, one.name) {
+			one.unhosted, one.turn, one.ending = true, false, ""
 		}
 	}
-	for t := range s.Tasks() {
-		switch {
-		case t.Status == team.InProgress:
-			add(0, t)
-		case t.OutOfRetries():
-			add(1, t)
-		case t.Status == team.Pending:
-			add(2, t)
-		case t.Status == team.Completed:
-			if n := len(parts[3]); n == mostTasks {
-				parts[3] = slices.Delete(parts[3], 0, mostTasks/4)
-			}
-			add(3, t)
-		}
-	}
-	slices.Reverse(parts[3])
-	return slices.Concat(parts[:]...)
 }
 
-// mostOfFailure is how many lines of a failed task's output are shown where the task waits for the user.
+// taskRows returns the tasks in this order: in progress, failed, open, and completed, the newest
+// first. It also returns how many are left out, and how many of those that groups made.
+func taskRows(s *team.State) (rows []taskRow, more, moreMade int) {
+	var parts [4][]taskRow
+	var kept [4][2]int // rows of each part: those that no group made, and the others
+	left := [2]int{}
+	for t := range s.Tasks() {
+		part := slices.Index([]bool{t.Status == team.InProgress, t.OutOfRetries(), t.Status == team.Pending,
+			t.Status == team.Completed}, true)
+		if part < 0 {
+			continue
+		}
+		made := 0
+		if s.Folded(t) {
+			made = 1
+		}
+		n := &kept[part][made]
+		switch {
+		case *n == mostTasks && part == 3: // the newest ones stay
+			drop := mostTasks / 4
+			parts[3] = slices.DeleteFunc(parts[3], func(r taskRow) bool {
+				old := r.made == (made == 1) && drop > 0
+				if old {
+					drop--
+				}
+				return old
+			})
+			*n, left[made] = *n-mostTasks/4, left[made]+mostTasks/4
+		case *n == mostTasks:
+			left[made]++
+			continue
+		}
+		*n++
+		parts[part] = append(parts[part], taskRowOf(s, &t))
+	}
+	slices.Reverse(parts[3])
+	return slices.Concat(parts[:]...), left[0], left[1]
+}
+
+func taskRowOf(s *team.State, t *team.Task) taskRow {
+	row := taskRow{id: t.ID, called: sanitize.Line(t.Called()), state: render.TaskState(*t), status: t.Status,
+		owner: t.Worker(), attempts: t.Attempts, subject: render.Clean(t.Subject), why: render.Clean(t.Failure),
+		outOfRetries: t.OutOfRetries(), made: s.Folded(*t), usage: t.Usage}
+	if t.OutOfRetries() {
+		row.output = lastLines(t.Result, mostOfFailure)
+	}
+	if t.Group() {
+		row.progress = s.Progress(t.ID)
+	}
+	return row
+}
+
+// mostOfFailure is how many lines of a failed task's output are shown where the task waits for the
+// user.
 const mostOfFailure = 8
 
 // lastLines returns the last lines of a text.
@@ -303,8 +351,8 @@ func stateOf(s *team.State, outside *team.Outside) string {
 	return o.State()
 }
 
-// inputOf returns the whole input of a tool, as lines that can be read: first the command or the file,
-// then an edit as the lines that it removes and adds, then the rest.
+// inputOf returns the whole input of a tool, as lines that can be read: first the command or the
+// file, then an edit as the lines that it removes and adds, then the rest.
 func inputOf(input string) string {
 	fields, is := fieldsOf(input)
 	if !is {
@@ -372,7 +420,7 @@ func tokens(u team.Usage) string {
 	}
 }
 
-// cost returns what was spent; "" for nothing.
+// cost returns the spent amount; "" for nothing.
 func cost(u team.Usage) string {
 	if u.CostMicroUSD == 0 {
 		return ""

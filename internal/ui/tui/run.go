@@ -17,10 +17,8 @@ import (
 // Options configure the screen. All fields but Team and Presence must be set.
 type Options struct {
 	Engine  *engine.Engine
-	Team    string                 // the team to open; "" for the list of teams
-	Command func(team.Hint) string // the command line of a hint
-	Explain func(error) string     // the text of an error, with what to type next
-	In, Out *os.File               // the terminal
+	Team    string   // the team to open; "" for the list of teams
+	In, Out *os.File // the terminal
 	Env     []string
 	// Self is the program that the palette runs. TeamVariable is the environment variable that
 	// names the team to it.
@@ -38,8 +36,7 @@ type Options struct {
 	Presence *presence.Viewer
 }
 
-// framesASecond is fast enough for text that people read. A frame costs time even if nothing
-// changes.
+// framesASecond is the rate of a library whose rate cannot be changed; see [pace].
 const framesASecond = 20
 
 // Run shows the screen until the person quits or ctx ends. Teams continue.
@@ -66,16 +63,20 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 	// not end is killed.
 	killed, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	s := &source{engine: o.Engine, explain: o.Explain, ctx: inner, self: o.Self, teamVariable: o.TeamVariable,
+	s := &source{engine: o.Engine, first: o.Team, ctx: inner, self: o.Self, teamVariable: o.TeamVariable,
 		env: o.Env, asks: o.Asks}
-	m := newModel(s, o.Command, o.Team, engine.Now())
+	m := newModel(s, o.Team, engine.Now)
 	m.alone, m.mouseOff = alone(), o.NoMouse
 	shapes := new(glyphs)
 	top := &program{Model: m, settled: !o.Sync, presence: o.Presence, glyphs: shapes}
 	if h != nil {
 		m.hosted = h.Name
 	}
-	p := tea.NewProgram(top, tea.WithContext(killed), tea.WithInput(o.In), tea.WithOutput(terminal{o.Out, shapes, !o.Sync}),
+	var p *tea.Program
+	top.begins = func() { top.pace.begin(tickerOf(p)) }
+	defer top.pace.end()
+	p = tea.NewProgram(top, tea.WithContext(killed), tea.WithInput(o.In),
+		tea.WithOutput(terminal{o.Out, shapes, !o.Sync, top.pace.wrote}),
 		tea.WithEnvironment(o.Env), tea.WithFPS(framesASecond), tea.WithoutSignalHandler(),
 		tea.WithFilter(withSize))
 	s.send = p.Send
@@ -101,6 +102,7 @@ func show(ctx context.Context, o Options, h *Hosted) (Leave, error) {
 	end()
 	kill()
 	s.running.Wait()
+	s.ends(commandsEnd)
 	if ctx.Err() != nil {
 		return Closed, context.Cause(ctx)
 	}
@@ -154,6 +156,8 @@ type program struct {
 	glyphs   *glyphs
 	width    int // of the last size
 	sizes    int // counts sizes
+	pace     pace
+	begins   func() // is called when the library has started to draw
 }
 
 // answerTime is how long a terminal may take to answer the questions that the library asks at the
@@ -164,11 +168,13 @@ type settledMsg struct{}
 
 // Init starts the timer for the terminal's answers.
 func (p *program) Init() tea.Cmd {
+	p.begins()
 	return tea.Batch(p.Model.Init(), tea.Tick(answerTime, func(time.Time) tea.Msg { return settledMsg{} }))
 }
 
 // Update handles the end of the program, and passes everything else to the model.
 func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	p.pace.after(msg)
 	var again tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -192,8 +198,10 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if p.ask != nil && p.ask.leaves { // the answer has no meaning any more
 			p.ask = nil
 		}
-		if p.stays { // quitting has nothing to ask any more
-			p.hosted, p.notice = "", notice{}
+		p.hosted, p.notice = "", notice{} // quitting has nothing to ask any more
+	case outputMsg:
+		if p.ended { // the person has not read it yet
+			p.pressed = engine.Now()
 		}
 	case tea.KeyPressMsg:
 		p.pressed = engine.Now()
@@ -218,7 +226,7 @@ func (p *program) resized(width int) tea.Cmd {
 		return nil
 	}
 	n := p.sizes
-	return tea.Tick(3*time.Second/framesASecond, func(time.Time) tea.Msg { return redrawMsg(n) })
+	return tea.Tick(3*steadyEvery, func(time.Time) tea.Msg { return redrawMsg(n) })
 }
 
 // View draws the screen.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"cadre/internal/render"
+	"cadre/internal/team"
 	"cadre/internal/ui/sessionview"
 )
 
@@ -52,6 +53,32 @@ func (s *session) add(msg sessionMsg) {
 	if msg.err != "" {
 		s.trouble = msg.err
 	}
+}
+
+// until returns the lines that the session had shown at that time.
+func (s *session) until(at team.Time) []sessionview.Line {
+	end := len(s.lines)
+	for i := end - 1; i >= 0; i-- {
+		if l := s.lines[i]; l.At > at {
+			end = i
+		} else if l.At != 0 {
+			break
+		}
+	}
+	return s.lines[:end]
+}
+
+// seen returns the session of the open member as the screen shows it: in the past, as it was then.
+func (m *Model) seen() *session {
+	if !m.away() || m.team == nil {
+		return &m.session
+	}
+	s := &m.travel.session
+	s.lines, s.search = m.session.until(m.team.at), m.session.search
+	if s.pos.back >= len(s.lines) {
+		s.pos = position{back: max(0, len(s.lines)-1)}
+	}
+	return s
 }
 
 // timeColumn is the width of the time before a line.

@@ -33,9 +33,9 @@ func (s *source) Staging(ref string, include, only []string) tea.Msg {
 	}
 	switch {
 	case err != nil:
-		msg.err = oneLine(s.explain(err))
+		msg.err = oneLine(explain(err))
 	case msg.plan.Refused != nil:
-		msg.why = oneLine(s.explain(msg.plan.Refused))
+		msg.why = oneLine(explain(msg.plan.Refused))
 	}
 	return msg
 }
@@ -76,8 +76,8 @@ func fixed(one consolidate.Staged) string {
 	return ""
 }
 
-// options returns the options with which a consolidation commits exactly the chosen paths of the work
-// tree.
+// options returns the options with which a consolidation commits exactly the chosen paths of the
+// work tree.
 func (s *stage) options() (include, only []string) {
 	all := true
 	for _, one := range s.first.Paths {
@@ -145,7 +145,8 @@ func (m *Model) stages(msg stagingMsg) {
 	m.stageText()
 }
 
-// restages shows the plan for the paths that are chosen now. A plan for an earlier choice is left out.
+// restages shows the plan for the paths that are chosen now. A plan for an earlier choice is left
+// out.
 func (m *Model) restages(msg stagingMsg) {
 	s := m.overlay.stage
 	include, only := s.options()
@@ -175,6 +176,10 @@ func (m *Model) consolidates() tea.Cmd {
 	text := fmt.Sprintf("Consolidate the team %s: %s? [y/N]", name, oneLine(s.msg.plan.String()))
 	ref := s.msg.ref
 	m.ask = yesOrNo(text, func(m *Model) tea.Cmd {
+		if m.away() { // the moment has arrived since
+			m.notice = notice{inPast, waits}
+			return nil
+		}
 		p := &pager{title: "consolidate " + name, follows: ref}
 		p.lay = func(width int) []string {
 			text := wrapAll("It runs. Esc leaves this view, and the result is shown when it is there.", width, faint)
@@ -185,7 +190,11 @@ func (m *Model) consolidates() tea.Cmd {
 		}
 		m.overlay = p
 		p.resized(m.width)
-		return m.runCommand(args)
+		cmd := m.runCommand(args)
+		if n := len(m.running); n > 0 { // this view shows it
+			m.running[n-1].seen = true
+		}
+		return cmd
 	})
 	return nil
 }
@@ -197,12 +206,14 @@ func (m *Model) stageText() {
 	m.overlay.why = s.msg.why
 	text := wrapAll(p.String()+".", m.width, strong)
 	if len(p.Checks) > 0 {
-		text = append(text, wrapAll("Checks that run first: "+oneLine(strings.Join(p.Checks, ", "))+".", m.width, plain)...)
+		text = append(text, wrapAll("Checks that run first: "+oneLine(strings.Join(p.Checks, ", "))+".", m.width,
+			plain)...)
 	}
 	if s.msg.why != "" {
 		text = append(text, wrapAll("Not now: "+s.msg.why, m.width, alarm)...)
 	}
-	looks := map[consolidate.Fate]style{consolidate.Conflicts: alarm, consolidate.Unclear: waits, consolidate.Commits: good,
+	looks := map[consolidate.Fate]style{consolidate.Conflicts: alarm, consolidate.Unclear: waits,
+		consolidate.Commits: good,
 		consolidate.LeftOut: faint}
 	s.line = 0
 	var last consolidate.Fate

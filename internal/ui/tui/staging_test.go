@@ -38,8 +38,8 @@ func stagingOf(refused error) stagingMsg {
 	return msg
 }
 
-// TestStaging shows what a consolidation would commit, asks before it runs, shows its steps, and then its
-// result.
+// TestStaging shows what a consolidation would commit, asks before it runs, shows its steps, and
+// then its result.
 func TestStaging(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 100, 30)
@@ -48,7 +48,8 @@ func TestStaging(t *testing.T) {
 	x.keys(".")
 	x.picks("consolidate")
 	x.wants("staging demo")
-	for _, want := range []string{"2 paths to commit, 1 path in conflict, 1 path left out, 1 check.", "added    token.go  ann",
+	for _, want := range []string{"2 paths to commit, 1 path in conflict, 1 path left out, 1 check.",
+		"added    token.go  ann",
 		"parser.go  bob (cadre/demo@bob): the branch does not merge; task 7 says how", "Checks that run first: test.",
 		"notes.txt: it is as it was before the team was created"} {
 		x.says(want)
@@ -67,7 +68,18 @@ func TestStaging(t *testing.T) {
 	msg.fresh, msg.steps = false, stepsOf(&team.Record{Events: []team.Event{&team.CheckPassed{Check: "test"}}})
 	x.send(msg)
 	x.says("✓ check test")
-	x.send(outputMsg{args: []string{"consolidate", "demo-1"}, text: "✓ check test\nteam demo is complete: commit 1a2b3c4d5e6f\n"})
+	x.keys("esc")
+	for range 5 { // the person has seen that it runs
+		x.Update(clockMsg(x.now + 1000))
+	}
+	if x.overlay != nil {
+		t.Errorf("%q opens by itself", x.overlay.title)
+	}
+	x.send(outputMsg{number: x.commands, args: []string{"consolidate", "demo-1"},
+		text: "✓ check test\nteam demo is complete: commit " +
+			"1a2b3c4d5e6f\n"})
+	x.Update(clockMsg(x.now + 1000))
+	x.Update(clockMsg(x.now + 1000))
 	x.says("team demo is complete: commit 1a2b3c4d5e6f")
 
 	x.keys("esc")
@@ -90,8 +102,8 @@ func TestStaging(t *testing.T) {
 	}
 }
 
-// TestStagingChoosesPaths: a key leaves a path out or takes it in, the plan follows, and the consolidation
-// gets the paths. Paths on a branch stay as they are.
+// TestStagingChoosesPaths: a key leaves a path out or takes it in, the plan follows, and the
+// consolidation gets the paths. Paths on a branch stay as they are.
 func TestStagingChoosesPaths(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 100, 30)

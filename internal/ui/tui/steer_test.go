@@ -15,7 +15,7 @@ import (
 	"cadre/internal/ui/sessionview"
 )
 
-// last returns what the screen asked for last.
+// last returns the last request of the screen.
 func (x *screen) last() string {
 	if len(x.asked) == 0 {
 		return ""
@@ -37,6 +37,56 @@ func (x *screen) says(text string) {
 	if frame := stripped(strings.Join(x.frame(), "\n")); !strings.Contains(frame, text) {
 		x.t.Errorf("the screen does not say %q:\n%s", text, frame)
 	}
+}
+
+// TestWaitingMembers: the rows and the view of a member say what it waits for an answer to, and the
+// row of the person who leads says no state of a session.
+func TestWaitingMembers(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.says("ann     active   2m  asks for Bash")
+	x.says("bob     active   2m  plan submitted")
+	x.says("lead    you          leads")
+	x.view("ann")
+	x.says(" asks for Bash")
+	s.do(team.User, &team.AnswerPermission{Request: "permission-2@ann", Allow: true})
+	x.send(s.message())
+	x.lacks("asks for Bash")
+	x.keys("tab", "esc", "n", "tab", "esc", "esc")
+}
+
+// TestAnswersAreExplained: what a line asks for stays above it while the person types.
+func TestAnswersAreExplained(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.keys("a", "n", "not now")
+	x.says("Say why ann may not do it. The reason may be empty.")
+	x.keys("esc", "down", "n", "more")
+	x.says("Say what the plan of bob lacks.")
+}
+
+// TestNarrowKeys: at 40 columns the last line says how to get help in the line to a member, and
+// what any other key answers.
+func TestNarrowKeys(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 40, 15)
+	x.open(s)
+	x.view("ann")
+	x.says("F1 help")
+	x.keys("tab", "x")
+	x.says("any other key: no")
+	x.keys("n", "?")
+	x.lacks(" to ann") // letters are keys now
+	x.keys("esc", "shift+down", "?", "end")
+	if frame := stripped(strings.Join(x.frame(), "\n")); strings.Contains(frame, ".)") {
+		t.Errorf("the help has a stop within brackets:\n%s", frame)
+	}
+	x.keys("esc")
+	x.hosted = "demo"
+	x.keys("q")
+	x.says("p pause it  b background  else: cancel")
 }
 
 // TestMessages: the line goes to the member that it names, as mail or as urgent mail. A text typed
@@ -74,8 +124,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessageToAShell: a shell member reads no messages, and an urgent one ends its command only after a
-// question. A text that is not sent stays in the line.
+// TestMessageToAShell: a shell member reads no messages, and an urgent one ends its command only
+// after a question. A text that is not sent stays in the line.
 func TestMessageToAShell(t *testing.T) {
 	s := newStory(t)
 	s.do(team.User, &team.SpawnMember{Name: "sh", Agent: team.Shell})
@@ -91,7 +141,7 @@ func TestMessageToAShell(t *testing.T) {
 	x.send(s.message())
 	asked := len(x.asked)
 	x.keys("!stop", "enter")
-	x.says("This ends the command of sh, and its task fails.")
+	x.says("This ends the command of sh, and its task build fails. End it?")
 	x.keys("n")
 	if len(x.asked) != asked || x.draft().String() != "!stop" {
 		t.Errorf("without a yes, the line is %q, and this was asked: %v", x.draft(), x.asked[asked:])
@@ -99,6 +149,96 @@ func TestMessageToAShell(t *testing.T) {
 	x.keys("ctrl+s", "y")
 	x.wants("demo *team.SendMessage &{To:sh Intent: Priority:urgent Body:stop Metadata:map[] Answers:0}")
 	x.says("It ends the command.")
+}
+
+// TestInterruptOfAShell: the screen says what an interrupt costs before the command of a shell
+// member ends, asks for a letter, and says afterwards what is so.
+func TestInterruptOfAShell(t *testing.T) {
+	s := newStory(t)
+	s.do(team.User, &team.SpawnMember{Name: "sh", Agent: team.Shell})
+	s.do(team.Host("h"), &team.AttachMember{Member: "sh"})
+	s.do(team.Host("h"), &team.ReportStarted{Member: "sh", Session: "s"})
+	s.do(team.User, &team.CreateTask{Subject: "Build", Name: "build", Run: "make", Owner: "sh"})
+	s.do("sh", &team.ClaimTask{Task: "build"})
+	const question = "This ends the command of sh, and its task build fails. End it?"
+	x := newScreen(s, 120, 24)
+	x.open(s)
+	x.view("sh")
+	for _, keys := range [][]string{{"esc"}, {"tab", "esc"}, {"x"}} {
+		x.keys(keys...)
+		x.says(question)
+		asked := len(x.asked)
+		x.keys("esc")
+		x.says("Nothing was changed.")
+		if len(x.asked) != asked {
+			t.Errorf("after %v, Escape ended the command: %s", keys, x.last())
+		}
+	}
+	x.keys(".")
+	x.says("End its command. Its task fails, and it starts no command until it gets a message.")
+	x.picks("interrupt sh")
+	x.says(question)
+	x.keys("y")
+	x.wants("demo *team.Interrupt &{Member:sh}")
+	x.says("sh is interrupted, and starts no command until it gets a message.")
+	s.do(team.User, &team.Interrupt{Member: "sh"})
+	s.do("sh", &team.FailTask{Task: "build", Reason: "interrupted"})
+	s.do(team.Host("h"), &team.ReportStatus{Member: "sh", Status: team.Idle})
+	x.send(s.message())
+	x.keys("tab", "go on", "enter")
+	x.says("Sent to sh. It continues with its tasks.")
+}
+
+// TestUnhostedMember: the view of a member says that no process runs its session, and what does.
+// There is no turn: Escape leads back, and no message is promised for a tool boundary.
+func TestUnhostedMember(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.view("ann")
+	x.lacks("No process runs")
+	msg := s.message()
+	msg.view = viewOf("demo", s.state, &team.Outside{At: s.at, Sights: map[string]team.Sight{
+		"ann": {Life: team.LifeOffline, HostGone: true}}})
+	x.send(msg)
+	x.says("No process runs this session. Continue the team with: cadre resume")
+	x.keys("hello", "enter")
+	x.says("Sent to ann, which gets it when a process runs its session again.")
+	x.keys("tab", "x")
+	x.says("there is no turn to interrupt.")
+	x.keys("tab", "esc")
+	if x.place != atTeam || x.ask != nil {
+		t.Errorf("Escape does not lead back:\n%s", strings.Join(x.frame(), "\n"))
+	}
+	x.keys(".")
+	x.says("interrupt ann")
+	x.picks("interrupt ann")
+	if x.ask != nil {
+		t.Error("an interrupt is offered")
+	}
+}
+
+// TestEscapeBesideTheLine: what Escape does in the view of a member does not depend on whether the
+// person is in the line.
+func TestEscapeBesideTheLine(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.view("ann")
+	x.keys("tab", "esc")
+	x.says("Interrupt the turn of ann?")
+	x.keys("n", "tab", "text", "esc", "esc")
+	if x.place != atTeam {
+		t.Errorf("with a text that is kept, a second Escape does not lead back: %s", strings.Join(x.frame(), "\n"))
+	}
+	asked := len(x.asked)
+	x.view("bob")
+	x.keys("esc", "left")
+	if x.place != atTeam || slices.ContainsFunc(x.asked[asked:], func(one string) bool {
+		return strings.Contains(one, "Interrupt")
+	}) {
+		t.Errorf("← does not lead back from the question: %q", x.asked[asked:])
+	}
 }
 
 // TestMessageToTheLead: a lead that cadre does not run takes no message at a tool boundary.
@@ -117,8 +257,8 @@ func TestMessageToTheLead(t *testing.T) {
 	}
 }
 
-// TestNoLine: there is no line to write to the person who leads, or to a member that has ended. There,
-// letters are keys. A text that was typed before the member ended stays.
+// TestNoLine: there is no line to write to the person who leads, or to a member that has ended.
+// There, letters are keys. A text that was typed before the member ended stays.
 func TestNoLine(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
@@ -152,8 +292,8 @@ func TestNoLine(t *testing.T) {
 	x.says("what waits for you")
 }
 
-// TestEscape: with a turn running and an empty line Escape asks, and a second one interrupts. With a
-// text it keeps the text. Otherwise it leads back.
+// TestEscape: with a turn running and an empty line Escape asks, and a second one interrupts. With
+// a text it keeps the text. Otherwise it leads back.
 func TestEscape(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
@@ -178,8 +318,8 @@ func TestEscape(t *testing.T) {
 	x.wants("session")
 }
 
-// TestAnswers answers what waits: each answer goes to the item that is selected, and to no other one
-// when that item is settled meanwhile.
+// TestAnswers answers what waits: each answer goes to the item that is selected, and to no other
+// one when that item is settled meanwhile.
 func TestAnswers(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
@@ -188,7 +328,7 @@ func TestAnswers(t *testing.T) {
 	x.send(s.message())
 	x.says("rm -rf build && make")
 	x.keys("r")
-	x.says("Only a failed task is tried again.")
+	x.says("Only a failed task and a rate-limited model are tried again.")
 	x.keys("y")
 	x.wants("demo *team.AnswerPermission &{Request:permission-2@ann Allow:true Reason:}")
 	x.keys("n", "not now", "enter")
@@ -226,7 +366,8 @@ func TestAttentionOfTheOpenTeam(t *testing.T) {
 		f.Folder = "another"
 		return f
 	}(s.listed())
-	list := teamsMsg{teams: []teamRow{rowOf(other), rowOf(s.listed())}, items: append(itemsOf(other), itemsOf(s.listed())...)}
+	list := teamsMsg{teams: []teamRow{rowOf(other), rowOf(s.listed())},
+		items: append(itemsOf(other), itemsOf(s.listed())...)}
 	x.send(list)
 	for one := (teamRow{}); one.ref != "demo"; one = x.teams[x.teamIndex()] {
 		x.keys("down")
@@ -267,8 +408,8 @@ func TestRefusedLine(t *testing.T) {
 	}
 }
 
-// TestPlanByPages: a page of a long plan follows the one before without a gap, and the screen says that more
-// follows.
+// TestPlanByPages: a page of a long plan follows the one before without a gap, and the screen says
+// that more follows.
 func TestPlanByPages(t *testing.T) {
 	s := newStory(t)
 	var plan strings.Builder
@@ -301,14 +442,15 @@ func TestPlanByPages(t *testing.T) {
 	}
 }
 
-// TestNearestDeadlineFirst checks that the item with the nearest deadline comes first, and that a list
-// that is cut says how many items follow.
+// TestNearestDeadlineFirst checks that the item with the nearest deadline comes first, and that a
+// list that is cut says how many items follow.
 func TestNearestDeadlineFirst(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
 	late := attention.Found{Folder: "aaa"}
 	for i := range 20 {
-		late.Items = append(late.Items, team.Item{Kind: team.ItemTaskFailed, Task: fmt.Sprint(i), WaitsFor: team.ForUser, Text: "Stale."})
+		late.Items = append(late.Items, team.Item{Kind: team.ItemTaskFailed, Task: fmt.Sprint(i),
+			WaitsFor: team.ForUser, Text: "Stale."})
 	}
 	soon := attention.Found{Folder: "zzz", Items: []team.Item{{Kind: team.ItemPermission, WaitsFor: team.ForUser,
 		Request: "permission-1@z", Member: "z", Deadline: x.now + 60_000, Text: "z asks."}}}
@@ -379,11 +521,13 @@ func TestPalette(t *testing.T) {
 	x.keys("y")
 	x.wants(`command demo ["abort" "demo" "--yes"]`)
 	x.keys(":", "it's", "enter")
-	x.says("The quote ' is not closed.")
+	x.says(`The command was not run: ' begins a quote that does not end.`)
+	x.says(`"don't"`)
 	x.says(" : cadre it's") // it can be corrected
 }
 
-// TestOverlayIsLaidOutAgain: what a command printed, and the list of keys, fit a terminal that became narrower.
+// TestOverlayIsLaidOutAgain: what a command printed, and the list of keys, fit a terminal that
+// became narrower.
 func TestOverlayIsLaidOutAgain(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 120, 30)
@@ -394,7 +538,7 @@ func TestOverlayIsLaidOutAgain(t *testing.T) {
 		if x.input != nil {
 			x.keys("show", "enter")
 		}
-		x.send(tea.WindowSizeMsg{Width: 60, Height: 60})
+		x.send(tea.WindowSizeMsg{Width: 60, Height: 70})
 		x.says(end)
 		x.overlay = nil
 		x.send(tea.WindowSizeMsg{Width: 120, Height: 30})
@@ -414,20 +558,23 @@ func TestHelpInTheLine(t *testing.T) {
 		x.help()
 		letters := 0
 		for _, l := range x.overlay.text {
-			for _, word := range strings.Fields(stripped(l))[:2] {
+			words := strings.Fields(stripped(l))
+			for _, word := range words[:min(2, len(words))] {
 				if len(strings.Trim(word, ",")) == 1 && word != "a" {
 					letters++
 				}
 			}
 		}
 		if typing == (letters > 0) {
-			t.Errorf("with the line open %v it names %d letters:\n%s", typing, letters, strings.Join(x.overlay.text, "\n"))
+			t.Errorf("with the line open %v it names %d letters:\n%s", typing, letters,
+				strings.Join(x.overlay.text, "\n"))
 		}
 		x.overlay = nil
 	}
 }
 
-// TestLateCommand: what a command prints or asks while the person types in a line does not take the keys.
+// TestLateCommand: what a command prints or asks while the person types in a line does not take the
+// keys.
 func TestLateCommand(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
@@ -438,6 +585,7 @@ func TestLateCommand(t *testing.T) {
 		{args: []string{"probe", "demo"}, text: "one\ntwo\n"}} {
 		x.holds = true
 		x.keys("tab", ":", "probe demo", "enter", "tab", "ab")
+		late.number = x.commands
 		x.send(late)
 		x.says("has ended. Its output follows when you finish here.")
 		x.keys("yq")
@@ -499,8 +647,8 @@ func TestScroll(t *testing.T) {
 		s.move(-1, width, height)
 		end := max(height, len(all)-i)
 		if got := s.shown(width, height); !slices.Equal(got, all[end-height:end]) {
-			t.Fatalf("after %d rows up it shows\n%s\nand not\n%s", i, strings.Join(got, "\n"), strings.Join(all[end-height:end],
-				"\n"))
+			t.Fatalf("after %d rows up it shows\n%s\nand not\n%s", i, strings.Join(got, "\n"),
+				strings.Join(all[end-height:end], "\n"))
 		}
 	}
 	top := s.shown(width, height)
@@ -574,7 +722,8 @@ func TestPaletteCompletes(t *testing.T) {
 	}
 }
 
-// TestConflictOpensItsTask: the item of a branch that does not merge leads to the task that says how.
+// TestConflictOpensItsTask: the item of a branch that does not merge leads to the task that says
+// how.
 func TestConflictOpensItsTask(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,11 @@ type taskDetail struct {
 	facts               [][2]string // label and value
 	description, run    string
 	result              string
+	words               bool   // result is what its member said last: the task has no result
+	submitted           bool   // others verify the result
+	sentBack            string // why the last result was sent back, with the feedback below; "" for not
+	votes               []string
+	made                []string // the tasks that it made, with the state and the owner of each
 	work                []string // what was recorded or saved of its work
 }
 
@@ -71,15 +77,7 @@ func detailOf(s *team.State, id string) (*taskDetail, error) {
 			d.facts = append(d.facts, [2]string{word, render.Clean(text)})
 		}
 	}
-	others := func(ids []string) string {
-		var all []string
-		for _, id := range ids {
-			if other, err := s.Find("#" + id); err == nil {
-				all = append(all, fmt.Sprintf("%s (%s)", other.Called(), render.TaskState(other)))
-			}
-		}
-		return strings.Join(all, ", ")
-	}
+	others := func(ids []string) string { return withStates(s, ids) }
 	if t.Name != "" {
 		fact("number", "#"+t.ID)
 	}
@@ -87,8 +85,19 @@ func detailOf(s *team.State, id string) (*taskDetail, error) {
 	fact("owner", t.Owner)
 	fact("role", t.Role)
 	fact("priority", t.Priority)
-	fact("blocked by", others(t.BlockedBy))
+	fact("blocked by", others(s.Before(t)))
+	fact("for each", t.ForEach.Words())
+	fact("its tasks", s.Progress(t.ID))
+	if t.Of != "" {
+		fact("made by", s.Called(t.Of))
+		fact("item", team.ItemLine(t.Item))
+	}
 	fact("blocks", others(t.Blocks))
+	fact("paths", strings.Join(t.Paths, ", "))
+	if t.Status == team.InProgress && !slices.Equal(t.Paths, t.Holds) {
+		fact("has now", cmp.Or(strings.Join(t.Holds, ", "), "none"))
+	}
+	fact("waits for", t.WaitsForPath())
 	fact("created by", t.CreatedBy)
 	fact("done by", t.CompletedBy)
 	if t.CompletedAt > 0 && t.StartedAt > 0 {
@@ -97,25 +106,88 @@ func detailOf(s *team.State, id string) (*taskDetail, error) {
 	if t.Retries > 0 {
 		fact("retries", fmt.Sprintf("%d of %d used", min(t.Failures, t.Retries), t.Retries))
 	}
+	for _, f := range render.Demands(s, t) {
+		fact(f.Label, f.Value)
+	}
 	fact("last failure", t.Failure)
+	fact("failed by", t.FailedBy)
 	fact("tokens", tokens(t.Usage))
 	fact("cost", cost(t.Usage))
+	d.judged(s, &t)
+	d.made = madeBy(s, &t)
+	d.work = workOf(&t)
+	return d, nil
+}
+
+// judged copies what came of the task, and what others said of that.
+func (d *taskDetail) judged(s *team.State, t *team.Task) {
+	sum := t.Summary()
+	if sum.Did != "" {
+		d.result, d.words = longText(sum.Did), sum.Words
+	}
+	d.submitted = t.Submission != nil
+	if why, feedback := t.SentBack(); why != "" {
+		d.sentBack = longText(why + ":\n" + feedback)
+	}
+	for _, v := range s.Votes(t.ID) {
+		text := v.Words
+		if v.Reason != "" {
+			text += ": " + v.Reason
+		}
+		d.votes = append(d.votes, longText(text))
+	}
+}
+
+// madeBy lists the tasks that the group made. It returns none for another task.
+func madeBy(s *team.State, group *team.Task) (lines []string) {
+	if !group.Expanded {
+		return nil
+	}
+	for _, id := range group.BlockedBy {
+		one, is := s.Task(id)
+		if !is || one.Of != group.ID {
+			continue
+		}
+		if len(lines) == mostFiles {
+			return append(lines, "… and more: press z in the list of tasks")
+		}
+		words := []string{one.Called(), render.TaskState(one), one.Worker(), team.ItemLine(one.Item)}
+		words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+		lines = append(lines, render.Clean(strings.Join(words, ", ")))
+	}
+	return lines
+}
+
+// withStates names tasks with the state of each.
+func withStates(s *team.State, ids []string) string {
+	var all []string
+	for _, id := range ids {
+		if other, err := s.Find("#" + id); err == nil {
+			all = append(all, fmt.Sprintf("%s (%s)", other.Called(), render.TaskState(other)))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// workOf returns the lines about the work of a task: what was committed, and what a member saved.
+func workOf(t *team.Task) (lines []string) {
 	if t.Work != nil {
-		d.work = append(d.work, render.Clean(render.Work(*t.Work)))
+		lines = append(lines, render.Clean(render.Work(*t.Work)))
 		for _, file := range t.Work.Files[:min(len(t.Work.Files), mostFiles)] {
-			d.work = append(d.work, "  "+sanitize.Line(file))
+			lines = append(lines, "  "+sanitize.Line(file))
 		}
 		if more := len(t.Work.Files) - mostFiles; more > 0 {
-			d.work = append(d.work, fmt.Sprintf("  and %d more", more))
+			lines = append(lines, fmt.Sprintf("  and %d more", more))
 		}
 	}
 	if t.Saved != nil {
-		d.work = append(d.work, fmt.Sprintf("saved by %s at %s", sanitize.Line(t.Saved.Member), render.Clock(t.Saved.At)))
+		lines = append(lines, fmt.Sprintf("saved by %s at %s", sanitize.Line(t.Saved.Member),
+			render.Clock(t.Saved.At)))
 		if t.Saved.Note != "" {
-			d.work = append(d.work, render.Clean(t.Saved.Note))
+			lines = append(lines, render.Clean(t.Saved.Note))
 		}
 	}
-	return d, nil
+	return lines
 }
 
 // mostFiles bounds the files of a task that are listed.
@@ -136,7 +208,7 @@ func (s *source) Task(ref, id string, seq int64) tea.Msg {
 		}
 	}
 	if err != nil {
-		msg.err = oneLine(s.explain(err))
+		msg.err = oneLine(explain(err))
 	}
 	return msg
 }
@@ -243,15 +315,39 @@ func (m *Model) taskLines(width int) (out []string) {
 	if d.run != "" {
 		section("Command", plainText(d.run, room))
 	}
+	section("Its tasks", wrapEach(d.made, room))
+	if d.sentBack != "" {
+		section("Sent back", plainText(d.sentBack, room))
+	}
 	if m.past != nil {
 		m.taskPast(d, room, section)
 	}
-	section("Result", m.shown.result.of(d.result, room))
-	var work []string
-	for _, l := range d.work {
-		work = append(work, wrap(l, room)...)
+	section("Verdicts", m.verdicts(d, room))
+	head := "Result"
+	switch {
+	case d.submitted:
+		head = "Result that is being verified"
+	case d.words:
+		head = "Last words, without a result"
 	}
-	section("Work", work)
+	section(head, m.shown.result.of(d.result, room))
+	section("Work", wrapEach(d.work, room))
+	return out
+}
+
+// wrapEach wraps each of the lines.
+func wrapEach(lines []string, width int) (out []string) {
+	for _, l := range lines {
+		out = append(out, wrap(l, width)...)
+	}
+	return out
+}
+
+// verdicts shows what those who verify the task said, each beginning on a line of its own.
+func (m *Model) verdicts(d *taskDetail, room int) (out []string) {
+	for _, one := range d.votes {
+		out = append(out, plainText(one, room)...)
+	}
 	return out
 }
 
@@ -266,6 +362,9 @@ func (m *Model) taskPast(d *taskDetail, room int, section func(string, []string)
 		lines = append(lines, m.attempt(i+1, a, room)...)
 		for _, one := range a.Rejections {
 			text := fmt.Sprintf("%s The hook %s rejected it: %s", render.Clock(one.At), one.Hook, one.Feedback)
+			if one.Hook == "" {
+				text = fmt.Sprintf("%s Sent back: %s", render.Clock(one.At), one.Feedback)
+			}
 			for _, part := range wrap(oneLine(text), room) {
 				checks = append(checks, alarm.on(part))
 			}
@@ -407,7 +506,8 @@ func (m *Model) takes(msg busyMsg) {
 		return
 	}
 	out := m.out
-	m.ask = yesOrNo(fmt.Sprintf("%s. Take the task from %s, and give it to %s? [y/N]", msg.why, msg.owner, oneLine(msg.to)),
+	m.ask = yesOrNo(fmt.Sprintf("%s. Take the task from %s, and give it to %s? [y/N]", msg.why, msg.owner,
+		oneLine(msg.to)),
 		func(*Model) tea.Cmd {
 			return func() tea.Msg { return out.Reassign(msg.ref, msg.task, msg.to, true) }
 		})
@@ -421,7 +521,8 @@ func taskKeys() []key {
 		{[]string{"enter", "v"}, inTask, "session", "view the session of the owner", noOwner, func(m *Model) tea.Cmd {
 			return m.openMember(m.shown.detail.owner)
 		}},
-		{[]string{"d"}, inTask, "diff", "show what is changed for the task, in its owner's worktree as it is now", notInThePast,
+		{[]string{"d"}, inTask, "diff", "show what is changed for the task, in its owner's worktree as it is now",
+			notInThePast,
 			func(m *Model) tea.Cmd { return m.openDiff("#" + m.shown.id) }},
 		{[]string{"r"}, inTask, "retry", "return the failed task to the queue", ofTask(func(d *taskDetail) bool {
 			return d.outOfRetries

@@ -9,14 +9,15 @@ import (
 	"cadre/internal/team"
 )
 
-// worked adds a task with a history: a failed attempt, a second one, a plan, a rejection and messages.
+// worked adds a task with a history: a failed attempt, a second one, a plan, a rejection and
+// messages.
 func (s *story) worked() {
 	if t, _ := s.state.Find("lexer"); t.Attempts > 1 {
 		return // it has been added
 	}
 	s.do("ann", &team.FailTask{Task: "lexer", Fence: 1, Reason: "the grammar is missing"})
-	s.do(team.User, &team.UpdateTask{Task: "lexer", Description: ptr("Write the lexer.\n\n- one file\n- **no** generator"),
-		Metadata: nil})
+	s.do(team.User, &team.UpdateTask{Task: "lexer", Description: ptr("Write the lexer.\n\n- one file\n- **no** " +
+		"generator"), Metadata: nil})
 	s.do(team.User, &team.ReleaseTask{Task: "lexer"})
 	s.do(team.User, &team.AnswerPlan{Request: "plan-1@bob", Feedback: "Say which rules."})
 	s.do("bob", &team.SubmitPlan{Plan: "## Plan\n\n1. Read `grammar.ebnf`.\n2. Write it."})
@@ -49,7 +50,8 @@ func TestTask(t *testing.T) {
 	x := newScreen(s, 100, 60)
 	x.open(s)
 	x.openNamed("lexer")
-	for _, text := range []string{"task lexer", "in_progress", "blocks      parser (blocked by lexer)", "• no generator",
+	for _, text := range []string{"task lexer", "in_progress", "blocks      parser (blocked by lexer)",
+		"• no generator",
 		"Plan of bob: approved", "1. Read `grammar.ebnf`.", "1  ann, 09:00:15 to 09:01:57: failed, the grammar is missing",
 		"2  bob,", "still runs", "ann → bob: Is task lexer done?"} {
 		x.says(text)
@@ -74,7 +76,7 @@ func TestTask(t *testing.T) {
 	x.says("The task is done.")
 	x.keys("enter")
 	x.wants("session demo bob")
-	x.keys("tab", "esc")
+	x.keys("tab", "left")
 	if x.place != atTask {
 		t.Errorf("the way back from the session leads to %d", x.place)
 	}

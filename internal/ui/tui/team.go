@@ -106,13 +106,13 @@ func (m *Model) wideTeam(width, height int) []string {
 	if m.tab != tabTasks {
 		tasks.selected = -1
 	}
-	one := append([]string{heading(tabMembers, "1 Members")}, members.listed(left-2, top-1)...)
-	two := append([]string{heading(tabTasks, "2 Tasks")}, tasks.listed(width-left, top-1)...)
+	one := append([]string{heading(tabMembers, "1 members")}, members.listed(left-2, top-1)...)
+	two := append([]string{heading(tabTasks, "2 tasks")}, tasks.listed(width-left, top-1)...)
 	m.spotsOfTab(&members, tabMembers, 1, 0, left)
 	m.spotsOfTab(&tasks, tabTasks, 1, left, width)
 	m.clickable = append(m.clickable, spot{frameTop, 0, left, onTab, tabs[tabMembers]},
 		spot{frameTop, left, width, onTab, tabs[tabTasks]})
-	messages := heading(tabMessages, "3 Messages")
+	messages := heading(tabMessages, "3 messages")
 	line := frameTop + top + 1
 	m.clickable = append(m.clickable, spot{line, 0, visible(messages), onTab, tabs[tabMessages]})
 	for t := tabTimeline; int(t) < len(tabs); t++ {
@@ -124,16 +124,24 @@ func (m *Model) wideTeam(width, height int) []string {
 	return append(out, m.feedLines(width, height-len(out))...)
 }
 
-// shared returns the width of the left one of two tables that stand side by side. A table gets room that
-// the other one does not need. The width moves in steps, so that the tables stay where they are while a
-// cell changes a little.
+// shared returns the width of the left one of two tables that stand side by side. A table gets room
+// that the other one does not need, and the left one what it needs to show all columns. The width
+// moves in steps, so that the tables stay where they are while a cell changes a little.
 func shared(width int, left, right *table) int {
 	step := width / 20
 	at := width * 11 / 20
-	for at < width*13/20 && left.natural() > at-gap && right.natural() <= width-at-step {
-		at += step
+	all, _ := left.roomIn(2 * left.natural())
+	const leastFlex = 12
+	fits := func(at int) bool { // the right table loses no column, and its flex column can be read
+		columns, _ := right.roomIn(width - at)
+		then, spare := right.roomIn(width - at - step)
+		return right.natural() <= width-at-step || then == columns && right.flexNeeds()+spare >= leastFlex
 	}
 	columns, _ := left.roomIn(at - gap)
+	for at < width*13/20 && columns < all && fits(at) {
+		at += step
+		columns, _ = left.roomIn(at - gap)
+	}
 	for at > width*8/20 && right.natural() > width-at {
 		if shown, spare := left.roomIn(at - step - gap); shown != columns || spare < 0 {
 			break
@@ -144,7 +152,8 @@ func shared(width int, left, right *table) int {
 }
 
 func (m *Model) memberTable() table {
-	t := table{columns: []column{{head: "MEMBER", most: 20, tail: true}, {head: "STATUS", most: 13}, {head: "FOR", right: true},
+	t := table{columns: []column{{head: "MEMBER", most: 20, tail: true}, {head: "STATUS", most: 13},
+		{head: "FOR", right: true},
 		{head: "NOTE", flex: true}, {head: "MODEL", most: 18, spare: 6}, {head: "TOKENS", right: true, spare: 4},
 		{head: "COST", right: true, spare: 3}, {head: "CTX", right: true, spare: 2},
 		{head: "MAIL", right: true, spare: 1}}, selected: m.memberIndex()}
@@ -160,6 +169,9 @@ func (m *Model) memberTable() table {
 		if works == "" && one.lead {
 			works, look = "leads", faint
 		}
+		if one.waits != "" {
+			works, look = one.waits, waits
+		}
 		if !one.running {
 			look = faint
 		}
@@ -168,21 +180,31 @@ func (m *Model) memberTable() table {
 			name = faint
 		}
 		t.rows = append(t.rows, []cell{{one.name, name}, {state, stateStyle(state)}, {m.since(one.since), faint},
-			{works, look}, {one.model, faint}, {tokens(one.usage), faint}, {cost(one.usage), faint}, {full, faint},
+			{works, look}, {shortModel(one.model), faint}, {tokens(one.usage), faint}, {cost(one.usage), faint},
+			{full, faint},
 			{mail, waits}})
 	}
 	return t
 }
 
+// shortModel returns what tells the models of one maker apart. The view of a member has the whole
+// name.
+func shortModel(name string) string { return strings.TrimPrefix(name, "claude-") }
+
 func (m *Model) taskTable() table {
-	t := table{columns: []column{{head: "TASK", most: 16, tail: true}, {head: "STATUS", most: 22}, {head: "OWNER", most: 12, spare: 1},
-		{head: "TRY", right: true, spare: 2}, {head: "SUBJECT", flex: true}}, selected: m.taskIndex(), count: len(m.team.tasks)}
-	if m.team.moreTasks > 0 {
+	owner := column{head: "OWNER", most: 12, spare: 1}
+	if m.width >= wide { // there is room for it, also beside the members
+		owner.spare = 0
+	}
+	t := table{columns: []column{{head: "TASK", most: 16, tail: true}, {head: "STATUS", most: 22}, owner,
+		{head: "TRY", right: true, spare: 2}, {head: "SUBJECT", flex: true}}, selected: m.taskIndex(),
+		count: len(m.team.tasks)}
+	if m.more() > 0 {
 		t.count++
 	}
 	t.made = func(i int, row []cell) []cell {
 		if i == len(m.team.tasks) {
-			more := fmt.Sprintf("… and %d more: cadre task list", m.team.moreTasks)
+			more := fmt.Sprintf("… and %d more: cadre task list", m.more())
 			return append(row, cell{}, cell{}, cell{}, cell{}, cell{more, faint})
 		}
 		one := &m.team.tasks[i]
@@ -198,6 +220,9 @@ func (m *Model) taskTable() table {
 		}
 		if subject == one.called {
 			subject = ""
+		}
+		if one.progress != "" {
+			subject = strings.TrimSuffix(one.progress+": "+subject, ": ")
 		}
 		return append(row, cell{one.called, look}, cell{one.state, stateStyle(one.state)},
 			cell{one.owner, m.memberStyle(one.owner)}, cell{try, waits}, cell{subject, look})
@@ -251,7 +276,8 @@ func (v *teamView) atWork() (n int) {
 		return 0
 	}
 	for _, one := range v.members {
-		if !one.lead && (one.turn && one.agent != team.External || one.agent == team.External && one.holds && one.running) {
+		if !one.lead && (one.turn && one.agent != team.External || one.agent == team.External && one.holds &&
+			one.running) {
 			n++
 		}
 	}

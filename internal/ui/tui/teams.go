@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/inspect/attention"
 	"cadre/internal/team"
 )
 
@@ -18,61 +19,21 @@ func (m *Model) teamsBody(width, height int) []string {
 		{head: "COST", right: true, spare: 4}, {head: "CHANGED", right: true, spare: 3}, {head: "GOAL", flex: true,
 			spare: 2}},
 		selected: m.teamIndex(), headless: true}
-	named := map[string]int{}
-	for _, one := range m.teams {
-		named[one.name]++
-		named[one.name+"\x00"+one.project]++
-	}
-	shared := "" // the parent folder of all projects in the list, if their paths are too long
-	if width < 60 {
-		shared = sharedFolder(m.teams, named)
-	}
-	for _, one := range m.teams {
-		project := "" // the column is left out if all names differ
-		if named[one.name] > 1 {
-			project = strings.TrimPrefix(one.project, shared)
-		}
-		if named[one.name+"\x00"+one.project] > 1 {
-			project = oneLine(one.ref) // the team's name in commands
-		}
-		t.rows = append(t.rows, m.teamCells(one, project))
+	projects := m.projects(width)
+	for i, one := range m.teams {
+		t.rows = append(t.rows, m.teamCells(one, projects[i]))
 	}
 	rows := t.lines(width, len(t.rows)+1)
 	head := t
 	head.rows, head.headless = t.rows, false
-	var out []string
+	var top []string
 	if len(rows) > 0 {
-		out = append(out, head.lines(width, 2)[0])
+		top = head.lines(width, 2)[:1]
 	}
-	selected, at := 0, make([]int, len(m.teams)) // the index of each team's line
-	for i, name := range sections {
-		n := 0
-		for _, one := range m.teams {
-			if one.section == section(i) {
-				n++
-			}
-		}
-		look := strong
-		if section(i) == needsYou && n > 0 {
-			look = style{color: waits.color, bold: true}
-		}
-		out = append(out, " "+look.on(name)+" "+faint.on(strconv.Itoa(n)))
-		for j, one := range m.teams {
-			if one.section != section(i) {
-				continue
-			}
-			if j == t.selected {
-				selected = len(out)
-			}
-			at[j] = len(out)
-			out = append(out, rows[j])
-		}
-		if n == 0 {
-			out = append(out, "  "+faint.on(m.emptySection(section(i))))
-		}
-		if i < len(sections)-1 && height > 12 {
-			out = append(out, "")
-		}
+	out, at := m.sections(top, rows, width, height > 12)
+	selected := 0
+	if t.selected >= 0 && t.selected < len(at) {
+		selected = at[t.selected]
 	}
 	room := height
 	const least = 6 // lines that can spare one to say that more follow
@@ -97,6 +58,65 @@ func (m *Model) teamsBody(width, height int) []string {
 	return append(slices.Clone(out[from:to]), hiddenRows(above, below))
 }
 
+// sections puts the rows of the teams below the names of their sections, after the lines top. at
+// has the index of each team's line. spaced puts an empty line between sections.
+func (m *Model) sections(top, rows []string, width int, spaced bool) (out []string, at []int) {
+	out, at = top, make([]int, len(m.teams))
+	for i, name := range attention.Sections {
+		n := 0
+		for _, one := range m.teams {
+			if one.section == attention.Section(i) {
+				n++
+			}
+		}
+		look := strong
+		if attention.Section(i) == attention.NeedsYou && n > 0 {
+			look = style{color: waits.color, bold: true}
+		}
+		out = append(out, " "+look.on(name)+" "+faint.on(strconv.Itoa(n)))
+		for j, one := range m.teams {
+			if one.section != attention.Section(i) {
+				continue
+			}
+			at[j] = len(out)
+			out = append(out, rows[j])
+		}
+		if n == 0 {
+			for _, part := range wrap(m.emptySection(attention.Section(i)), width-3) {
+				out = append(out, "  "+faint.on(part))
+			}
+		}
+		if spaced && i < len(attention.Sections)-1 {
+			out = append(out, "")
+		}
+	}
+	return out, at
+}
+
+// projects returns what tells teams of one name apart: their projects, or their names in commands.
+// It is empty for other teams, and the column is left out if all names differ.
+func (m *Model) projects(width int) []string {
+	named := map[string]int{}
+	for _, one := range m.teams {
+		named[one.name]++
+		named[one.name+"\x00"+one.project]++
+	}
+	shared := "" // the parent folder of all projects in the list, if their paths are too long
+	if width < 60 {
+		shared = sharedFolder(m.teams, named)
+	}
+	projects := make([]string, len(m.teams))
+	for i, one := range m.teams {
+		switch {
+		case named[one.name+"\x00"+one.project] > 1:
+			projects[i] = oneLine(one.ref)
+		case named[one.name] > 1:
+			projects[i] = strings.TrimPrefix(one.project, shared)
+		}
+	}
+	return projects
+}
+
 // sharedFolder returns the common parent folder of the projects whose teams share a name, with a
 // slash at its end.
 func sharedFolder(teams []teamRow, named map[string]int) (shared string) {
@@ -115,18 +135,18 @@ func sharedFolder(teams []teamRow, named map[string]int) (shared string) {
 	return shared[:strings.LastIndexByte(shared, '/')+1]
 }
 
-// emptySection returns what an empty section shows.
-func (m *Model) emptySection(s section) string {
+// emptySection returns the text of an empty section.
+func (m *Model) emptySection(s attention.Section) string {
 	switch {
 	case !m.listed:
 		return "reading …"
 	case !m.narrowTeams.filter.Empty():
 		return "No team of this section matches the filter."
-	case s == needsYou:
+	case s == attention.NeedsYou:
 		return "Nothing waits for you."
-	case s == working && slices.ContainsFunc(m.teams, func(r teamRow) bool { return r.works }):
+	case s == attention.Working && slices.ContainsFunc(m.teams, func(r teamRow) bool { return r.works }):
 		return "The teams at work need you."
-	case s == working:
+	case s == attention.Working:
 		return "No team is running. Start one in another terminal: cadre run FILE, or cadre create NAME"
 	}
 	return "No team has ended."

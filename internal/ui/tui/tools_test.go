@@ -8,8 +8,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestTools: the tools that a session log shows are in the timeline: also those that ran before it was
-// read, side by side, and until the end of their turn.
+// TestTools: the tools that a session log shows are in the timeline: also those that ran before it
+// was read, side by side, and until the end of their turn.
 func TestTools(t *testing.T) {
 	s := newStory(t)
 	x := newScreen(s, 80, 24)
@@ -54,7 +54,8 @@ func TestTools(t *testing.T) {
 		}
 		return ""
 	}
-	if got := strings.Count(lane(), "▓"); got < 15 || !strings.Contains(lane(), "▓█") || !strings.Contains(lane(), "█▓") {
+	if got := strings.Count(lane(), "▓"); got < 15 || !strings.Contains(lane(), "▓█") ||
+		!strings.Contains(lane(), "█▓") {
 		t.Errorf("the lane of ann is %q", lane())
 	}
 	if len(l.open) != 0 {

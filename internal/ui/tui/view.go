@@ -61,6 +61,9 @@ func (m *Model) bottom() []string {
 func (m *Model) body(height int) []string {
 	switch {
 	case m.overlay != nil:
+		if one := m.overlay.runs; one != nil {
+			m.overlay.title = m.runningTitle(one)
+		}
 		return m.overlay.lines(m.width, height)
 	case m.menu != nil:
 		return m.menu.lines(m.width, height)
@@ -92,6 +95,11 @@ func (m *Model) title() string {
 		add("cadre", strong)
 		add(team.Count(len(m.teams), "team"), plain)
 	case m.place == atAttention:
+		if m.away() {
+			add(m.team.name, strong)
+			add("what waited for you", strong)
+			break
+		}
 		add("what waits for you", strong)
 	case m.team == nil:
 		add(m.teamName(m.ref), strong)
@@ -158,7 +166,7 @@ func (m *Model) needsText() string {
 	return fmt.Sprintf(both, here, others)
 }
 
-// prompt returns what stands above the keys: a question, or a notice.
+// prompt returns the lines above the keys: a question, or a notice.
 func (m *Model) prompt() []string {
 	switch {
 	case m.ask != nil:
@@ -167,14 +175,21 @@ func (m *Model) prompt() []string {
 		return m.noted(m.notice.text, m.notice.look)
 	case m.input != nil && m.input.says != nil:
 		return m.noted(m.input.says(m.input.field.String()))
-	case m.away():
-		return []string{m.slider()}
-	case (m.place == atTeams || m.place == atTeam) && m.narrowed() != "":
-		return []string{line(m.width, []cell{{" " + m.narrowed(), waits}}, nil)}
-	case m.trouble != "" && m.team != nil:
-		return m.noted(m.trouble, alarm)
 	}
-	return nil
+	var lines []string
+	if text := m.runningLine(); text != "" {
+		lines = m.noted(text, waits)
+	}
+	if m.trouble != "" && m.team != nil {
+		lines = append(lines, m.noted(m.trouble, alarm)...)
+	}
+	switch {
+	case m.away():
+		lines = append(lines, m.slider())
+	case (m.place == atTeams || m.place == atTeam) && m.narrowed() != "":
+		lines = append(lines, line(m.width, []cell{{" " + m.narrowed(), waits}}, nil))
+	}
+	return lines
 }
 
 // noted lays out a notice on up to a quarter of the screen. It cuts a longer one in the middle,

@@ -31,20 +31,30 @@ var views = []struct {
 	{"graph", func(x *screen, s *story) { x.open(s); x.keys("5", "down") }},
 	{"costs", func(x *screen, s *story) { x.open(s); x.keys("6") }},
 	{"past", func(x *screen, s *story) { x.open(s); x.keys("4", "<", "<", "<") }},
+	{"memberpast", func(x *screen, s *story) { x.open(s); x.view("ann"); x.keys("tab", "[") }},
+	{"attentionpast", func(x *screen, s *story) { x.open(s); x.keys("[", "a") }},
 	{"help", func(x *screen, s *story) { x.open(s); x.keys("?") }},
 	{"member", func(x *screen, s *story) { x.open(s); x.view("ann"); x.keys("mind the tabs") }},
 	{"interrupts", func(x *screen, s *story) { x.open(s); x.view("ann"); x.keys("esc") }},
 	{"scrolled", func(x *screen, s *story) { x.open(s); x.view("ann"); x.keys("tab", "home") }},
+	{"notes", func(x *screen, s *story) { s.noted(); x.open(s); x.keys("N", "down") }},
+	{"note", func(x *screen, s *story) { s.noted(); x.open(s); x.keys("N", "enter") }},
 	{"attention", func(x *screen, s *story) { x.keys("a"); x.send(s.message()) }},
 	{"plan", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("down") }},
 	{"rejects", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("down", "n", "Name the rules") }},
 	{"task", func(x *screen, s *story) { s.worked(); x.open(s); x.keys("2", "enter") }},
 	{"taskpast", func(x *screen, s *story) { s.worked(); x.open(s); x.keys("2", "enter", "[", "[", "[") }},
+	{"verifying", func(x *screen, s *story) { s.verified(); x.open(s); x.openNamed("grammar") }},
+	{"sentback", func(x *screen, s *story) { s.checked(); x.open(s); x.openNamed("rules") }},
+	{"folded", func(x *screen, s *story) { s.grouped(); x.open(s); x.keys("2", "down") }},
+	{"unfolded", func(x *screen, s *story) { s.grouped(); x.open(s); x.keys("2", "z") }},
+	{"group", func(x *screen, s *story) { s.grouped(); x.open(s); x.openNamed("fix") }},
 	{"memberplan", func(x *screen, s *story) { s.worked(); x.open(s); x.view("bob"); x.keys("tab", "p") }},
 	{"diff", func(x *screen, s *story) {
 		x.diffs = diffMsg{live: true, head: "ann's worktree as it is now: /home/kim/.cadre/teams/demo/worktrees/ann",
-			left: []string{"image.png (binary, or too long)"}, patch: "diff --git a/token.go b/token.go\n--- a/token.go\n" +
-				"+++ b/token.go\n@@ -1,3 +1,4 @@\n package lexer\n \n-type Token int\n+// Token is a token: 文字列, and all that the " +
+			left: []string{"image.png (binary, or too long)"}, patch: "diff --git a/token.go b/token.go\n--- " +
+				"a/token.go\n+++ b/token.go\n@@ -1,3 +1,4 @@\n package lexer\n \n-type Token int\n+// Token is a " +
+				"token: 文字列, and all that the " +
 				"grammar of May names.\n+type Token uint8\n"}
 		x.open(s)
 		x.keys("2", "enter", "d")
@@ -53,6 +63,14 @@ var views = []struct {
 		x.prints = outputMsg{args: []string{"ls"}, text: "NAME  STATUS\ndemo  active\n"}
 		x.open(s)
 		x.keys(":", "ls", "enter")
+	}},
+	{"running", func(x *screen, s *story) {
+		x.open(s)
+		x.holds = true
+		x.keys(":", "log --follow", "enter")
+		x.Update(clockMsg(x.now + 12_000))
+		x.Update(clockMsg(x.now + 1_000))
+		x.send(printingMsg{number: x.commands, text: "09:01:36 ✓ lukas  lint\n09:01:37 ✉ ann → bob\n"})
 	}},
 	{"rule", func(x *screen, s *story) { x.keys("a"); x.send(s.message()); x.keys("a") }},
 	{"actions", func(x *screen, s *story) { x.open(s); x.keys("shift+down", ".") }},
@@ -72,7 +90,38 @@ var views = []struct {
 	{"leaves", func(x *screen, s *story) { x.open(s); x.hosted = "demo"; x.keys("q") }},
 }
 
-// TestFrames compares every view with a golden frame: at three sizes without colors, and at one with
+// noted adds notes to the story, one of them with what a terminal must not get.
+func (s *story) noted() {
+	s.do("ann", &team.SetNote{Key: "decisions/api", Text: "# Errors\n\nErrors are *JSON*.\n\n- each has a `code`\n" +
+		"- 文字列 in `text`\n"})
+	s.at += 65_000
+	s.do("bob", &team.AppendNote{Key: "decisions/api", Text: "- no \x1b[2Jstack traces"})
+	s.do(team.User, &team.SetNote{Key: "tried", Text: "A cache: stale after a restart."})
+}
+
+// TestNotesStayBelow: a note goes back to the list of notes, and that to the team. A team without
+// notes says how to set one.
+func TestNotesStayBelow(t *testing.T) {
+	s := newStory(t)
+	x := newScreen(s, 80, 24)
+	x.open(s)
+	x.keys("N")
+	if x.menu != nil || !strings.Contains(x.notice.text, "cadre note set demo KEY TEXT") {
+		t.Errorf("without notes it says %q", x.notice.text)
+	}
+	s.noted()
+	x.send(s.message())
+	x.keys("N", "enter", "esc")
+	if x.overlay != nil || x.menu == nil || x.menu.title != "Notes of demo" {
+		t.Fatalf("behind a note there is %+v", x.menu)
+	}
+	x.keys("esc")
+	if x.menu != nil || x.place != atTeam {
+		t.Errorf("behind the notes there is %+v", x.menu)
+	}
+}
+
+// TestFrames compares every view with a golden frame: at three sizes, without colors and with
 // colors. No line is wider than the screen.
 func TestFrames(t *testing.T) {
 	for _, v := range views {
@@ -90,9 +139,8 @@ func TestFrames(t *testing.T) {
 				}
 			}
 			compare(t, fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1]), stripped(strings.Join(frame, "\n")))
-			if size[0] == 80 {
-				compare(t, v.name+"-colors", strings.ReplaceAll(strings.Join(frame, "\n"), "\x1b", "␛"))
-			}
+			compare(t, fmt.Sprintf("%s-%dx%d-colors", v.name, size[0], size[1]),
+				strings.ReplaceAll(strings.Join(frame, "\n"), "\x1b", "␛"))
 		}
 	}
 }
@@ -139,8 +187,8 @@ func TestNobodyWorksInADormantTeam(t *testing.T) {
 	}
 }
 
-// TestAnotherLookCopiesNoTasks: a look at the processes of a team, in which nothing was recorded since the
-// look before, takes over the tasks. Any record makes them again.
+// TestAnotherLookCopiesNoTasks: a look at the processes of a team, in which nothing was recorded
+// since the look before, takes over the tasks. Any record makes them again.
 func TestAnotherLookCopiesNoTasks(t *testing.T) {
 	s := newStory(t)
 	for i := range 200 {
@@ -156,7 +204,8 @@ func TestAnotherLookCopiesNoTasks(t *testing.T) {
 		t.Errorf("another look shows %+v, and not %+v", again, want)
 	}
 	s.do(team.User, &team.CompleteTask{Task: "1"})
-	if got, want := viewAfter(first, "demo", s.state, s.found()), viewOf("demo", s.state, s.found()); !reflect.DeepEqual(got, want) {
+	if got, want := viewAfter(first, "demo", s.state, s.found()), viewOf("demo", s.state,
+		s.found()); !reflect.DeepEqual(got, want) {
 		t.Errorf("after a record it shows %+v, and not %+v", got, want)
 	}
 }
@@ -202,7 +251,8 @@ func TestHelpIsWhole(t *testing.T) {
 			if strings.Contains(text, "…") {
 				t.Errorf("at %v the help is cut:\n%s", size, strings.Join(x.overlay.text, "\n"))
 			}
-			if want := "only coordinates"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) && size[0] > 40 {
+			if want := "only coordinates"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) &&
+				size[0] > 40 {
 				t.Errorf("at %v the help lacks %q", size, want)
 			}
 		}
@@ -232,10 +282,11 @@ func compare(t *testing.T, name, got string) {
 	golden.File(t, filepath.Join("testdata", name+".txt"), strings.Join(lines, "\n")+"\n")
 }
 
-// TestKeys checks the table of keys: each key has a help, means one thing in a place, and those that
-// terminals swallow have a second plain one.
+// TestKeys checks the table of keys: each key has a help, means one thing in a place, and those
+// that terminals swallow have a second plain one.
 func TestKeys(t *testing.T) {
-	for _, place := range []scope{inTeams, inTeam, inMember, inTask, inLine, inAttention, inPager, inMenu, inStaging} {
+	for _, place := range []scope{inTeams, inTeam, inMember, inTask, inLine, inAttention, inPager, inMenu, inStaging,
+		inRunning} {
 		known := map[string]string{}
 		for _, k := range keymap() {
 			if k.help == "" {

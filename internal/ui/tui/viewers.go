@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/sys/proc"
+	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 	"cadre/internal/ui/sessionview"
 )
@@ -44,13 +46,13 @@ func (s *source) OpenSession(order int, ref, member string) {
 func (s *source) watch(ctx context.Context, ref, member string) {
 	t, err := s.engine.Look(ctx, ref)
 	if err != nil {
-		s.send(sessionMsg{ref: ref, member: member, err: oneLine(s.explain(err))})
+		s.send(sessionMsg{ref: ref, member: member, err: oneLine(explain(err))})
 		return
 	}
 	defer t.Close()
 	entries, err := t.Session(ctx, member, engine.Follow)
 	if err != nil {
-		s.send(sessionMsg{ref: ref, member: member, err: oneLine(s.explain(err))})
+		s.send(sessionMsg{ref: ref, member: member, err: oneLine(explain(err))})
 		return
 	}
 	var mu sync.Mutex
@@ -71,7 +73,7 @@ func (s *source) watch(ctx context.Context, ref, member string) {
 		for e, err := range entries {
 			mu.Lock()
 			if err != nil {
-				next.err = oneLine(s.explain(err))
+				next.err = oneLine(explain(err))
 			} else if next.lines = append(next.lines, lines.Add(e)...); len(next.lines) > 2*mostSession {
 				next.lines = append([]sessionview.Line(nil), next.lines[mostSession:]...)
 			}
@@ -125,7 +127,7 @@ func unfinished(text string) []string {
 func (s *source) Reassign(ref, task, to string, force bool) tea.Msg {
 	t, err := s.engine.Open(s.ctx, ref)
 	if err != nil {
-		return actedMsg{err: oneLine(s.explain(err))}
+		return actedMsg{err: oneLine(explain(err))}
 	}
 	defer t.Close()
 	now, err := t.Reassign(s.ctx, team.User, upkeep.Reassignment{Task: task, To: to, Force: force})
@@ -133,7 +135,7 @@ func (s *source) Reassign(ref, task, to string, force bool) tea.Msg {
 		return busyMsg{ref: ref, task: task, to: to, why: oneLine(busy.Error()), owner: oneLine(busy.Member.Name)}
 	}
 	if err != nil {
-		return actedMsg{err: oneLine(s.explain(err))}
+		return actedMsg{err: oneLine(explain(err))}
 	}
 	return actedMsg{said: "Task " + now.Called() + " is for " + oneLine(to) + " now."}
 }
@@ -164,11 +166,15 @@ const (
 // staying are the commands that run sessions. They must outlive the screen.
 var staying = []string{"host", "resume", "run"}
 
+// continues reports whether a command outlives the screen.
+func continues(args []string) bool { return slices.Contains(staying, args[0]) }
+
 // firstWords is how long the screen waits for the first output of such a command.
 const firstWords = 3 * time.Second
 
-// behind starts a command that outlives the screen, and returns its first output.
-func (s *source) behind(args, env []string) (string, error) {
+// behind starts a command that outlives the screen, and returns its first output. The end of ctx
+// ends only the wait for that.
+func (s *source) behind(ctx context.Context, args, env []string) (string, error) {
 	f, err := os.CreateTemp("", "cadre-screen-*.log")
 	if err != nil {
 		return "", err
@@ -185,6 +191,7 @@ func (s *source) behind(args, env []string) (string, error) {
 	select {
 	case <-ended:
 		ends = ""
+	case <-ctx.Done():
 	case <-first.Done():
 	}
 	said := make([]byte, mostOutput)
@@ -192,19 +199,50 @@ func (s *source) behind(args, env []string) (string, error) {
 	return sanitize.Strip(string(said[:n])) + ends, nil
 }
 
+// commandsEnd is how long the end of the screen waits for commands of the palette, which get their
+// signals meanwhile.
+const commandsEnd = 20 * time.Second
+
+// starts counts a command that begins, and reports false if the screen has ended.
+func (s *source) starts() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.commands.Add(1)
+	return true
+}
+
+// ends waits until the commands of the palette have ended, once the screen has.
+func (s *source) ends(most time.Duration) {
+	s.mu.Lock() // no command starts any more: the context has ended
+	ended := make(chan struct{})
+	s.mu.Unlock()
+	go func() {
+		s.commands.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(most):
+	}
+}
+
 // Command implements [outside]. The command has no terminal and no input.
-func (s *source) Command(ref string, args []string) tea.Msg {
+func (s *source) Command(ctx context.Context, number int, ref string, args []string) tea.Msg {
 	msg := outputMsg{args: args}
+	if !s.starts() {
+		return msg
+	}
+	defer s.commands.Done()
 	fail := func(err error) tea.Msg {
 		msg.text, msg.code = sanitize.Lines(err.Error()), cmp.Or(msg.code, 1)
 		return msg
 	}
-	env := append(append([]string(nil), s.env...), "NO_COLOR=1")
-	if ref != "" {
-		env = append(env, s.teamVariable+"="+ref)
-	}
-	if slices.Contains(staying, args[0]) {
-		text, err := s.behind(append([]string{s.self}, args...), env)
+	env := append(append([]string(nil), s.env...), "NO_COLOR=1", s.teamVariable+"="+cmp.Or(ref, StrangerPrefix))
+	if continues(args) {
+		text, err := s.behind(ctx, append([]string{s.self}, args...), env)
 		if err != nil {
 			return fail(err)
 		}
@@ -215,15 +253,57 @@ func (s *source) Command(ref string, args []string) tea.Msg {
 	if args[0] == "consolidate" {
 		most = consolidateTime
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, most)
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
 	output := &proc.Capture{Head: mostOutput, Tail: mostOutput}
+	defer s.printing(ctx, number, output)()
 	exit, err := s.engine.RunForUser(ctx, proc.Cmd{Args: append([]string{s.self}, args...), Env: env, Stdout: output,
 		Stderr: output})
 	msg.code, msg.text = exit.Code, sanitize.Strip(output.String())
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled): // the person knows, and wants the output
+		msg.code = cmp.Or(msg.code, 1)
+		return msg
+	case errors.Is(err, context.DeadlineExceeded):
+		msg.code = cmp.Or(msg.code, 1)
+		msg.text += fmt.Sprintf("\nThe screen ended it after %v.", most)
+		return msg
+	default:
 		return fail(err)
 	}
 	msg.asked = s.asks(msg.text, exit.Code)
 	return msg
+}
+
+// mostPrinting bounds what is shown of a command before it ends, in bytes.
+const mostPrinting = 64 << 10
+
+// printing sends what a command has printed, whenever that has grown, until the function that it
+// returns is called.
+func (s *source) printing(ctx context.Context, number int, output *proc.Capture) (stop func()) {
+	if number == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for sent := int64(0); sleep.For(ctx, 4*frame) == nil; {
+			n := output.Total()
+			if n == sent {
+				continue
+			}
+			sent = n
+			text := output.String()
+			if over := len(text) - mostPrinting; over > 0 {
+				_, text, _ = strings.Cut(strings.ToValidUTF8(text[over:], ""), "\n")
+			}
+			s.send(printingMsg{number, sanitize.Strip(text)})
+		}
+	})
+	return func() {
+		cancel()
+		sending.Wait()
+	}
 }

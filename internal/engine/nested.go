@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cadre/internal/consolidate/branches"
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/host"
+	"cadre/internal/inspect/catalog"
+	"cadre/internal/team"
+)
+
+// children returns the child teams of the team that are in the home, each with its folder, and
+// whether it has nothing more to do.
+func (t *Team) children() (all []childTeam) {
+	if !t.OnDisk() {
+		return nil
+	}
+	of := t.Team()
+	for _, c := range of.Children {
+		if dir := t.childDir(c.Team); dir != "" {
+			all = append(all, childTeam{dir, c.Over || of.Ended() || of.CleanedUp})
+		}
+	}
+	return all
+}
+
+// childDir returns the folder of the child team, which is archived with this one; "" for none.
+func (t *Team) childDir(id string) string {
+	dir := t.engine.Home.Has(id)
+	if dir == "" && t.engine.Home.Archived(t.Dir) {
+		dir = t.engine.Home.InArchive(id)
+	}
+	return dir
+}
+
+// childTeam is the folder of a child team.
+type childTeam struct {
+	dir  string
+	over bool
+}
+
+// childTeams describes the child teams of the team, which are at that level, each followed by the
+// teams in it.
+func (t *Team) childTeams(ctx context.Context, level int) (all []catalog.ChildTeam, err error) {
+	if !t.OnDisk() || level > team.MostDepth {
+		return nil, nil
+	}
+	for _, c := range t.Team().Children {
+		one := catalog.ChildTeam{ID: c.Team, Name: c.Name, Parent: t.Team().ID, Level: level, Member: c.Member,
+			Task: c.Task, Over: c.Over, Status: catalog.Removed}
+		dir := t.childDir(c.Team)
+		if dir == "" {
+			all = append(all, one)
+			continue
+		}
+		of, err := t.engine.LookIn(ctx, dir)
+		if err != nil {
+			return nil, fmt.Errorf("team %s: %w", c.Name, err)
+		}
+		of.View(one.Describe)
+		below, err := of.childTeams(ctx, level+1)
+		if err := errors.Join(err, of.Close()); err != nil {
+			return nil, err
+		}
+		all = append(append(all, one), below...)
+	}
+	return all, nil
+}
+
+// EndChildren aborts the child teams that have nothing more to do and have not ended, with the
+// teams in them. It may be called again at any time: after a kill it ends what is left.
+func (t *Team) EndChildren(ctx context.Context) error {
+	var errs []error
+	for _, c := range t.children() {
+		if !c.over {
+			continue
+		}
+		of, err := t.engine.LookIn(ctx, c.dir)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		now := of.Team()
+		if err := of.Close(); err != nil {
+			errs = append(errs, err)
+		}
+		if now.Ended() && len(now.Children) == 0 {
+			continue
+		}
+		child, err := t.engine.OpenIn(ctx, now.Name, c.dir)
+		if err == nil {
+			err = errors.Join(child.end(ctx, t.Team()), child.Close())
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// end aborts a child team of that parent, unless it has ended, and the teams in it.
+func (t *Team) end(ctx context.Context, parent team.Team) error {
+	if of := t.Team(); of.Ended() {
+		return t.EndChildren(ctx)
+	}
+	why := fmt.Sprintf("team %s needs it no more", parent.Name)
+	if parent.Status == team.TeamComplete || parent.Status == team.TeamAborted {
+		why = fmt.Sprintf("team %s is %s", parent.Name, parent.Status)
+	}
+	return t.Abort(ctx, team.User, why)
+}
+
+// Abort ends the team and the teams in it at once, as [upkeep.Abort] does, and with its errors.
+func (t *Team) Abort(ctx context.Context, actor, reason string) error {
+	if err := upkeep.Abort(ctx, t.Upkeep(actor), reason); err != nil {
+		return err
+	}
+	return t.EndChildren(ctx)
+}
+
+// ArchiveChildren archives the child teams of a team that has ended, with the teams in them, before
+// the team is archived: then its name is free for a new run, and theirs are too.
+func (t *Team) ArchiveChildren(ctx context.Context) error {
+	if err := t.EndChildren(ctx); err != nil {
+		return err
+	}
+	for _, c := range t.children() {
+		of, err := t.engine.LookIn(ctx, c.dir)
+		if err != nil {
+			return err
+		}
+		now := of.Team()
+		err = errors.Join(of.ArchiveChildren(ctx), host.KeepWork(ctx, c.dir, now.Dir, t.engine.Note))
+		if err := errors.Join(err, of.Close()); err != nil {
+			return err
+		}
+		if err := t.engine.Home.PutInArchive(c.dir, now.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeChildren removes the child teams, with the teams in them, before their parent is removed:
+// afterwards nothing would name them. It returns what was removed with them. A parent that is still
+// at work is ended first, because it would replace a child that ends.
+func (t *Team) removeChildren(ctx context.Context, r Removal) (removed []branches.Branch, err error) {
+	children, now := t.children(), t.Team()
+	if len(children) > 0 && !now.Ended() {
+		if err := upkeep.Abort(ctx, t.Upkeep(r.Actor), "it is removed"); err != nil {
+			return nil, err
+		}
+	}
+	var errs []error
+	for _, c := range children {
+		of, err := t.engine.LookIn(ctx, c.dir)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		id := of.Team().ID
+		if err := of.Close(); err != nil {
+			errs = append(errs, err)
+		}
+		with, err := t.engine.RemoveTeam(ctx, id, r)
+		removed = append(removed, with.Branches...)
+		errs = append(errs, err)
+	}
+	return removed, errors.Join(errs...)
+}
+
+// removable reports whether the core would let the team be removed now.
+func (t *Team) removable(r Removal) bool {
+	var err error
+	t.View(func(s *team.State) { _, err = team.Decide(s, Command(r.Actor, &team.CleanUp{Force: r.Force})) })
+	return err == nil
+}
+
+// nestedIn refuses to do with a nested team what is done with the team that it belongs to, as long
+// as that exists.
+func (t *Team) nestedIn(ctx context.Context, what string) error {
+	p := t.Team().Parent
+	folder := ""
+	if p.Team != "" {
+		folder = t.engine.Home.Has(p.Team)
+	}
+	if folder == "" {
+		return nil
+	}
+	parent, err := t.engine.LookIn(ctx, folder)
+	if err != nil {
+		return err
+	}
+	of, task := parent.Team(), ""
+	parent.View(func(s *team.State) { task = s.Called(p.Task) })
+	if err := parent.Close(); err != nil {
+		return err
+	}
+	if of.Status == team.TeamAborted {
+		return team.Refuse(team.Finished, "team %s is aborted, and team %s in it ends with it", p.Name, t.Team().Name).
+			With(team.Hint{Action: team.ActAbort, Team: p.Name})
+	}
+	return team.Refuse(team.NotReady, "team %s does task %s of team %s, and is %s with that team", t.Team().Name, task,
+		p.Name, what)
+}

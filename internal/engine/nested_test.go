@@ -1,0 +1,125 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"cadre/internal/engine"
+	"cadre/internal/engine/upkeep"
+	"cadre/internal/inspect"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// nestedLab has the team demo, whose member sub runs the team demo-sub for its task. A person's
+// session works in that.
+func nestedLab(t *testing.T) (l *lab, parent, child *engine.Team) {
+	l = newLab(t)
+	const id = "demo-sub-aaaaaaaaaaaaaaaaaaaaaaaaaa"
+	l.create(&team.CreateTask{Subject: "the manual", Name: "manual"})
+	parent = l.open()
+	as := func(actor string, body team.Body) {
+		t.Helper()
+		l.do(parent, actor, body)
+	}
+	as(team.User, &team.ReviseTeam{To: team.Team{MaxDepth: 1}, Fields: []string{"maxDepth"}})
+	as(team.User, &team.SpawnMember{Name: "sub", Agent: team.NestedTeam, Nested: &team.Nested{Goal: "Do it."}})
+	as(team.User, &team.ClaimTask{Task: "1", Member: "sub"})
+	as("sub", &team.BeginChild{Task: "1", Team: id, Name: "demo-sub"})
+	var commands []team.Command
+	of := parent.Team()
+	for _, body := range []team.Body{
+		&team.CreateTeam{TeamID: id, Name: "demo-sub", Dir: l.project, Depth: 1,
+			Parent: team.Parent{Team: of.ID, Name: of.Name, Member: "sub", Task: "1"}},
+		&team.SpawnMember{Name: "ann", Agent: team.External},
+		&team.CreateTask{Subject: "for ann", Owner: "ann", Retries: 0},
+	} {
+		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
+	}
+	if err := l.Create("demo-sub", commands); err != nil {
+		t.Fatal(err)
+	}
+	child, err := l.Open(within(t), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { child.Close() })
+	return l, parent, child
+}
+
+// kindsOf returns the kinds of what waits for the user in the team.
+func kindsOf(t *testing.T, of *engine.Team) (kinds []team.ItemKind, first team.Item) {
+	t.Helper()
+	if err := of.Refresh(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	outside, err := inspect.Look(within(t), of.Replica, of.Dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.View(func(s *team.State) {
+		for _, i := range s.Attention(replica.Now(), outside) {
+			if kinds = append(kinds, i.Kind); i.Kind == team.ItemNested {
+				first = i
+			}
+		}
+	})
+	return kinds, first
+}
+
+// TestChildWaitsInItsParent: what waits for a person in a team in a team is in the Attention of the
+// parent, and the child is not resumed by itself.
+func TestChildWaitsInItsParent(t *testing.T) {
+	t.Parallel()
+	l, parent, child := nestedLab(t)
+	l.do(child, "ann", &team.ClaimTask{Task: "1"})
+	l.do(child, "ann", &team.FailTask{Task: "1", Reason: "no key"})
+	if _, nested := kindsOf(t, parent); nested.Member != "sub" || nested.Hint.Action != team.ActShowWaiting ||
+		nested.Text != "In team demo-sub, which does task manual, 1 thing waits for you: Task 1 (for ann) failed: no key" {
+		t.Errorf("in the parent waits %+v", nested)
+	}
+	if kinds, _ := kindsOf(t, child); len(kinds) != 1 || kinds[0] != team.ItemTaskFailed {
+		t.Errorf("in the child wait %v", kinds)
+	}
+	_, err := child.Prepare(within(t), upkeep.Resumption{})
+	if team.CodeOf(err) != team.NotReady {
+		t.Errorf("the child is resumed by itself: %v", err)
+	}
+}
+
+// TestKilledAbortIsNamed: a child that a killed abort has left is named until the abort is called
+// again, and cannot be resumed.
+func TestKilledAbortIsNamed(t *testing.T) {
+	t.Parallel()
+	l, parent, child := nestedLab(t)
+	l.do(parent, team.User, &team.SetStatus{Status: team.TeamAborted, Reason: "stop"}) // the kill comes now
+	if _, nested := kindsOf(t, parent); nested.Hint.Action != team.ActAbort {
+		t.Errorf("in the parent waits %+v", nested)
+	}
+	if _, err := child.Prepare(within(t), upkeep.Resumption{}); team.CodeOf(err) != team.Finished ||
+		!hinted(err, team.ActAbort) {
+		t.Errorf("the child is resumed: %v", err)
+	}
+	if err := parent.Abort(within(t), team.User, "stop"); err != nil {
+		t.Fatal(err)
+	}
+	if kinds, _ := kindsOf(t, parent); len(kinds) > 0 {
+		t.Errorf("after another abort, in the parent wait %v", kinds)
+	}
+	until(t, child, func(s *team.State) bool { of := s.Team(); return of.Status == team.TeamAborted })
+}
+
+// TestRemovalEndsTheParentFirst: a forced removal leaves no team in the team, and no parent that
+// could make another one.
+func TestRemovalEndsTheParentFirst(t *testing.T) {
+	t.Parallel()
+	l, parent, child := nestedLab(t)
+	parent.Close()
+	child.Close()
+	if _, err := l.RemoveTeam(within(t), "demo", engine.Removal{Actor: team.User, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := l.Home.Names(); err != nil || len(names) > 0 {
+		t.Errorf("%v are left, %v", names, err)
+	}
+}
