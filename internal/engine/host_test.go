@@ -16,6 +16,7 @@ import (
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/hosttest"
 )
 
 var ann = &team.SpawnMember{Name: "ann", Agent: team.Shell}
@@ -155,7 +156,7 @@ func TestRefusedHosts(t *testing.T) {
 			l.create(ann, &team.CreateTask{Subject: "never", Run: "echo never >ran"})
 			c.before(l)
 			of := l.open()
-			h, err := of.Host(within(t), engine.HostOptions{Agent: shells})
+			h, err := of.Host(within(t), engine.HostOptions{Agent: hosttest.Shells})
 			if err == nil {
 				h.End()
 			}

@@ -3,11 +3,9 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,16 +13,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"cadre/internal/agent"
-	"cadre/internal/agent/shell"
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
-	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/hosttest"
 	"cadre/internal/testkit/soak"
 )
 
@@ -32,36 +27,9 @@ func TestMain(m *testing.M) {
 	// The person's git settings must not affect a test.
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	if len(os.Args) == 5 && os.Args[1] == hostWord {
-		hostHere(layout.Home{Root: os.Args[2], Claude: os.Args[3]}, os.Args[4])
-		return
-	}
+	hosttest.Main()
 	soak.InMemory()
 	goleak.VerifyTestMain(m)
-}
-
-// hostWord makes this test program host a team in the background.
-const hostWord = "host-for-a-test"
-
-func hostHere(home layout.Home, name string) {
-	e := &engine.Engine{Home: home}
-	lock, err := filelock.New(filepath.Join(home.Root, fmt.Sprint(hostWord, os.Getpid())))
-	defer runtime.KeepAlive(lock) // until this process has ended: a collected file is closed
-	var t *engine.Team
-	if err == nil {
-		t, err = e.Open(context.Background(), name)
-	}
-	if err == nil {
-		defer t.Close()
-		var h *engine.Host
-		if h, err = t.Host(context.Background(), engine.HostOptions{Agent: shells, UntilIdle: true}); err == nil {
-			err = h.Err()
-		}
-	}
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
 }
 
 // lab is a home, a project that is a git repository, and an engine.
@@ -76,22 +44,8 @@ func newLab(t *testing.T) *lab {
 	l := &lab{Engine: &engine.Engine{Home: layout.Home{Root: filepath.Join(t.TempDir(), "cadre"),
 		Claude: filepath.Join(t.TempDir(), "claude")}, Log: func(text string) { t.Log(text) }}, t: t,
 		project: t.TempDir()}
-	// A host still writes, such as a snapshot, after its folder is gone.
-	t.Cleanup(func() {
-		locks, err := filepath.Glob(filepath.Join(l.Home.Root, hostWord+"*"))
-		for end := time.Now().Add(30 * time.Second); slices.ContainsFunc(locks, filelock.Held); {
-			if time.Sleep(5 * time.Millisecond); time.Now().After(end) {
-				t.Error("a host in the background does not end")
-				return
-			}
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	l.HostCommand = func(name string) []string {
-		return []string{os.Args[0], hostWord, l.Home.Root, l.Home.Claude, name}
-	}
+	t.Cleanup(func() { hosttest.Await(t, l.Home.Root) })
+	l.HostCommand = hosttest.Command(l.Home)
 	l.git("init", "-q", "-b", "main")
 	l.git("commit", "-q", "--allow-empty", "-m", "first")
 	return l
@@ -135,20 +89,13 @@ func (l *lab) open() *engine.Team {
 // host hosts the team until the test ends, with shells that end at once.
 func (l *lab) host(t *engine.Team, o engine.HostOptions) *engine.Host {
 	l.t.Helper()
-	o.Agent = shells
+	o.Agent = hosttest.Shells
 	h, err := t.Host(within(l.t), o)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() { h.End() })
 	return h
-}
-
-func shells(name string) agent.Agent {
-	if name != team.Shell {
-		return nil
-	}
-	return shell.Agent{Ladder: proc.Ladder{Term: 100 * time.Millisecond}}
 }
 
 func (l *lab) do(t *engine.Team, actor string, body team.Body) {

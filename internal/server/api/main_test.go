@@ -6,23 +6,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"cadre/internal/agent"
-	"cadre/internal/agent/shell"
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/layout"
@@ -30,9 +25,8 @@ import (
 	"cadre/internal/server/api"
 	"cadre/internal/server/auth"
 	"cadre/internal/server/supervisor"
-	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/hosttest"
 	"cadre/internal/testkit/soak"
 )
 
@@ -44,47 +38,13 @@ func TestMain(m *testing.M) {
 		os.Setenv("GIT_"+who+"_NAME", "Ann")
 		os.Setenv("GIT_"+who+"_EMAIL", "ann@example.org")
 	}
-	if len(os.Args) == 5 && os.Args[1] == hostWord {
-		hostHere(layout.Home{Root: os.Args[2], Claude: os.Args[3]}, os.Args[4])
-		return
-	}
+	hosttest.Main()
 	if len(os.Args) == 5 && os.Args[1] == appendWord {
 		appendHere(layout.Home{Root: os.Args[2], Claude: os.Args[3]}, os.Args[4])
 		return
 	}
 	soak.InMemory()
 	goleak.VerifyTestMain(m)
-}
-
-// hostWord makes this test program host a team in the background.
-const hostWord = "host-for-a-test"
-
-func hostHere(home layout.Home, name string) {
-	e := &engine.Engine{Home: home}
-	lock, err := filelock.New(filepath.Join(home.Root, fmt.Sprint(hostWord, os.Getpid())))
-	defer runtime.KeepAlive(lock) // until this process has ended: a collected file is closed
-	var t *engine.Team
-	if err == nil {
-		t, err = e.Open(context.Background(), name)
-	}
-	if err == nil {
-		defer t.Close()
-		var h *engine.Host
-		if h, err = t.Host(context.Background(), engine.HostOptions{Agent: shells, UntilIdle: true}); err == nil {
-			err = h.Err()
-		}
-	}
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-}
-
-func shells(name string) agent.Agent {
-	if name != team.Shell {
-		return nil
-	}
-	return shell.Agent{Ladder: proc.Ladder{Term: 100 * time.Millisecond}}
 }
 
 // lab is a home, a project that is a git repository, and a server of the API on a unix socket, to
@@ -117,10 +77,8 @@ func newLabOf(t testing.TB, most int) *lab {
 		Claude: filepath.Join(t.TempDir(), "claude")}, Log: func(text string) { t.Log(text) },
 		Shared: &engine.Shared{}},
 		project: t.TempDir(), checker: newChecker(t), most: most}
-	t.Cleanup(l.awaitHosts) // a host still writes, such as a snapshot, after its folder is gone
-	l.HostCommand = func(name string) []string {
-		return []string{os.Args[0], hostWord, l.Home.Root, l.Home.Claude, name}
-	}
+	t.Cleanup(func() { hosttest.Await(t, l.Home.Root) })
+	l.HostCommand = hosttest.Command(l.Home)
 	l.client = &client{t: t}
 	l.git("init", "-q", "-b", "main")
 	l.git("commit", "-q", "--allow-empty", "-m", "first")
@@ -205,21 +163,6 @@ func as(p auth.Principal) func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), p)))
 		})
-	}
-}
-
-// awaitHosts waits until no host in the background writes any more.
-func (l *lab) awaitHosts() {
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		locks, _ := filepath.Glob(filepath.Join(l.Home.Root, hostWord+"*"))
-		hosts, _ := filepath.Glob(filepath.Join(l.Home.Root, "teams", "*", "hosts", "*"))
-		if !slices.ContainsFunc(locks, filelock.Held) && len(hosts) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			l.t.Error("a host in the background does not end")
-			return
-		}
 	}
 }
 

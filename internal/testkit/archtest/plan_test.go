@@ -329,6 +329,8 @@ var rooms = []room{
 		"a golden file is text; the test says what belongs in it"},
 	{"testkit/historytest", []string{"team"},
 		"a history of a team is what the core decides; the tests say what they do with it"},
+	{"testkit/hosttest", []string{"agent", "agent/shell", "engine", "layout", "sys/proc", "team"},
+		"the front ends' tests need hosts in the background, which an engine runs"},
 	{"testkit/simtest", []string{"agent", "host", "journal", "journal/memjournal", "liveness/heartbeat",
 		"liveness/leader", "render", "replica", "sys/proc", "team"},
 		"it plays whole teams on the real core, replica, host and lead; the machines, sessions and people are " +
@@ -392,7 +394,7 @@ var bans = []ban{
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
 		but: []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest",
 			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/golden",
-			"internal/testkit/simtest", "internal/testkit/treetest", "internal/testkit/typedoc"},
+			"internal/testkit/hosttest", "internal/testkit/simtest", "internal/testkit/treetest", "internal/testkit/typedoc"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 
@@ -517,6 +519,7 @@ var durations = []string{"time.Duration", "time.Nanosecond", "time.Microsecond",
 // core may use timers.
 var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/replica", "it stamps commands: the one place where a team's time comes from"},
+	{"internal/testkit/hosttest", "how long a test waits for a host to end"},
 	{"internal/testkit/simtest", "it simulates the time: it reads the clock of a test bubble"},
 	{"internal/host", "heartbeats, and the age of the lead's heartbeats"},
 	{"internal/liveness/leader", "heartbeats of the lead"},

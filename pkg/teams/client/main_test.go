@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"os"
@@ -17,15 +16,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"cadre/internal/agent"
-	"cadre/internal/agent/shell"
 	"cadre/internal/engine"
 	"cadre/internal/layout"
 	"cadre/internal/server"
 	"cadre/internal/server/api"
-	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/proc"
-	core "cadre/internal/team"
+	"cadre/internal/testkit/hosttest"
 	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
@@ -38,44 +33,9 @@ func TestMain(m *testing.M) {
 		os.Setenv("GIT_"+who+"_NAME", "Ann")
 		os.Setenv("GIT_"+who+"_EMAIL", "ann@example.org")
 	}
-	if len(os.Args) == 5 && os.Args[1] == hostWord {
-		hostHere(layout.Home{Root: os.Args[2], Claude: os.Args[3]}, os.Args[4])
-		return
-	}
+	hosttest.Main()
 	soak.InMemory()
 	goleak.VerifyTestMain(m)
-}
-
-// hostWord makes this test program host a team in the background.
-const hostWord = "host-for-a-test"
-
-func hostHere(home layout.Home, name string) {
-	// until this process has ended
-	lock, err := filelock.New(filepath.Join(home.Root, fmt.Sprint(hostWord, os.Getpid())))
-	e := &engine.Engine{Home: home}
-	var t *engine.Team
-	if err == nil {
-		defer lock.Unlock()
-		t, err = e.Open(context.Background(), name)
-	}
-	if err == nil {
-		defer t.Close()
-		var h *engine.Host
-		if h, err = t.Host(context.Background(), engine.HostOptions{Agent: shells, UntilIdle: true}); err == nil {
-			err = h.Err()
-		}
-	}
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-}
-
-func shells(name string) agent.Agent {
-	if name != core.Shell {
-		return nil
-	}
-	return shell.Agent{Ladder: proc.Ladder{Term: 100 * time.Millisecond}}
 }
 
 // lab is a home with a server, and a project that is a git repository.
@@ -96,7 +56,7 @@ func newLab(t testing.TB) *lab {
 	t.Helper()
 	home := layout.Home{Root: filepath.Join(t.TempDir(), "cadre"), Claude: filepath.Join(t.TempDir(), "claude")}
 	l := &lab{t: t, home: home, project: t.TempDir()}
-	t.Cleanup(l.awaitHosts)
+	t.Cleanup(func() { hosttest.Await(t, home.Root) })
 	l.git("init", "-q", "-b", "main")
 	l.git("commit", "-q", "--allow-empty", "-m", "first")
 	return l
@@ -108,9 +68,7 @@ func (l *lab) serve() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan string, 1), make(chan error, 1)
 	e := &engine.Engine{Home: l.home, Log: func(text string) { l.t.Log(text) },
-		HostCommand: func(name string) []string {
-			return []string{os.Args[0], hostWord, l.home.Root, l.home.Claude, name}
-		}}
+		HostCommand: hosttest.Command(l.home)}
 	go func() {
 		done <- server.Run(ctx, server.Options{Engine: e, Resume: func(string) []string { return []string{"false"} },
 			Dir: l.project, MaxSessions: 10, Heartbeat: 50 * time.Millisecond, Shutdown: 10 * time.Second,
@@ -129,21 +87,6 @@ func (l *lab) serve() {
 		}
 	})
 	l.t.Cleanup(l.stop)
-}
-
-// awaitHosts waits until no host in the background writes any more.
-func (l *lab) awaitHosts() {
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		locks, _ := filepath.Glob(filepath.Join(l.home.Root, hostWord+"*"))
-		hosts, _ := filepath.Glob(filepath.Join(l.home.Root, "teams", "*", "hosts", "*"))
-		if !slices.ContainsFunc(locks, filelock.Held) && len(hosts) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			l.t.Error("a host in the background does not end")
-			return
-		}
-	}
 }
 
 func (l *lab) git(args ...string) {
