@@ -20,6 +20,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/observe"
 	"cadre/internal/observe/store"
+	"cadre/internal/sys/crc32c"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -44,6 +45,7 @@ func main() {
 		os.Exit(execute(context.Background(), haste{}, args)) // there is nothing to interrupt
 	}
 	ctx, more := interruptible()
+	go crc32c.Prepare() // most commands read a journal
 	os.Exit(execute(ctx, more, args))
 }
 

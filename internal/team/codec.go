@@ -186,6 +186,15 @@ func (c *coder) field(key string, zero bool) bool {
 	return true
 }
 
+// ahead reports whether key is known to be the object's next one, when reading. A caller may then
+// skip the fields before it, each of which takes a look.
+func (c *coder) ahead(key string) bool {
+	at, first := c.pos, c.first
+	found := c.mode == reading && c.byName == nil && c.field(key, false)
+	c.pos, c.first = at, first
+	return found
+}
+
 // named moves to the value of key in an object whose fields come in any order.
 func (c *coder) named(key string) bool {
 	at, ok := c.byName[key]

@@ -233,18 +233,12 @@ func (t *Task) fields(c *coder) {
 	c.str("failure", &t.Failure)
 	c.str("failedBy", &t.FailedBy)
 	c.str("result", &t.Result)
-	t.fieldsOfExamination(c)
-	c.raws("metadata", &t.Metadata)
-	c.strs("paths", &t.Paths)
-	c.strs("holds", &t.Holds)
-	part(c, "forEach", &t.ForEach)
-	c.bool("expanded", &t.Expanded)
-	c.str("of", &t.Of)
-	c.value("item", &t.Item)
-	c.strs("fileDigests", &t.FileDigests)
-	part(c, "saved", &t.Saved)
-	part(c, "work", &t.Work)
-	c.str("createdBy", &t.CreatedBy)
+	const behind = "createdBy"
+	if !c.ahead(behind) { // most tasks have none of these
+		t.fieldsOfExamination(c)
+		t.fieldsOfGroup(c)
+	}
+	c.str(behind, &t.CreatedBy)
 	c.str("completedBy", &t.CompletedBy)
 	c.int("createdAt", (*int64)(&t.CreatedAt))
 	c.int("updatedAt", (*int64)(&t.UpdatedAt))
@@ -266,6 +260,20 @@ func (t *Task) fieldsOfExamination(c *coder) {
 	c.str("verifies", &t.Verifies)
 	c.str("verdict", &t.Verdict)
 	c.str("lastWords", &t.LastWords)
+}
+
+// fieldsOfGroup are those about the files and the tasks that belong to it.
+func (t *Task) fieldsOfGroup(c *coder) {
+	c.raws("metadata", &t.Metadata)
+	c.strs("paths", &t.Paths)
+	c.strs("holds", &t.Holds)
+	part(c, "forEach", &t.ForEach)
+	c.bool("expanded", &t.Expanded)
+	c.str("of", &t.Of)
+	c.value("item", &t.Item)
+	c.strs("fileDigests", &t.FileDigests)
+	part(c, "saved", &t.Saved)
+	part(c, "work", &t.Work)
 }
 
 func (m *Message) fields(c *coder) {

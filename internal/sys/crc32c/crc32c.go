@@ -7,8 +7,8 @@
 //
 // # Guarantees
 //
-// The tables are built for the first checksum. Building them takes longer than the whole start of a
-// command that needs no checksum.
+// The tables are built for the first checksum, or by [Prepare] before it. Building them takes
+// longer than the whole start of a command that needs no checksum.
 package crc32c
 
 import (
@@ -18,6 +18,9 @@ import (
 
 // table returns the tables, which package crc32 builds once and keeps.
 func table() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// Prepare builds the tables. A command that will need them calls it in a goroutine as it starts.
+func Prepare() { table() }
 
 // Checksum returns the checksum of the data.
 func Checksum(data []byte) uint32 { return crc32.Checksum(data, table()) }

@@ -442,6 +442,7 @@ var front = []fronted{
 		"SuspectError"}, "the flags of a move, and the printed result"},
 	{"hook", []string{"Examined", "ExaminedHook"}, "the hooks of a project are shown before they are trusted"},
 	{"journal", []string{"DamageError", "ErrGone", "ErrNewer", "ErrNotFound"}, "its errors have exit statuses"},
+	{"sys/crc32c", []string{"Prepare"}, "the tables are built beside the start of the process"},
 	{"sys/filelock", []string{"ErrHeld"}, "its error has an exit status"},
 	{"sys/regularfile", []string{"Is", "TooLargeError"}, "its errors have exit statuses"},
 	{"sys/proc", []string{"Become", "Ended", "Guard", "Open", "OpenWorker", "Register", "RunWorker", "Worker"},
