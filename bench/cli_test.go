@@ -43,7 +43,7 @@ func compiled(b *testing.B, text string) string {
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	c := exec.Command("go", "build", "-o", program, source)
+	c := exec.Command("go", "build", "-buildvcs=false", "-o", program, source)
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		b.Fatalf("go build: %v\n%s", err, out)

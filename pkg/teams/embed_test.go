@@ -52,7 +52,8 @@ func main() {
 		t.Helper()
 		c := exec.Command("go", args...)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GONOSUMDB=*", "GONOSUMCHECK=1",
+		// An agent's sandbox may have left a folder .git in that of temporary files.
+		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "GOPROXY=off", "GONOSUMDB=*", "GONOSUMCHECK=1",
 			"CGO_ENABLED=0")
 		out, err := c.CombinedOutput()
 		if err != nil {
