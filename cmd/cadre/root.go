@@ -30,6 +30,7 @@ type app struct {
 	named string // the team that an argument names, if the command changes it
 	team  string // the team that the command is about; "" for none, or before it is known
 	haste haste
+	typed []string // the arguments, from the name of the command
 	out   output
 	err   output
 	json  bool
@@ -74,7 +75,7 @@ own team.
 
 Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 will not work: usage, not found, damaged.`
 
-// entry is a command below cadre. It is built when it is called.
+// entry is a command below another one. It is built when it is called.
 type entry struct {
 	name, group string
 	build       func(*app) *cobra.Command
@@ -171,20 +172,17 @@ func (a *app) root(args []string) *cobra.Command {
 	})
 	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"},
 		&cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
-	a.addCommands(root, withoutGlobal(args))
+	a.typed = withoutGlobal(args)
+	a.addCommands(root)
 	return root
 }
 
 // addCommands adds the commands that the arguments need.
-func (a *app) addCommands(root *cobra.Command, args []string) {
-	called := commands
-	if len(args) > 0 {
-		if i := slices.IndexFunc(commands, func(e entry) bool { return e.name == args[0] }); i >= 0 {
-			called = commands[i : i+1]
-			root.CompletionOptions.DisableDefaultCmd = true // which is one more command
-		}
-	}
-	for _, one := range called {
+func (a *app) addCommands(root *cobra.Command) {
+	args := a.typed
+	needed := mentioned(commands, args)
+	root.CompletionOptions.DisableDefaultCmd = len(needed) == 1 // it is one more command
+	for _, one := range needed {
 		c := one.build(a)
 		c.GroupID = one.group
 		root.AddCommand(c)
@@ -198,6 +196,16 @@ func (a *app) addCommands(root *cobra.Command, args []string) {
 			a.completes(c)
 		}
 	}
+}
+
+// mentioned returns the command whose name the arguments begin with, or all of them.
+func mentioned(all []entry, args []string) []entry {
+	if len(args) > 0 {
+		if i := slices.IndexFunc(all, func(e entry) bool { return e.name == args[0] }); i >= 0 {
+			return all[i : i+1]
+		}
+	}
+	return all
 }
 
 // withoutGlobal removes global flags before the name of a command.

@@ -23,9 +23,21 @@ func (a *app) taskCommand() *cobra.Command {
 		Args:    subcommand,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(),
-		a.taskRelease(), a.taskRemove(), a.taskPaths(), a.taskRollBack())
+	var below []string
+	if len(a.typed) > 0 && a.typed[0] == c.Name() {
+		below = a.typed[1:]
+	}
+	for _, one := range mentioned(taskCommands, below) {
+		c.AddCommand(one.build(a))
+	}
 	return c
+}
+
+var taskCommands = []entry{
+	{"add", "", (*app).taskAdd}, {"list", "", (*app).taskList}, {"show", "", (*app).taskShow},
+	{"update", "", (*app).taskUpdate}, {"claim", "", (*app).taskClaim}, {"done", "", (*app).taskDone},
+	{"fail", "", (*app).taskFail}, {"release", "", (*app).taskRelease}, {"rm", "", (*app).taskRemove},
+	{"paths", "", (*app).taskPaths}, {"rollback", "", (*app).taskRollBack},
 }
 
 // printTask prints the state of a task after a command, and what happened to it.

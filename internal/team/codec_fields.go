@@ -233,12 +233,11 @@ func (t *Task) fields(c *coder) {
 	c.str("failure", &t.Failure)
 	c.str("failedBy", &t.FailedBy)
 	c.str("result", &t.Result)
-	const behind = "createdBy"
-	if !c.ahead(behind) { // most tasks have none of these
+	if !c.ahead("createdBy") { // most tasks have none of these
 		t.fieldsOfExamination(c)
 		t.fieldsOfGroup(c)
 	}
-	c.str(behind, &t.CreatedBy)
+	c.str("createdBy", &t.CreatedBy)
 	c.str("completedBy", &t.CompletedBy)
 	c.int("createdAt", (*int64)(&t.CreatedAt))
 	c.int("updatedAt", (*int64)(&t.UpdatedAt))
