@@ -3,6 +3,8 @@ package team
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 )
 
 // AppendSnapshot appends the state's encoding, one JSON object without a line break, to buf.
@@ -13,7 +15,7 @@ func AppendSnapshot(buf []byte, s *State) []byte { return encode(s, false, buf) 
 func DecodeSnapshot(seq int64, data string) (*State, error) {
 	s := &State{seq: seq}
 	if data != "" {
-		err := decode(s, data)
+		err := s.read(data)
 		if err == nil {
 			err = s.derive()
 		}
@@ -32,9 +34,46 @@ const taskCount = "taskCount"
 
 func (s *State) fields(c *coder) {
 	s.fieldsBeforeTasks(c)
+	s.fieldsOfTasks(c)
+}
+
+func (s *State) fieldsOfTasks(c *coder) {
 	reserve(c, taskCount, &s.tasks)
 	objects(c, "tasks", &s.tasks)
 }
+
+// read reads the state from its encoding. Reading is a large part of a command, and the tasks are
+// about half of it, so they are read beside the rest, on another processor. Where they begin is a
+// guess until the rest is read: metadata of a message may look the same. A wrong guess, or another
+// order of the fields, costs a second pass.
+func (s *State) read(data string) error {
+	at := strings.Index(data, tasksBegin)
+	if at < 0 || len(data) < besideFrom || !utf8.ValidString(data) {
+		return decode(s, data)
+	}
+	tasks := make(chan []Task)
+	go func() {
+		var half State
+		c := coder{mode: reading, in: data, pos: at}
+		if half.fieldsOfTasks(&c); !c.take('}') || c.pos != len(data) || c.err != nil {
+			half.tasks = nil
+		}
+		tasks <- half.tasks
+	}()
+	half := State{seq: s.seq}
+	c := coder{mode: reading, in: data, first: true}
+	if c.take('{') {
+		half.fieldsBeforeTasks(&c)
+	}
+	if half.tasks = <-tasks; half.tasks == nil || c.err != nil || c.pos != at {
+		return decode(s, data)
+	}
+	*s = half
+	return nil
+}
+
+// besideFrom is the length of an encoding, in bytes, from which another goroutine pays.
+const besideFrom = 64 << 10
 
 // fieldsBeforeTasks are all fields but the tasks. An [Outline] is read from them alone.
 func (s *State) fieldsBeforeTasks(c *coder) {
