@@ -553,6 +553,60 @@ export interface Member {
   told?: Told;
 }
 
+/** TaskCheck is a command that must pass before a task is completed. */
+export interface TaskCheck {
+  /** command for /bin/sh */
+  run?: string;
+  /** how often it is tried in one attempt until it passes; 0 for a plain check */
+  rounds?: number;
+  /** name of the team's command that `run` was taken from; empty for none */
+  name?: string;
+}
+
+/** Verify says who must accept a task before it counts as completed. */
+export interface Verify {
+  /** name of a member, else a role */
+  by?: string;
+  /** how many verify it in each round; 0 for 1 */
+  count?: number;
+  /** all or majority; empty for all */
+  rule?: string;
+  /** after that many rejections the attempt has failed; 0 for 3 */
+  rounds?: number;
+}
+
+/** Submission is a result that others verify. */
+export interface Submission {
+  /** member that submitted it */
+  by?: string;
+  /** member that had the task in progress, if the lead submitted it; else empty */
+  holder?: string;
+  /** what is said of it; it becomes the task's result */
+  result?: string;
+  /** number of the round, from 1 */
+  round?: number;
+  /** ids of the verifications of this round */
+  tasks?: string[];
+  /** when it was submitted */
+  at?: number;
+  /** when the task was claimed, before that */
+  startedAt?: number;
+}
+
+/** TaskRejection is the last rejection of a task's result, and how often each of the task's demands rejected the present attempt. */
+export interface TaskRejection {
+  /** result, check, or the names of the members that verified it */
+  by?: string;
+  /** why */
+  feedback?: string;
+  /** results that did not fit */
+  results?: number;
+  /** failures of the check */
+  checks?: number;
+  /** rejections by members */
+  verifications?: number;
+}
+
 /** Axis is one dimension of a matrix. */
 export interface Axis {
   /** key of the values in an item */
@@ -615,60 +669,6 @@ export interface Work {
   done?: boolean;
 }
 
-/** TaskCheck is a command that must pass before a task is completed. */
-export interface TaskCheck {
-  /** command for /bin/sh */
-  run?: string;
-  /** how often it is tried in one attempt until it passes; 0 for a plain check */
-  rounds?: number;
-  /** name of the team's command that `run` was taken from; empty for none */
-  name?: string;
-}
-
-/** Verify says who must accept a task before it counts as completed. */
-export interface Verify {
-  /** name of a member, else a role */
-  by?: string;
-  /** how many verify it in each round; 0 for 1 */
-  count?: number;
-  /** all or majority; empty for all */
-  rule?: string;
-  /** after that many rejections the attempt has failed; 0 for 3 */
-  rounds?: number;
-}
-
-/** Submission is a result that others verify. */
-export interface Submission {
-  /** member that submitted it */
-  by?: string;
-  /** member that had the task in progress, if the lead submitted it; else empty */
-  holder?: string;
-  /** what is said of it; it becomes the task's result */
-  result?: string;
-  /** number of the round, from 1 */
-  round?: number;
-  /** ids of the verifications of this round */
-  tasks?: string[];
-  /** when it was submitted */
-  at?: number;
-  /** when the task was claimed, before that */
-  startedAt?: number;
-}
-
-/** TaskRejection is the last rejection of a task's result, and how often each of the task's demands rejected the present attempt. */
-export interface TaskRejection {
-  /** result, check, or the names of the members that verified it */
-  by?: string;
-  /** why */
-  feedback?: string;
-  /** results that did not fit */
-  results?: number;
-  /** failures of the check */
-  checks?: number;
-  /** rejections by members */
-  verifications?: number;
-}
-
 /** Task is a piece of work on the team's list. */
 export interface Task {
   /** number of the task: "1", "2", … */
@@ -721,26 +721,6 @@ export interface Task {
   failedBy?: string;
   /** what its owner reported when it was completed */
   result?: string;
-  /** what its creator keeps with it */
-  metadata?: { [key: string]: unknown };
-  /** patterns of the files that it changes; none for a task that says nothing of them */
-  paths?: string[];
-  /** patterns that belong to it while it is in progress: its paths, and those that its owner added */
-  holds?: string[];
-  /** the items for which it makes tasks that do it; left out for a task that is done by a member. It is replaced, never changed */
-  forEach?: ForEach;
-  /** it has made these tasks, and waits for them */
-  expanded?: boolean;
-  /** id of the group that made it; empty for a task that no group made */
-  of?: string;
-  /** the item of that group */
-  item?: unknown;
-  /** digests of what its team file says of it, as key=digest; left out for a task of no file */
-  fileDigests?: string[];
-  /** what the last owner had done when it could not continue; left out for nothing. It is replaced, never changed */
-  saved?: Saved;
-  /** where it started, and once it is completed what it did; nil before that is recorded. It is replaced, never changed */
-  work?: Work;
   /** who added it: a member, or @user */
   createdBy?: string;
   /** who completed it */
@@ -777,6 +757,26 @@ export interface Task {
   verdict?: string;
   /** the last text of the turn in which it was completed without a result */
   lastWords?: string;
+  /** what its creator keeps with it */
+  metadata?: { [key: string]: unknown };
+  /** patterns of the files that it changes; none for a task that says nothing of them */
+  paths?: string[];
+  /** patterns that belong to it while it is in progress: its paths, and those that its owner added */
+  holds?: string[];
+  /** the items for which it makes tasks that do it; left out for a task that is done by a member. It is replaced, never changed */
+  forEach?: ForEach;
+  /** it has made these tasks, and waits for them */
+  expanded?: boolean;
+  /** id of the group that made it; empty for a task that no group made */
+  of?: string;
+  /** the item of that group */
+  item?: unknown;
+  /** digests of what its team file says of it, as key=digest; left out for a task of no file */
+  fileDigests?: string[];
+  /** what the last owner had done when it could not continue; left out for nothing. It is replaced, never changed */
+  saved?: Saved;
+  /** where it started, and once it is completed what it did; nil before that is recorded. It is replaced, never changed */
+  work?: Work;
   /** ids of the open tasks that it waits for now */
   blocked?: string[];
   /** pending, blocked, in_progress, verifying, failed, skipped, completed or deleted */

@@ -119,11 +119,11 @@ func TestServe(t *testing.T) {
 	p = w.serve()
 	eventually(t, "the team runs again", func() bool { return w.keeping()["demo"] == "running" })
 	w.must("pause", "demo")
-	eventually(t, "the server notices the pause", func() bool { return w.keeping()["demo"] == "it was paused" })
+	eventually(t, "the server notices the pause", func() bool { return w.keeping()["demo"] == "it is paused, or its run has ended" })
 	syscall.Kill(p.Process.Pid, syscall.SIGKILL)
 	p.wait()
 	p = w.serve()
-	eventually(t, "the next server knows of the pause", func() bool { return w.keeping()["demo"] == "it was paused" })
+	eventually(t, "the next server knows of the pause", func() bool { return w.keeping()["demo"] == "it is paused, or its run has ended" })
 	w.write("go", "")
 	w.must("serve", "demo")
 	w.untilCompleted(2)
@@ -208,7 +208,7 @@ func TestServeAll(t *testing.T) {
 	p.wait()
 	w.must("pause", "idle") // no process runs it, and the next server would resume it
 	w.serve()
-	eventually(t, "the server has looked", func() bool { return w.keeping()["idle"] == "it was paused" })
+	eventually(t, "the server has looked", func() bool { return w.keeping()["idle"] == "it is paused, or its run has ended" })
 }
 
 // TestServeRoom: teammates that the command line adds at the same time are not more than the server

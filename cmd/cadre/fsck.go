@@ -40,7 +40,7 @@ Exit status 0: no damage, or mended. 2: damage.`,
 			return err
 		}
 		if !h.Healthy && mend {
-			if err := x.Mend(c.Context(), &h); len(team.HintsOf(err)) > 0 { // the checkpoint has more
+			if err := x.Mend(c.Context(), &h); team.CodeOf(err) == team.NotReady && h.Better() {
 				return withWays(err, way{"mend it all the same", render.Typed("fsck", name, "--mend", "--force")})
 			} else if err != nil {
 				return err

@@ -188,7 +188,7 @@ var drives = map[string][]drive{
 	"task rollback":      {shows("evil", "{evil}"), calls("evil", "1"), shows("evil", "4")},
 	"task show": {shows("evil", "1", "--patch"), calls("evil", "4", "--patch", "--json"), shows("evil", "1"),
 		shows("evil", "2"), shows("evil", "3"), shows("evil", "4", "--json"), shows("evil", "{evil}")},
-	"task update": {shows("evil", "2", "--subject", "{evil}", "--json"), shows("evil", "{evil}"),
+	"task update": {shows("evil", "2", "--subject", "{evil}", "--json"), shows("evil", "{evil}", "--subject", "x"),
 		shows("evil", "2", "--owner", "{evil}")},
 	"trust": {{args: []string{}, shows: true, types: "y\n"}, shows("--yes"), calls("--list"),
 		shows("--revoke"), shows("--yes", "--json"), shows("--dir", "{evil}")},

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cadre/internal/engine"
 	"cadre/internal/render"
@@ -332,6 +334,11 @@ func (a *app) taskUpdate() *cobra.Command {
 		}
 		if body.Metadata, err = metadataOf(meta); err != nil {
 			return err
+		}
+		changed := false
+		c.Flags().Visit(func(f *pflag.Flag) { changed = changed || f.Name != "as" && c.InheritedFlags().Lookup(f.Name) == nil })
+		if !changed {
+			return usage{errors.New("say what to change: each flag but --as names a field")}
 		}
 		return a.act(c, name, &body, func(of *engine.Team, _ *team.Record) error {
 			of.View(func(s *team.State) {

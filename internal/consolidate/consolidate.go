@@ -353,9 +353,9 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 	}
 	if len(s.both) > 0 {
 		return nil,
-			notReady("%s had changes before the team was created, and was changed since; cadre cannot tell whose "+
-				"these are. Commit or stash them, or include all of them", names(s.both)).
-				With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both[:1]})
+			notReady("%s had changes before the team was created, and more since; cadre cannot tell whose these are. "+
+				"Commit or stash them, or include all of them", names(s.both)).
+				With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both})
 	}
 	if len(s.strangers) > 0 && !w.advised {
 		w.advised = true

@@ -370,6 +370,8 @@ func (s *sorter) addKnown(ctx context.Context, e entry, meant bool) error {
 		s.ours = append(s.ours, e.path)
 	case e.path == s.but.origin && !meant:
 		s.strange(e.path, isTeamFile, s.but)
+	case !e.tracked && !meant && s.end.foreign()[e.path]: // its team has run again
+		s.strange(e.path, isForeign, s.but)
 	default:
 		s.both = append(s.both, e.path)
 	}

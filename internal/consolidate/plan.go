@@ -165,7 +165,7 @@ func (w *work) preview(ctx context.Context, c team.Consolidation, p *Plan) (err 
 		fate  Fate
 		why   string
 	}{
-		{s.both, Unclear, "it had changes before the team was created, and was changed since"},
+		{s.both, Unclear, "it had changes before the team was created, and more since"},
 		{s.strangers, LeftOut, ""},
 		{s.yours, LeftOut, "it is as it was before the team was created"},
 		{s.unnamed, LeftOut, "it is not among the named paths"},

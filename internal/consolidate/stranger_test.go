@@ -59,6 +59,26 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestForeignReportOfBefore checks that the report of another team does not count as work that is
+// not committed, if it was there before this team and its own team has run again.
+func TestForeignReportOfBefore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
+	t.Parallel()
+	l := newLab(t)
+	l.write("other-report.md", "another team's\n")
+	l.found()
+	l.write("new.txt", "the team's\n")
+	l.write("other-report.md", "another team's, written again\n")
+	o := l.options()
+	o.Foreign = func() []string { return []string{filepath.Join(l.project, "other-report.md")} }
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "A:new.txt")
+}
+
 // TestTeamFileIsTheUsers checks that a team file that was not committed when the team was created,
 // and was changed since, is not the team's work, unless it is included.
 func TestTeamFileIsTheUsers(t *testing.T) {

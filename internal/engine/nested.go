@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
+	"cadre/internal/claude/projection"
 	"cadre/internal/consolidate/branches"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/host"
@@ -130,16 +132,28 @@ func (t *Team) ArchiveChildren(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now := of.Team()
-		err = errors.Join(of.ArchiveChildren(ctx), host.KeepWork(ctx, c.dir, now.Dir, t.engine.Note))
+		err = errors.Join(of.ArchiveChildren(ctx), host.KeepWork(ctx, c.dir, of.Team().Dir, t.engine.Note))
 		if err := errors.Join(err, of.Close()); err != nil {
 			return err
 		}
-		if err := t.engine.Home.PutInArchive(c.dir, now.ID); err != nil {
+		if err := of.PutInArchive(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// PutInArchive moves the folder of the team to the archive, and takes back what Claude Code's
+// folders show of it: its name is free then, there too.
+func (t *Team) PutInArchive() error {
+	of := t.Team()
+	projector := t.engine.Projector(t.Dir)
+	archived, err := t.engine.Home.PutInArchive(t.Dir, of.ID)
+	if err != nil {
+		return err
+	}
+	projector.Mark = filepath.Join(archived, projection.MarkFile)
+	return projector.Withdraw(of)
 }
 
 // removeChildren removes the child teams, with the teams in them, before their parent is removed:

@@ -237,22 +237,22 @@ func (h Home) free(name string) string {
 }
 
 // PutInArchive moves the folder of a finished team to the archive under its id. Its name becomes
-// free, and its record is kept.
-func (h Home) PutInArchive(folder, id string) error {
+// free, and its record is kept. It returns where the folder is now.
+func (h Home) PutInArchive(folder, id string) (archived string, err error) {
 	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
-		return fmt.Errorf("archive the team in %s: its id %q cannot be the name of a folder", folder, id)
+		return "", fmt.Errorf("archive the team in %s: its id %q cannot be the name of a folder", folder, id)
 	}
 	archive := filepath.Join(h.Root, archiveFolder)
 	if err := makeFolder(archive); err != nil {
-		return err
+		return "", err
 	}
 	dir := filepath.Join(archive, id)
 	if err := os.Rename(folder, dir); err != nil {
-		return fmt.Errorf("archive team %s: %w", id, err)
+		return "", fmt.Errorf("archive team %s: %w", id, err)
 	}
 	// Sync the new place before the old one: a loss of power in between may leave both names, but
 	// never neither.
-	return errors.Join(atomicfile.Folder(archive), atomicfile.Folder(h.teams()))
+	return dir, errors.Join(atomicfile.Folder(archive), atomicfile.Folder(h.teams()))
 }
 
 // The reasons to set a team aside. They are also the names of the folders it moves to.

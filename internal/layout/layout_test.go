@@ -165,7 +165,7 @@ func TestArchive(t *testing.T) {
 	}
 	id := j.ID()
 	j.Close()
-	if err := h.PutInArchive(filepath.Join(h.Root, "teams", "demo"), id); err != nil {
+	if _, err := h.PutInArchive(filepath.Join(h.Root, "teams", "demo"), id); err != nil {
 		t.Fatal(err)
 	}
 	if err := create(h, "demo"); err != nil {
@@ -227,7 +227,7 @@ func TestArchiveUnderAPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"../demo-1", "/tmp/demo-1", "a/b", "..", ".", ".hidden", ""} {
-		if err := h.PutInArchive("demo", id); err == nil || !strings.Contains(err.Error(),
+		if _, err := h.PutInArchive("demo", id); err == nil || !strings.Contains(err.Error(),
 			"cannot be the name of a folder") {
 			t.Errorf("%q: %v", id, err)
 		}

@@ -333,7 +333,7 @@ func (a *attempt) archive(ctx context.Context, t team.Team, members []team.Membe
 	if err := a.team.ArchiveChildren(ctx); err != nil {
 		return err
 	}
-	if err := a.Engine.Home.PutInArchive(a.team.Dir, t.ID); err != nil {
+	if err := a.team.PutInArchive(); err != nil {
 		return err
 	}
 	a.Engine.Note(fmt.Sprintf("the earlier run is %s; its record is archived as %s", t.Status, t.ID))

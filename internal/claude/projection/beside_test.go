@@ -86,6 +86,23 @@ func TestTwoOfAName(t *testing.T) {
 	}
 }
 
+// TestWithdraw checks that a team takes back its own folders and no other team's.
+func TestWithdraw(t *testing.T) {
+	one, first := working(t)
+	project(t, one, first)
+	p, second := beside(t, one.Claude), newHistory(t, "T2", 2)
+	project(t, p, second)
+	if err := p.Withdraw(second.state.Team()); err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(t, one.Claude); !slices.Equal(got, []string{"health T1"}) {
+		t.Errorf("there is %q", got)
+	}
+	if !missing(filepath.Join(one.Claude, "tasks", "health-2")) {
+		t.Error("its tasks are still there")
+	}
+}
+
 // TestBesideGivesWay checks that a team that really has the name NAME-2 gets its folders, and the
 // team that was shown there moves on.
 func TestBesideGivesWay(t *testing.T) {

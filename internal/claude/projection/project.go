@@ -46,6 +46,16 @@ func (p *Projector) Project(ctx context.Context, j journal.Journal, s *team.Stat
 	return err
 }
 
+// Withdraw removes what Project wrote of a team whose name is about to be given to another one. A
+// later Project would write it again.
+func (p *Projector) Withdraw(t team.Team) error {
+	f := foldersOf(p.Claude, t, p.step)
+	if m, ok := readMark(p.Mark); ok && m.Team == t.ID && m.Name != "" {
+		f.use(m.Name)
+	}
+	return f.remove()
+}
+
 // Repair is like Project, but compares every file with the state. It corrects files that another
 // program modified, removed or added, and returns their number.
 func (p *Projector) Repair(ctx context.Context, j journal.Journal, s *team.State) (files int, err error) {

@@ -196,8 +196,12 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 	}
 	h.Mended, h.Last, h.Aside = true, m.Last, m.Aside
 	if m.Last == 0 {
+		next := team.Hint{Action: team.ActShowTeams}
+		if h.Checkpoint > 0 {
+			next = team.Hint{Action: team.ActContinueCopy, Team: h.Team}
+		}
 		return team.Refuse(team.Finished, "nothing of the team could be read, so the team does not exist any more; "+
-			"its files are set aside in %s, which may be removed", dir).With(team.Hint{Action: team.ActShowTeams})
+			"its files are set aside in %s, which may be removed", dir).With(next)
 	}
 	if m.Hole != nil {
 		h.Hole = m.Hole.String()

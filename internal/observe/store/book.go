@@ -216,8 +216,9 @@ func (b *Book) createJournal(pages []page) error {
 		return b.missingError()
 	}
 	if b.journal != nil {
-		if err := errors.Join(b.journal.Close(), b.home.PutInArchive(b.dir, b.team)); err != nil {
-			return err
+		err := b.journal.Close()
+		if _, err2 := b.home.PutInArchive(b.dir, b.team); errors.Join(err, err2) != nil {
+			return errors.Join(err, err2)
 		}
 		b.journal = nil
 	}

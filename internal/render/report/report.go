@@ -227,10 +227,16 @@ func (p *page) glance() {
 			lines = append(lines, fmt.Sprintf("- **%s** failed: %s", plain(t.Subject, 200), why(t)))
 		}
 	}
+	p.block(strings.Join(lines, "\n"))
+	notDone := len(lines) > 0 || p.Short != ""
+	lines = nil
 	for _, t := range p.shown() {
 		if text := firstLine(t.Result); text != "" {
 			lines = append(lines, fmt.Sprintf("- **%s**: %s", plain(t.Subject, 200), text))
 		}
+	}
+	if notDone && len(lines) > 0 {
+		p.block("What is done:")
 	}
 	p.block(strings.Join(lines, "\n"))
 }

@@ -434,7 +434,7 @@ func decide(e Entry, f *attention.Found, now team.Time) (deed, string) {
 	case e.Start:
 		return resumes, ""
 	case f.Rests:
-		return rests, "it was paused"
+		return rests, "it is paused, or its run has ended"
 	case o.Dormant:
 		return resumes, ""
 	}

@@ -227,7 +227,7 @@ func TestRestIsRemembered(t *testing.T) {
 	next.See([]attention.Found{{Team: of, Rests: true,
 		Overview: catalog.Overview{ID: of.ID, Dormant: true, Sessions: 1}}},
 		time.Now())
-	if is := next.Teams(); len(is) != 1 || is[0].Why != "it was paused" || resumed() != 0 {
+	if is := next.Teams(); len(is) != 1 || is[0].Why != "it is paused, or its run has ended" || resumed() != 0 {
 		t.Errorf("the list has %+v, and %d teams were resumed", is, resumed())
 	}
 }
