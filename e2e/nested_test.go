@@ -305,3 +305,21 @@ func TestTheFileOfATeamInATeamChanges(t *testing.T) {
 		t.Errorf("%v ran", ran)
 	}
 }
+
+// TestBranchesOfATree: a cleanup names the branches of the whole tree of teams. A later one removes
+// them.
+func TestBranchesOfATree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git("init", "-q")
+	w.git("commit", "-q", "--allow-empty", "-m", "first")
+	w.nest(2, "  - {id: one, run: echo the deep answer}\n")
+	w.must("run", "up.yaml", "--plain")
+	order(t, w.must("cleanup", "up", "--yes"), "its branches in "+w.dir, "cadre/up-sub-sub ", "cadre/up-sub ", "cadre/up ",
+		"cadre cleanup up --branches")
+	order(t, w.must("cleanup", "up", "--branches", "--yes"), "team up was removed before", "cadre/up-sub-sub  removed",
+		"cadre/up-sub      removed", "cadre/up          removed")
+	if left := w.gitSays("branch", "--list", "cadre/*"); left != "" {
+		t.Errorf("the cleanup left %s", left)
+	}
+}
