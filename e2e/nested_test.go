@@ -305,3 +305,49 @@ func TestTheFileOfATeamInATeamChanges(t *testing.T) {
 		t.Errorf("%v ran", ran)
 	}
 }
+
+// TestTemplatesBelowAWorktree: a team that works in the worktree of a member finds the templates of
+// the project for the teams in it, with the trust that the user gave them there.
+func TestTemplatesBelowAWorktree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("up.yaml", "name: up\nmaxDepth: 2\nmembers: [{name: sub, agent: team, isolation: worktree, file: inner.yaml}]\n"+
+		"tasks: [{id: inside, owner: sub}]\n")
+	w.write("inner.yaml", "name: inner\nmaxDepth: 1\nmembers: [{name: deep, agent: team, template: ours}]\n"+
+		"tasks: [{id: deeper, owner: deep}]\n")
+	w.write(".gitignore", "up.yaml\ninner.yaml\n.cadre/\n")
+	w.git("init", "-q")
+	w.git("add", ".gitignore")
+	w.git("commit", "-q", "-m", "first")
+	w.write(filepath.Join(".cadre", "templates", "ours.yaml"), "# Ours.\nname: ours\ndefaults: {agent: shell}\n"+
+		"members: [{name: a}]\ntasks: [{id: one, run: pwd}]\n")
+	w.must("trust", "--yes")
+	w.must("run", "up.yaml", "--plain")
+	links, teams := w.children("up")
+	if len(teams) != 1 || teams[0].Status != team.TeamComplete || teams[0].Dir == w.dir {
+		t.Fatalf("the child teams are %+v", teams)
+	}
+	deep, teams := w.children(links[0].Team)
+	if len(deep) != 1 || teams[0].Status != team.TeamComplete || teams[0].Dir == w.dir ||
+		teams[0].Origin != filepath.Join(w.dir, ".cadre", "templates", "ours.yaml") {
+		t.Errorf("the teams in the child are %+v", teams)
+	}
+}
+
+// TestBranchesOfATree: a cleanup names the branches of the whole tree of teams. A later one removes
+// them.
+func TestBranchesOfATree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git("init", "-q")
+	w.git("commit", "-q", "--allow-empty", "-m", "first")
+	w.nest(2, "  - {id: one, run: echo the deep answer}\n")
+	w.must("run", "up.yaml", "--plain")
+	order(t, w.must("cleanup", "up", "--yes"), "its branches in "+w.dir, "cadre/up-sub-sub ", "cadre/up-sub ", "cadre/up ",
+		"cadre cleanup up --branches")
+	order(t, w.must("cleanup", "up", "--branches", "--yes"), "team up was removed before", "cadre/up-sub-sub  removed",
+		"cadre/up-sub      removed", "cadre/up          removed")
+	if left := w.gitSays("branch", "--list", "cadre/*"); left != "" {
+		t.Errorf("the cleanup left %s", left)
+	}
+}

@@ -33,10 +33,11 @@ an earlier one left. If nothing is left, the exit status is 2, because the name 
 On a terminal you are asked first; --yes skips the question, and still refuses a team whose teammates can be resumed. A
 script needs --yes or --force.
 
-The team's branches stay in the repository, and are listed: cadre/TEAM with its checkpoints, and the branches of
-members with worktrees. --branches removes them, and prints the commit of each. Branches that are checked out stay. So
-does a branch with commits that no other branch, tag or checkpoint has: the commits are listed, and --force removes it
-too. If the team is removed already, --branches removes its branches from the repository that you are in.
+The team's branches stay in the repository, and are listed: cadre/TEAM with its checkpoints, the branches of members
+with worktrees, and those of the teams in the team. --branches removes them, and prints the commit of each. Branches
+that are checked out stay. So does a branch with commits that no other branch, tag or checkpoint has: the commits are
+listed, and --force removes it too. If the team is removed already, --branches removes its branches from the repository
+that you are in.
 
 A name stands for the team of the project that you are in. On a terminal it may also be the only team of that name in
 another project: the question names that project. A script, or --yes, needs the id of such a team, so that a removal

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"cadre/internal/claude/projection"
 	"cadre/internal/consolidate/branches"
@@ -157,8 +158,9 @@ func (t *Team) PutInArchive() error {
 }
 
 // removeChildren removes the child teams, with the teams in them, before their parent is removed:
-// afterwards nothing would name them. It returns what was removed with them. A parent that is still
-// at work is ended first, because it would replace a child that ends.
+// afterwards nothing would name them. It returns the branches of the whole tree below the parent,
+// also of child teams that were removed before. A parent that is still at work is ended first,
+// because it would replace a child that ends.
 func (t *Team) removeChildren(ctx context.Context, r Removal) (removed []branches.Branch, err error) {
 	children, now := t.children(), t.Team()
 	if len(children) > 0 && !now.Ended() {
@@ -181,7 +183,17 @@ func (t *Team) removeChildren(ctx context.Context, r Removal) (removed []branche
 		removed = append(removed, with.Branches...)
 		errs = append(errs, err)
 	}
-	return removed, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || len(now.Children) == 0 {
+		return removed, err
+	}
+	before, err := upkeep.NestedBranches(ctx, now, upkeep.Removal{Home: t.engine.Home, Force: r.Force,
+		Branches: r.Branches})
+	for _, b := range before {
+		if !slices.ContainsFunc(removed, func(known branches.Branch) bool { return known.Name == b.Name }) {
+			removed = append(removed, b)
+		}
+	}
+	return removed, err
 }
 
 // removable reports whether the core would let the team be removed now.

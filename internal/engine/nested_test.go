@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,5 +123,111 @@ func TestRemovalEndsTheParentFirst(t *testing.T) {
 	}
 	if names, err := l.Home.Names(); err != nil || len(names) > 0 {
 		t.Errorf("%v are left, %v", names, err)
+	}
+}
+
+// TestBranchesOfATree: a removal names the branches of the teams in the team too, and so does a
+// later one, which removes them. What a team in the team has nowhere else stays, and with it the
+// checkpoints that lead to it.
+func TestBranchesOfATree(t *testing.T) {
+	t.Parallel()
+	const demo, child, bobs, other = "cadre/demo", "cadre/demo-sub", "cadre/demo-sub@bob", "cadre/demo-sub2"
+	for name, first := range map[string]func(*lab) engine.Removal{
+		"together": func(*lab) engine.Removal { return engine.Removal{Force: true} },
+		"at once": func(l *lab) engine.Removal {
+			if err := l.open().Abort(within(l.t), team.User, "enough"); err != nil {
+				l.t.Fatal(err)
+			}
+			return engine.Removal{Branches: true}
+		},
+		"after a kill": func(l *lab) engine.Removal { // the team in the team is removed already
+			child, err := l.Open(within(l.t), "demo-sub")
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			id := child.Team().ID
+			child.Close()
+			if _, err := l.RemoveTeam(within(l.t), id, engine.Removal{Actor: team.User, Force: true}); err != nil {
+				l.t.Error(err)
+			}
+			return engine.Removal{Force: true}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, parent, nested := nestedLab(t)
+			l.do(nested, team.User, &team.SpawnMember{Name: "bob", Agent: team.Shell, Isolation: team.Worktree})
+			for _, of := range []*engine.Team{parent, nested} {
+				if _, err := of.Checkpoint(within(t)); err != nil {
+					t.Fatal(err)
+				}
+				of.Close()
+			}
+			l.git("branch", other)
+			l.git("checkout", "-q", "-b", bobs)
+			l.git("commit", "-q", "--allow-empty", "-m", "bob's")
+			l.git("checkout", "-q", "main")
+			remove := func(r engine.Removal) (stay, gone []string) {
+				t.Helper()
+				r.Actor, r.Dir = team.User, l.project
+				removed, err := l.RemoveTeam(within(t), "demo", r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if of := removed.Team; of.Name != "demo" {
+					t.Errorf("%+v is removed", of)
+				}
+				for _, b := range removed.Branches {
+					if b.Removed {
+						gone = append(gone, b.Name)
+					} else {
+						stay = append(stay, b.Name)
+					}
+				}
+				return stay, gone
+			}
+			same := func(when string, got []string, want ...string) {
+				t.Helper()
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: %v, want %v", when, got, want)
+				}
+			}
+			stay, gone := remove(first(l))
+			same("named", stay, bobs, child, demo)
+			same("removed", gone)
+			stay, gone = remove(engine.Removal{Branches: true})
+			same("with a commit that nothing else has", stay, bobs, child, demo)
+			same("removed then", gone)
+			l.git("branch", "kept", bobs)
+			stay, gone = remove(engine.Removal{Branches: true})
+			same("that stay at last", stay)
+			same("removed at last", gone, bobs, child, demo)
+			same("in the repository", strings.Fields(l.git("branch", "--format=%(refname:short)")), other, "kept", "main")
+		})
+	}
+}
+
+// TestBranchesOfAnArchivedTree: no checkpoint names the branches of a team in an archived team, but
+// its history does.
+func TestBranchesOfAnArchivedTree(t *testing.T) {
+	t.Parallel()
+	const bobs = "cadre/demo-sub@bob"
+	l, parent, nested := nestedLab(t)
+	l.do(nested, team.User, &team.SpawnMember{Name: "bob", Agent: team.Shell, Isolation: team.Worktree})
+	if err := parent.Abort(within(t), team.User, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.ArchiveChildren(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Home.PutInArchive(parent.Dir, parent.Team().ID); err != nil {
+		t.Fatal(err)
+	}
+	parent.Close()
+	nested.Close()
+	l.git("branch", bobs)
+	r, err := l.RemoveTeam(within(t), "demo", engine.Removal{Actor: team.User, Branches: true, Dir: l.project})
+	if err != nil || len(r.Branches) != 1 || r.Branches[0].Name != bobs || !r.Branches[0].Removed || r.Team.Name != "demo" {
+		t.Errorf("removed are %+v of %s, %v", r.Branches, r.Team.Name, err)
 	}
 }

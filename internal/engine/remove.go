@@ -33,8 +33,8 @@ type Removed struct {
 
 // RemoveTeam removes the named team with everything that belongs to it. It may be called again at
 // any time. For a team that is already removed it removes what an earlier call left. With Branches
-// it also removes the branches in the repository of Dir that belong to the team according to its
-// checkpoints there.
+// it also removes the branches in the repository of Dir that belong to the team, and to the teams
+// in it, according to their checkpoints there.
 func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Removed, error) {
 	how := upkeep.Removal{Home: e.Home, Force: r.Force, Branches: r.Branches}
 	_, elsewhere := e.Home.Sure(name)
@@ -65,6 +65,7 @@ func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Remove
 			return Removed{}, errors.Join(err, t.Close())
 		}
 	}
+	how.Needed = slices.ContainsFunc(within, branches.Branch.Stays)
 	how.Shared = e.Home.Archived(t.Dir) && e.succeeded(t.Team())
 	removed, err := upkeep.Remove(ctx, t.Upkeep(r.Actor), how)
 	removed.Branches = append(within, removed.Branches...)
@@ -104,32 +105,47 @@ func (e *Engine) removeArchived(ctx context.Context, r *Removed, name, dir strin
 		if layout.NameOf(filepath.Base(folder)) != name {
 			continue
 		}
-		t, err := e.lookIn(ctx, filepath.Base(folder), folder)
-		if err != nil {
-			e.Note(fmt.Sprintf("the archived team %s cannot be read, so its branches are not known: %v",
-				filepath.Base(folder), err))
-			continue
-		}
-		of := t.Team()
-		var members []team.Member
-		t.View(func(s *team.State) { members = s.Members() })
-		if err := t.Close(); err != nil {
+		if err := e.removeOfArchived(ctx, r, folder, dir, how); err != nil {
 			return err
 		}
-		if !project.Same(of.Dir, dir) {
-			continue
-		}
-		removed, err := upkeep.RemoveArchivedBranches(ctx, of, members, how)
-		if err != nil {
-			return err
-		}
-		if r.Team.ID == "" {
-			r.Team = of
-		}
-		for _, b := range removed.Branches {
-			if !slices.ContainsFunc(r.Branches, func(known branches.Branch) bool { return known.Name == b.Name }) {
-				r.Branches = append(r.Branches, b)
+	}
+	return nil
+}
+
+// removeOfArchived removes the branches of an archived team, after those of the teams in it.
+func (e *Engine) removeOfArchived(ctx context.Context, r *Removed, folder, dir string, how upkeep.Removal) error {
+	t, err := e.lookIn(ctx, filepath.Base(folder), folder)
+	if err != nil {
+		e.Note(fmt.Sprintf("the archived team %s cannot be read, so its branches are not known: %v",
+			filepath.Base(folder), err))
+		return nil
+	}
+	of, within := t.Team(), t.children()
+	var members []team.Member
+	t.View(func(s *team.State) { members = s.Members() })
+	if err := t.Close(); err != nil {
+		return err
+	}
+	if !project.Same(of.Dir, dir) {
+		return nil
+	}
+	if r.Team.ID == "" {
+		r.Team = of
+	}
+	for _, c := range within {
+		if e.Home.Archived(c.dir) {
+			if err := e.removeOfArchived(ctx, r, c.dir, dir, how); err != nil {
+				return err
 			}
+		}
+	}
+	removed, err := upkeep.RemoveArchivedBranches(ctx, of, members, how)
+	if err != nil {
+		return err
+	}
+	for _, b := range removed.Branches {
+		if !slices.ContainsFunc(r.Branches, func(known branches.Branch) bool { return known.Name == b.Name }) {
+			r.Branches = append(r.Branches, b)
 		}
 	}
 	return nil

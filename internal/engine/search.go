@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
+	"cadre/internal/journal/recorded"
 	"cadre/internal/replica"
 	"cadre/internal/replica/search"
 	"cadre/internal/team"
@@ -119,7 +120,7 @@ func (e *Engine) searchIn(ctx context.Context, q Search, name, dir string, yield
 	}
 	defer t.close()
 	query := q.Query
-	query.Candidate = func() { t.load(ctx) }
+	query.Candidate = func() { t.loadNames(ctx) }
 	for _, ref := range q.TaskRefs {
 		id, err := t.taskID(ctx, ref)
 		switch {
@@ -153,17 +154,18 @@ func (e *Engine) searchIn(ctx context.Context, q Search, name, dir string, yield
 	return true
 }
 
-// toSearch is a team that is searched. Its state is needed only to name tasks, and reading it may
-// take as long as the search, so it is read beside that.
+// toSearch is a team that is searched. The names of its tasks are read beside the search, once a
+// record may match. Its state is read only to find the tasks that a person names.
 type toSearch struct {
 	engine   *Engine
 	journal  *filejournal.Journal // nil for a team that is open already
 	archived bool
+	of       *Team // nil without the state
 
-	once    sync.Once // for load
+	once    sync.Once // for loadNames
 	loading sync.WaitGroup
-	of      *Team // nil without the state
-	err     error // why it could not be read
+	names   *team.TaskNames // nil with the state
+	err     error           // why they could not be read
 }
 
 func (e *Engine) openToSearch(name, dir string) (*toSearch, error) {
@@ -194,18 +196,12 @@ func (t *toSearch) parts(ctx context.Context) ([]iter.Seq2[journal.Record, error
 	return search.Parts(read, starts), err
 }
 
-// load begins to read the state, once. It may be called from any goroutine.
-func (t *toSearch) load(ctx context.Context) {
+// loadNames begins to read the names of the tasks, once. It may be called from any goroutine.
+func (t *toSearch) loadNames(ctx context.Context) {
 	t.once.Do(func() {
-		if t.journal == nil {
-			return
+		if t.of == nil {
+			t.loading.Go(func() { t.names, t.err = recorded.TaskNames(ctx, t.journal, t.engine.Note) })
 		}
-		t.loading.Go(func() {
-			of := &Team{engine: t.engine}
-			if of, t.err = of.with(ctx, unclosed{t.journal}, replica.Options{Log: t.engine.Note}); t.err == nil {
-				t.of = of
-			}
-		})
 	})
 }
 
@@ -214,24 +210,30 @@ type unclosed struct{ journal.Journal }
 
 func (unclosed) Close() error { return nil }
 
-// state calls see with the state of the team.
-func (t *toSearch) state(ctx context.Context, see func(*team.State)) error {
-	t.load(ctx)
-	t.loading.Wait() // it ends with ctx
-	if t.err == nil {
-		t.of.View(see)
-	}
-	return t.err
-}
-
+// taskID returns the id of the task that a person names. It is called before the search begins.
 func (t *toSearch) taskID(ctx context.Context, ref string) (id string, err error) {
-	wrong := t.state(ctx, func(s *team.State) { id, err = s.TaskID(ref) })
-	return id, errors.Join(wrong, err)
+	if t.of == nil {
+		of := &Team{engine: t.engine}
+		if of, err = of.with(ctx, unclosed{t.journal}, replica.Options{Log: t.engine.Note}); err != nil {
+			return "", err
+		}
+		t.of = of
+	}
+	t.of.View(func(s *team.State) { id, err = s.TaskID(ref) })
+	return id, err
 }
 
 func (t *toSearch) taskName(ctx context.Context, id string) (name string, err error) {
-	err = t.state(ctx, func(s *team.State) { name = s.Called(id) })
-	return name, err
+	if t.of != nil {
+		t.of.View(func(s *team.State) { name = s.Called(id) })
+		return name, nil
+	}
+	t.loadNames(ctx)
+	t.loading.Wait() // it ends with ctx
+	if t.err != nil {
+		return "", t.err
+	}
+	return t.names.Called(id), nil
 }
 
 func (t *toSearch) close() {

@@ -11,6 +11,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/worker"
 	"cadre/internal/engine"
+	"cadre/internal/inspect"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
@@ -224,7 +225,10 @@ func (c *child) source(ctx context.Context, e *engine.Engine, m team.Member, mad
 	if err != nil {
 		return nil, "", err
 	}
-	l := Loader{Template: c.template, Dir: c.of.Team().Dir}
+	l := Loader{Template: c.template}
+	if l.Dir, err = c.project(ctx); err != nil {
+		return nil, "", err
+	}
 	switch n := m.Nested; {
 	case n.File != "":
 		f, origin, err = l.File(n.File, set...)
@@ -249,6 +253,23 @@ func (c *child) source(ctx context.Context, e *engine.Engine, m team.Member, mad
 	}
 	own := *f
 	return &own, origin, nil
+}
+
+// project returns the directory of the team that is nested in no other. The templates of the
+// project are there, and the user's trust in them is for there: a worktree has neither.
+func (c *child) project(ctx context.Context) (string, error) {
+	e, of := c.of.Engine(), c.of.Team()
+	for range of.Depth {
+		folder := e.Home.Has(of.Parent.Team)
+		if folder == "" { // it was removed
+			break
+		}
+		var err error
+		if of, err = inspect.GlanceIn(ctx, e.Home, folder, e.Note); err != nil {
+			return "", fmt.Errorf("the templates of the project are not found: %w", err)
+		}
+	}
+	return of.Dir, nil
 }
 
 // ofTemplate reads the template of the member, which must have the text that it had when the parent

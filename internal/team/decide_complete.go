@@ -97,10 +97,7 @@ func (d *decision) completed(t *Task, e *TaskCompleted) {
 		d.runAgain(d.turning(t, false), "task "+t.Called()+", which had failed, is completed")
 	}
 	d.settle()
-	// A person who leads is notified by the session of ours that did the task. For an external
-	// member only this message reports.
-	outside := d.member(by) != nil && d.member(by).Agent == External
-	if by != d.team.Lead && (d.ledByAgent() || outside) {
+	if d.tellsLead(by) {
 		note := fmt.Sprintf("Task %s is completed by %s.", t.titled(), strings.TrimPrefix(by, "@"))
 		done := *t
 		done.Status, done.Result, done.Verified, done.Submission = Completed, e.Result, e.Verified, nil
@@ -111,6 +108,14 @@ func (d *decision) completed(t *Task, e *TaskCompleted) {
 			Quiet: quiet})
 	}
 	d.wakeOwners(free, "task "+t.Called()+" is done")
+}
+
+// tellsLead reports whether the lead gets messages about a task that the member completed. A person
+// who leads is notified by the session of ours that did the task. For an external member only such
+// a message reports.
+func (d *decision) tellsLead(by string) bool {
+	m := d.member(by)
+	return by != d.team.Lead && (d.ledByAgent() || m != nil && m.Agent == External)
 }
 
 // continues reports whether the end of t leaves nothing for the lead to do. Teammates work, and

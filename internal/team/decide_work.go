@@ -116,7 +116,22 @@ func (b *RecordWork) decide(d *decision) error {
 		w.Others = d.alongside(t, w)
 	}
 	d.emit(&WorkRecorded{Task: t.ID, Work: w})
+	d.tellFiles(t, w)
 	return nil
+}
+
+// tellFiles sends the lead the files of a completed task, which were not known when the message
+// about the completion was sent. They are worth no turn.
+func (d *decision) tellFiles(t *Task, w Work) {
+	done := *t
+	done.Work = &w
+	lead, changed := d.lead(), done.Summary().changed()
+	if !w.Done || t.Status != Completed || changed == "" || !d.tellsLead(t.CompletedBy) || d.team.Ended() ||
+		!lead.Status.Running() {
+		return
+	}
+	d.post(Message{To: lead.Name, Type: TypeSystem, Ref: t.ID, Priority: "normal", Quiet: true,
+		Body: clip(fmt.Sprintf("Task %s changed these files: %s.", t.titled(), changed))})
 }
 
 // alongside returns the members that had a task in the team's directory between that base and now.

@@ -90,12 +90,17 @@ func (s Summary) Changed(quote func(string) string) string {
 	return words
 }
 
+// changed is Changed for a message of the team.
+func (s Summary) changed() string {
+	return s.Changed(func(file string) string { return Quoted(brief(file)) })
+}
+
 // told returns the lines about a completed task that go to the lead with the message about that.
 func (s Summary) told() (lines string) {
 	if s.Did != "" {
 		lines += cited(clipTo(s.Did, MaxSubject))
 	}
-	if changed := s.Changed(func(file string) string { return Quoted(brief(file)) }); changed != "" {
+	if changed := s.changed(); changed != "" {
 		lines += "\nFiles: " + changed + "."
 	}
 	if len(s.Checked) > 0 {

@@ -18,8 +18,9 @@
 //     of its member's branch rather than only that of the checkpoints.
 //   - Uncommitted work that a checkpoint carries is lost only if neither HEAD nor the work tree has
 //     it. The report does not count, because cadre wrote it.
-//   - The branch of checkpoints is removed last, and stays while another branch of the team stays. The
-//     next call finds there which other branches are the team's, also after a kill in between.
+//   - The branch of checkpoints is removed last, and stays while another branch of the team stays, or
+//     one of a team in it. The next call finds there which other branches are the team's, also after
+//     a kill in between.
 package branches
 
 import (
@@ -83,6 +84,9 @@ func (b Branch) String() string {
 	}
 	return "not merged into HEAD"
 }
+
+// Stays reports whether the branch was not removed.
+func (b Branch) Stays() bool { return !b.Removed }
 
 // Of lists the branches of the team. If its repository cannot be reached, it lists those that the
 // team may have there.
@@ -190,10 +194,16 @@ func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir
 	return err
 }
 
+// Removal says how branches are removed.
+type Removal struct {
+	Force  bool // also those whose commits would be lost
+	Needed bool // a team in the team has branches that stay
+}
+
 // Remove removes the listed branches, and records for each whether it is gone. Unless forced, a
 // branch whose commits would be lost stays, and names them. The branch of checkpoints must be
-// listed last; it stays if another one stays.
-func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, force bool) ([]Branch, error) {
+// listed last; it stays if another one stays, or if it is needed.
+func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, how Removal) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	all = slices.Clone(all)
 	going := map[string]bool{}
@@ -217,7 +227,7 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 			b.Unknown, going[b.Name] = "it has moved in the meantime", false
 			continue
 		}
-		if !force {
+		if !how.Force {
 			if b.Lost, err = lost(ctx, procs, t, *b, going); err != nil {
 				return all, err
 			}
@@ -226,7 +236,8 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 				continue
 			}
 		}
-		if b.Checkpoints && slices.ContainsFunc(all, func(o Branch) bool { return !o.Checkpoints && !o.Removed }) {
+		another := func(o Branch) bool { return !o.Checkpoints && !o.Removed }
+		if b.Checkpoints && (how.Needed || slices.ContainsFunc(all, another)) {
 			b.Needed, going[b.Name] = true, false
 			continue
 		}

@@ -8,10 +8,8 @@ import (
 
 	"cadre/internal/consolidate/branches"
 	"cadre/internal/git/checkout"
-	"cadre/internal/git/checkpoint"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
-	"cadre/internal/inspect/catalog"
 	"cadre/internal/layout"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -22,6 +20,9 @@ type Removal struct {
 	Home     layout.Home
 	Force    bool // end running members, and remove branches whose commits would be lost
 	Branches bool // also remove its branches
+	// Needed says that branches of the teams in it stay. Then its checkpoints stay too: they say
+	// which teams were in it.
+	Needed bool
 	// Shared says that a later team of the project has the team's name, and with it the branches
 	// and the references of that name. They stay.
 	Shared bool
@@ -188,95 +189,6 @@ func RemoveFolder(ctx context.Context, home layout.Home, t team.Team, dir string
 		}
 		return true, err
 	})
-}
-
-// branchesOf lists the branches of the team, and first removes them if how says so.
-func branchesOf(ctx context.Context, t team.Team, members []team.Member, how Removal) ([]branches.Branch, error) {
-	procs, err := proc.Open("")
-	if err != nil {
-		return nil, err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	belonged := func(dir string) bool { return how.Home.Belonged(t.Name, dir) }
-	if err := branches.Forget(ctx, procs, t, belonged); err != nil {
-		return nil, err
-	}
-	all, err := branches.Of(ctx, procs, t, members)
-	if err != nil || !how.Branches {
-		return all, err
-	}
-	return branches.Remove(ctx, procs, t, all, how.Force)
-}
-
-// UnfinishedError says that a team is not in the home and, by its last checkpoint, has not ended.
-// It may run on another machine, or on this one from another home: a checkpoint names a machine but
-// no home.
-type UnfinishedError struct {
-	Last checkpoint.Listed
-	Dir  string // in the repository
-}
-
-// State says in which state the team is by its checkpoint, and where.
-func (e *UnfinishedError) State() string {
-	is := "not known to have ended"
-	if e.Last.Status != "" {
-		is = string(e.Last.Status)
-	}
-	if e.Last.Machine != "" {
-		is += " on " + e.Last.Machine
-	}
-	return is
-}
-
-func (e *UnfinishedError) Error() string {
-	return "team " + e.Last.Name + " is not here, and by its checkpoints in " + e.Dir + " it is " + e.State()
-}
-
-func (e *UnfinishedError) Unwrap() error {
-	return team.Refuse(team.NotReady, "%s", e.Error()).With(
-		team.Hint{Action: team.ActContinueCopy, Team: e.Last.Name},
-		team.Hint{Action: team.ActForceCleanUp, Team: e.Last.Name})
-}
-
-// RemoveBranches removes the branches of a team that the home does not have any more from the
-// repository of the directory. The checkpoints there say which branches belong to the team; found
-// is false if there are none.
-func RemoveBranches(ctx context.Context, name, dir string, how Removal) (r Removed, found bool, err error) {
-	how.Branches = true
-	all, err := catalog.Checkpoints(ctx, dir)
-	if err != nil {
-		return r, false, err
-	}
-	for _, one := range all {
-		if one.Name != name || one.Remote != "" || one.Team == "" {
-			continue
-		}
-		over := one.Status == team.TeamComplete || one.Status == team.TeamAborted || one.Released
-		if !over && !how.Force && !how.Home.Removed(one.Team, one.Commit) {
-			return r, true, &UnfinishedError{one, dir}
-		}
-		r.Team = team.Team{ID: one.Team, Name: name, Dir: dir, CleanedUp: true}
-		var members []team.Member
-		for _, member := range one.Members {
-			members = append(members, team.Member{Name: member, Isolation: team.Worktree})
-		}
-		if r.Branches, err = branchesOf(ctx, r.Team, members, how); err != nil {
-			return r, true, err
-		}
-		if checkpointsLeft(r.Branches) == "" {
-			err = how.Home.DropRemoved(one.Team)
-		}
-		return r, true, err
-	}
-	return r, false, nil
-}
-
-// RemoveArchivedBranches removes the branches of an archived team that no later team of its name
-// has.
-func RemoveArchivedBranches(ctx context.Context, t team.Team, members []team.Member, how Removal) (Removed, error) {
-	how.Branches = true
-	all, err := branchesOf(ctx, t, members, how)
-	return Removed{Team: t, Branches: all}, err
 }
 
 // RunningError says that a host of a damaged team is still running.

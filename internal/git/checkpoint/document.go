@@ -39,8 +39,9 @@ type document struct {
 	Version       string            `json:"version"`
 	TeamID        string            `json:"team_id"`
 	TeamName      string            `json:"team_name"`
-	Sequence      int64             `json:"checkpoint_sequence"` // number of the team's records that it covers
-	History       string            `json:"history,omitempty"`   // which history, for a restored team
+	Parent        string            `json:"parent_team_id,omitempty"` // of a nested team
+	Sequence      int64             `json:"checkpoint_sequence"`      // number of the team's records that it covers
+	History       string            `json:"history,omitempty"`        // which history, for a restored team
 	Created       team.Time         `json:"created_utc_ms"`
 	Updated       team.Time         `json:"updated_utc_ms"`
 	LeadSession   string            `json:"lead_session_id"`

@@ -178,7 +178,8 @@ func (d *draft) line(log int, line []byte) {
 func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
 	d.team, d.kept = t, team.Keep(s)
-	d.doc = document{Version: version, TeamID: t.ID, TeamName: t.Name, Sequence: s.Position(), History: t.Restored.ID,
+	d.doc = document{Version: version, TeamID: t.ID, TeamName: t.Name, Parent: t.Parent.Team, Sequence: s.Position(),
+		History: t.Restored.ID,
 		Created: t.CreatedAt, Updated: t.UpdatedAt,
 		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(),
 		Facts: map[string]string{}, Released: t.Released != team.Released{}}

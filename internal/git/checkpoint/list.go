@@ -26,6 +26,7 @@ type Listed struct {
 	Members    []string        `json:"members,omitempty"`   // names of the lead and the teammates
 	Why        string          `json:"why,omitempty"`       // why the checkpoint cannot be read
 
+	Parent   string `json:"-"` // id of the team that it is nested in; "" for none
 	Machine  string `json:"-"` // that made it
 	Released bool   `json:"-"` // the machine released the team with it
 	Work     Work   `json:"-"` // that it carries
@@ -89,6 +90,7 @@ func (l *Listed) glance(text []byte) {
 	var doc struct {
 		TeamID    string          `json:"team_id"`
 		TeamName  string          `json:"team_name"`
+		Parent    string          `json:"parent_team_id"`
 		Sequence  int64           `json:"checkpoint_sequence"`
 		Updated   team.Time       `json:"updated_utc_ms"`
 		Status    team.TeamStatus `json:"status"`
@@ -109,7 +111,7 @@ func (l *Listed) glance(text []byte) {
 	}
 	l.Team, l.Seq, l.Status, l.UpdatedAt = doc.TeamID, doc.Sequence, doc.Status, doc.Updated
 	l.Pending, l.InProgress, l.Completed = len(doc.Queue.Pending), len(doc.Queue.InProgress), doc.Queue.Count
-	l.Machine, l.Released, l.Work = doc.Work.Machine, doc.Released, doc.Work
+	l.Parent, l.Machine, l.Released, l.Work = doc.Parent, doc.Work.Machine, doc.Released, doc.Work
 	for _, m := range doc.Teammates {
 		l.Members = append(l.Members, m.ID)
 	}

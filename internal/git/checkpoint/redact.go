@@ -22,7 +22,7 @@ var secretKeys = lazyregexp.New(
 var names = []string{"id", "name", "owner", "member", "task", "from", "to", "recipients", "blockedBy", "blocks",
 	"session", "lead", "actor", "by", "ref", "request", "host",
 	"createdBy", "completedBy", "failedBy", "setBy", "updatedBy", "otherBy", "kind", "status", "type", "unblocked",
-	"team_id", "team_name", "history",
+	"team_id", "team_name", "parent_team_id", "history",
 	"lead_session_id", "task_claimed", "assigned_to", "dependencies", "pending", "completed", "digest"}
 
 // foreign are the keys of objects whose keys cadre does not define.

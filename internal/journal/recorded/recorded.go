@@ -1,5 +1,5 @@
-// Package recorded reads the state of a team from its journal: the present one, its outline, and
-// with [Past] the state after any earlier record.
+// Package recorded reads the state of a team from its journal: the present one, its outline, the
+// names of its tasks, and with [Past] the state after any earlier record.
 //
 // It has no authority: the journal decides what happened, and package team what that means. It
 // writes only keyframes, after it has applied a long history that has none. A damaged snapshot
@@ -36,9 +36,7 @@ func State(ctx context.Context, j journal.Journal, log func(string)) (state *tea
 	}
 	state, err = team.DecodeSnapshot(snapshot.Seq, snapshot.Data)
 	if err != nil && !errors.Is(err, team.ErrNewer) {
-		if log != nil {
-			log(fmt.Sprintf("the snapshot cannot be read, and is skipped: %v", err))
-		}
+		skipped(log, err)
 		state, err = team.DecodeSnapshot(0, "")
 	}
 	if err != nil {
@@ -83,6 +81,43 @@ func Outline(ctx context.Context, j journal.Journal, log func(string)) (*team.Ou
 		return nil, err
 	}
 	return state.Outline(), nil
+}
+
+// TaskNames returns what the tasks are called at the end of the journal. It decodes only records
+// that may add tasks. log is as for [State].
+func TaskNames(ctx context.Context, j journal.Journal, log func(string)) (*team.TaskNames, error) {
+	snapshot, err := j.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err := team.DecodeTaskNames(snapshot.Seq, snapshot.Data)
+	if err != nil && !errors.Is(err, team.ErrNewer) {
+		skipped(log, err)
+		names, err = team.DecodeTaskNames(0, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for r, err := range j.Read(ctx, names.Seq()) {
+		if err != nil {
+			return nil, err
+		}
+		if !team.Naming(r.Data) {
+			continue
+		}
+		record, err := team.DecodeRecord(r.Seq, string(r.Data))
+		if err != nil {
+			return nil, err
+		}
+		names.Apply(record)
+	}
+	return names, nil
+}
+
+func skipped(log func(string), err error) {
+	if log != nil {
+		log(fmt.Sprintf("the snapshot cannot be read, and is skipped: %v", err))
+	}
 }
 
 // followTo applies the records that follow to the outline, as far as the record last. done reports

@@ -53,8 +53,10 @@ func needleOf(word string) (n needle, ok bool) {
 // the sign of the unit kelvin, and the long s. A record with one of them is decoded.
 var alsoFolds = map[byte]string{'k': "\u212a", 's': "\u017f"}
 
-// common are the letters of English texts, the rarest first.
-const common = "zqjxkvbpgyfwmculdhrsnioate"
+// common are the letters of the records of teams, the rarest first. English texts have more of some
+// letters, but the names of events and fields, which each record has, have few u, w and h, and many
+// m.
+const common = "zjxqwygvkupfblhcmdirnosate"
 
 // rarity is the higher the rarer the byte is in the records of a team.
 func rarity(b byte) int {
