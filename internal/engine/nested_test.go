@@ -220,7 +220,7 @@ func TestBranchesOfAnArchivedTree(t *testing.T) {
 	if err := parent.ArchiveChildren(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Home.PutInArchive(parent.Dir, parent.Team().ID); err != nil {
+	if err := parent.PutInArchive(); err != nil {
 		t.Fatal(err)
 	}
 	parent.Close()
