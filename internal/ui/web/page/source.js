@@ -1,5 +1,6 @@
 // Where the page gets its data: from the server, or from the file that it is in.
 import { Film } from "./film.js";
+import { lanesOf } from "./lanes.js";
 
 // Problem is an answer that a request failed, with the server's words.
 export class Problem extends Error {
@@ -257,7 +258,7 @@ export class Still {
       after: async () => ({ patches: [], last: d.patches.length, marks: [], marked: d.patches.length }),
       now: async () => null,
       saw: async () => null,
-      lanes: async (from, to) => cut(d.lanes, from, to),
+      lanes: async (from, to, columns, seq) => lanesOf(d.lanes, from, to, columns, seq),
       log: async (after, to) => d.log.filter((l) => l.seq > after && l.seq <= to),
       marks: async (after) => ({ marks: after ? [] : d.marks, seq: d.patches.length }),
       account: async (task) => d.tasks[task] || { attempts: [], mentions: [] },
@@ -285,26 +286,4 @@ export function textAfter(changes, seq) {
     else text += (text && !text.endsWith("\n") ? "\n" : "") + c.text;
   }
   return text;
-}
-
-// cut returns the columns of lanes that lie between two times; 0 for the first and the last.
-function cut(lanes, from, to) {
-  const { edges } = lanes;
-  let a = 0;
-  let b = edges.length - 1;
-  while (from && a < b - 1 && edges[a + 1] <= from) a++;
-  while (to && b > a + 1 && edges[b - 1] >= to) b--;
-  if (a === 0 && b === edges.length - 1) return lanes;
-  const rows = lanes.rows.map((r) => {
-    let x = 0;
-    const runs = [];
-    for (const one of r.runs) {
-      const n = Math.min(b, x + one.n) - Math.max(a, x);
-      if (n > 0) runs.push({ ...one, n });
-      x += one.n;
-    }
-    return { ...r, runs };
-  });
-  const costs = lanes.costs.map((c) => ({ ...c, tokens: c.tokens.slice(a, b), microUsd: c.microUsd.slice(a, b) }));
-  return { ...lanes, edges: edges.slice(a, b + 1), quiet: lanes.quiet.filter((q) => q >= a && q < b).map((q) => q - a), rows, costs };
 }
