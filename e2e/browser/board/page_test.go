@@ -122,6 +122,10 @@ func TestStreamWarnings(t *testing.T) {
 	}
 	comes(events)
 	b.until("!(" + warning + ")")
+	change("break", list) // alone
+	b.until(warning)
+	comes(list)
+	b.until("!(" + warning + ")")
 
 	change("break", events)
 	b.until(warning)
@@ -175,11 +179,17 @@ func TestDiffRequests(t *testing.T) {
 		t.Errorf("%d requests run at a time", most)
 	}
 
-	b.press("Hide changes")
-	b.until(`!document.querySelector(".diff")`)
-	asked := js[int](b, "diffs.asked")
+	js[bool](b, "(diffs.there = false, true)") // so that it would ask again by itself
 	w.cadre("task", "release", "billing", "contract")
 	state("pending")
+	b.shows("not recorded yet")
+	b.press("Hide changes")
+	b.until(`[...document.querySelectorAll(".panel button")].some(e => e.innerText === "Show changes")`)
+	b.until("diffs.running === 0")
+	asked := js[int](b, "diffs.asked")
+	w.cadre("task", "claim", "billing", "contract", "--as", "cleo")
+	state("in progress")
+	js[bool](b, "new Promise(f => setTimeout(() => f(true), 2500))")
 	if now := js[int](b, "diffs.asked"); now != asked {
 		t.Errorf("hidden changes were asked for %d times", now-asked)
 	}
