@@ -141,6 +141,8 @@ func TestNoWebSockets(t *testing.T) {
 		}
 	}
 
+	until("one connection is open", func() bool { return open.Load() == 1 })
+
 	b.login(&world{t: t, home: w.home, address: front.Listener.Addr().String()}, "#team=port&member=x")
 	b.shows("hello from-x") // other streams are followed, from their beginnings
 	if n := times("hello from-x"); n != 1 {
