@@ -42,7 +42,8 @@ func TestDescribedAddresses(t *testing.T) {
 		}
 	}
 	for at, want := range map[string]string{"/metrics": "cadre_tasks", "/v1/asyncapi.json": `"asyncapi"`,
-		"/board/teams": "here is", "/board/else": "here is", "/login?code=x": "code", "/ws": "", "/board/streams": ""} {
+		"/board/teams": "here is", "/board/else": "here is", "/login?code=x": "code", "/ws": "", "/board/streams": "",
+		"/board/events": "at= must name"} {
 		if r, text := w.send("GET", at, nil); r.StatusCode == 404 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %.200s", at, r.StatusCode, text)
 		}

@@ -316,6 +316,8 @@ func (s *Server) beside(b api.Beside, sockets http.Handler) http.Handler {
 		return s.Page
 	case "openStreams":
 		return s.api.Streams()
+	case "openEvents":
+		return s.api.Events()
 	}
 	return s.Data
 }

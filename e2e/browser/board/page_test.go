@@ -122,6 +122,10 @@ func TestStreamWarnings(t *testing.T) {
 	}
 	comes(events)
 	b.until("!(" + warning + ")")
+	change("break", list) // alone
+	b.until(warning)
+	comes(list)
+	b.until("!(" + warning + ")")
 
 	change("break", events)
 	b.until(warning)
@@ -175,12 +179,65 @@ func TestDiffRequests(t *testing.T) {
 		t.Errorf("%d requests run at a time", most)
 	}
 
-	b.press("Hide changes")
-	b.until(`!document.querySelector(".diff")`)
-	asked := js[int](b, "diffs.asked")
+	js[bool](b, "(diffs.there = false, true)") // so that it would ask again by itself
 	w.cadre("task", "release", "billing", "contract")
 	state("pending")
+	b.shows("not recorded yet")
+	b.press("Hide changes")
+	b.until(`[...document.querySelectorAll(".panel button")].some(e => e.innerText === "Show changes")`)
+	b.until("diffs.running === 0")
+	asked := js[int](b, "diffs.asked")
+	w.cadre("task", "claim", "billing", "contract", "--as", "cleo")
+	state("in progress")
+	js[bool](b, "new Promise(f => setTimeout(() => f(true), 2500))")
 	if now := js[int](b, "diffs.asked"); now != asked {
 		t.Errorf("hidden changes were asked for %d times", now-asked)
+	}
+}
+
+// counted gives pages "counts": how often they asked the server for something, drew a frame by
+// script, or changed anything but an age.
+const counted = `(() => {
+	const counts = (window.counts = {asked: 0, frames: 0, changes: []});
+	const before = (of, name, count) => {
+		const real = of[name];
+		of[name] = function (...all) { counts[count]++; return real.apply(this, all); };
+	};
+	before(window, "fetch", "asked");
+	before(WebSocket.prototype, "send", "asked");
+	before(window, "requestAnimationFrame", "frames");
+	const all = {subtree: true, childList: true, characterData: true, attributes: true};
+	new MutationObserver(list => list.forEach(m => {
+		const at = m.target.closest ? m.target : m.target.parentElement;
+		if (!at || !at.closest("time")) counts.changes.push(m.type + " of " + (at ? at.outerHTML.slice(0, 100) : "?"));
+	})).observe(document, all);
+})()`
+
+// TestSilence checks that a page on which nothing happens asks for nothing, animates nothing, and
+// changes nothing but the ages that it shows, which it does.
+func TestSilence(t *testing.T) {
+	w := serve(t)
+	silent(w)
+	b := browse(t, 1400, 900)
+	b.before(counted)
+	b.login(w, "#team=silent")
+	b.shows("worker-8")
+	const ages = `[...document.querySelectorAll(".member time")].map(e => e.innerText).join()`
+	for range 3 { // the last members have started a moment ago
+		js[bool](b, "Object.assign(counts, {asked: 0, frames: 0, changes: []}), true")
+		before := js[string](b, ages)
+		js[bool](b, "new Promise(f => setTimeout(() => f(true), 11_000))")
+		if before == js[string](b, ages) {
+			t.Error("the ages of members stand still")
+		}
+		if js[bool](b, "counts.asked + counts.frames + counts.changes.length === 0") {
+			break
+		}
+	}
+	if said := js[string](b, "JSON.stringify(counts)"); said != `{"asked":0,"frames":0,"changes":[]}` {
+		t.Errorf("while nothing happens, the page does %s", said)
+	}
+	if n := js[int](b, "document.getAnimations().length"); n > 0 {
+		t.Errorf("%d animations run", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -307,5 +308,48 @@ func TestIncremental(t *testing.T) {
 			strings.Contains(one, "/v1/teams/billing/messages") {
 			t.Errorf("the page asks for %s", one)
 		}
+	}
+}
+
+// TestTimelineOfAFile: an exported file shows the lanes and the costs that the server shows: after
+// any record, also of a part of the time, in columns of the same width.
+func TestTimelineOfAFile(t *testing.T) {
+	w := serve(t, billing(t))
+	live := browse(t, 1400, 900)
+	live.login(w, "")
+	live.shows("billing")
+	still := live.another()
+	still.do(chromedp.EmulateViewport(1400, 900))
+	file := filepath.Join(t.TempDir(), "billing.html")
+	w.cadre("export", "billing", "-o", file)
+	last := "" // what both showed
+	same := func(what string, seq int, of string) {
+		t.Helper()
+		html := fmt.Sprintf(`document.querySelector("%s .line") ? document.querySelector("%[1]s").innerHTML : ""`, of)
+		var one, other string
+		for end := time.Now().Add(patience); one == "" || one == last || one != other; {
+			if time.Now().After(end) {
+				t.Fatalf("after record %d, %s, the server shows\n%s\nand the file\n%s", seq, what, one, other)
+			}
+			one, other = js[string](live, html), js[string](still, html)
+		}
+		last = one
+	}
+	for _, seq := range []int{76, 50, 40} {
+		at := fmt.Sprintf("#team=billing&tab=timeline&seq=%d", seq)
+		for b, page := range map[*tab]string{live: "http://" + w.address + "/", still: "file://" + file} {
+			b.do(chromedp.Navigate("about:blank"))
+			b.do(chromedp.Navigate(page + at))
+			b.shows(fmt.Sprintf("after record %d.", seq))
+		}
+		same("of all of the time", seq, ".timeline")
+		for _, part := range []string{"a half", "a quarter"} {
+			live.press("Zoom in")
+			still.press("Zoom in")
+			same("of "+part, seq, ".timeline")
+		}
+		live.press("Costs")
+		still.press("Costs")
+		same("of the costs", seq, ".costs")
 	}
 }

@@ -68,12 +68,14 @@ async function attack(at) {
   tries["PUT"] = () => got(http + "/v1/server/teams/demo", {method: "PUT", credentials: "include"});
   tries["DELETE"] = () => got(http + "/v1/server/teams/demo", {method: "DELETE", credentials: "include"});
   tries["login code"] = () => got(http + "/v1/login-codes", {method: "POST", body: "{}", credentials: "include"});
-  tries["events"] = () => within(1500, new Promise(f => {
-    const e = new EventSource(teams + "/demo/events", {withCredentials: true});
-    e.onopen = () => f("open");
-    e.onmessage = m => f("read " + m.data);
-    e.onerror = () => { e.close(); f("blocked"); };
-  }));
+  for (const path of ["/v1/teams/demo/events", "/board/events?at=/v1/watch"]) {
+    tries["events at " + path] = () => within(1500, new Promise(f => {
+      const e = new EventSource(http + path, {withCredentials: true});
+      e.onopen = () => f("open");
+      e.onmessage = m => f("read " + m.data);
+      e.onerror = () => { e.close(); f("blocked"); };
+    }));
+  }
   for (const path of ["/ws", "/v1/ws", "/board/streams", "/v1/teams/demo/events"]) {
     tries["WebSocket at " + path] = () => within(1500, new Promise(f => {
       const e = new WebSocket("ws://" + at + path);

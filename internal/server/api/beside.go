@@ -53,6 +53,9 @@ func Besides() []Beside {
 			AnyQuery: true, Kind: "*/*", Tagged: true},
 		{Path: "/board/streams", ID: "openStreams", About: "Open a WebSocket that carries several streams of the API, " +
 			"for the page.", Status: http.StatusSwitchingProtocols},
+		{Path: "/board/events", ID: "openEvents", About: "Follow several streams of the API as one, for the page, " +
+			"where a proxy passes no WebSockets.", Kind: "text/event-stream",
+			Query: []Param{{"at", "array", "the address of a stream; may be repeated"}}},
 		{Path: "/board/teams", ID: "boardTeams", About: "List all teams in their sections, for the page.",
 			Kind: jsonKind},
 		boardSearch,

@@ -50,9 +50,7 @@ func dialLine(t *testing.T, streams http.HandlerFunc, said *bytes.Buffer) *webso
 			return
 		}
 		defer ws.CloseNow()
-		ws.SetReadLimit(maxAsk)
-		l := &line{ws: ws, ctx: r.Context(), host: r.Host, streams: streams, open: map[int64]*opened{}}
-		if status, why := l.serve(); why != "" {
+		if status, why := socketLine(ws, r, streams).serve(ws); why != "" {
 			ws.Close(status, why)
 		}
 	})}

@@ -134,6 +134,7 @@ func (l *lab) serveOn(listener net.Listener, identified func(http.Handler) http.
 	mux := http.NewServeMux()
 	l.api.Register(mux, identified)
 	mux.Handle("GET /board/streams", identified(l.api.Streams()))
+	mux.Handle("GET /board/events", identified(l.api.Events()))
 	server := &http.Server{Handler: mux, ConnContext: auth.Accepted}
 	done := make(chan struct{})
 	go func() {

@@ -268,7 +268,11 @@ func description(t testing.TB) string {
 		if b.Kind == "" {
 			answer = ordered{{"description", http.StatusText(b.Status)}}
 		} else {
-			answer = append(answer, entry{"content", ordered{{b.Kind, ordered{{"schema", &schema{}}}}}})
+			content := ordered{{"schema", &schema{}}}
+			if b.Kind == "text/event-stream" {
+				content = append(content, entry{"x-data", &schema{Type: "string"}})
+			}
+			answer = append(answer, entry{"content", ordered{{b.Kind, content}}})
 		}
 		answers := ordered{{fmt.Sprint(b.Status), answer}}
 		if b.Tagged {

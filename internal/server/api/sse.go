@@ -26,12 +26,17 @@ type stream struct {
 
 // stream begins an answer of server-sent events.
 func (c *call) stream() *stream {
-	h := c.w.Header()
+	beginEvents(c.w)
+	return &stream{call: c, to: http.NewResponseController(c.w), beat: c.server.Beat}
+}
+
+// beginEvents begins an answer of server-sent events.
+func beginEvents(w http.ResponseWriter) {
+	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
-	c.w.WriteHeader(http.StatusOK)
-	return &stream{call: c, to: http.NewResponseController(c.w), beat: c.server.Beat}
+	w.WriteHeader(http.StatusOK)
 }
 
 // add adds an event to what is sent next: with that id, unless it is "". data is one line.

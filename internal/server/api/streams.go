@@ -40,15 +40,10 @@ type ask struct {
 //	N end      nothing: the stream has ended
 //	N refused  the problem that the route answers with
 //
-// Each request passed [auth.Guard.Handler]; the routes check who may read what.
+// Each request passed [auth.Guard.Handler]; the routes check who may read what. [Server.Events]
+// serves the same streams without a WebSocket.
 func (s *Server) Streams() http.Handler {
-	mux := http.NewServeMux()
-	for _, route := range Routes() {
-		if route.Stream {
-			mux.Handle(route.Method+" "+route.Path, s.serve(route))
-		}
-	}
-	mux.Handle("/", Unrouted(mux))
+	mux := s.streamRoutes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The guard has checked Host and Origin, and more exactly than the library does.
 		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
@@ -56,24 +51,51 @@ func (s *Server) Streams() http.Handler {
 			return // the library has answered
 		}
 		defer ws.CloseNow()
-		ws.SetReadLimit(maxAsk)
-		l := &line{ws: ws, ctx: r.Context(), host: r.Host, streams: mux, open: map[int64]*opened{}}
-		if status, why := l.serve(); why != "" {
+		if status, why := socketLine(ws, r, mux).serve(ws); why != "" {
 			ws.Close(status, why)
 		}
 	})
 }
 
+// streamRoutes returns the handler of the routes that answer with a stream.
+func (s *Server) streamRoutes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, route := range Routes() {
+		if route.Stream {
+			mux.Handle(route.Method+" "+route.Path, s.serve(route))
+		}
+	}
+	mux.Handle("/", Unrouted(mux))
+	return mux
+}
+
 // line is a connection with several streams.
 type line struct {
-	ws      *websocket.Conn
 	ctx     context.Context
 	host    string
 	streams http.Handler
+	// write sends a part of a stream, for which the client may take so long
+	write func(data []byte, limit time.Duration) error
 
 	mu    sync.Mutex
 	open  map[int64]*opened // by the numbers of the streams, until their handlers have returned
 	empty time.Time         // since when no stream is open
+}
+
+func newLine(r *http.Request, streams http.Handler) *line {
+	return &line{ctx: r.Context(), host: r.Host, streams: streams, open: map[int64]*opened{}}
+}
+
+// socketLine returns the line of a WebSocket.
+func socketLine(ws *websocket.Conn, r *http.Request, streams http.Handler) *line {
+	ws.SetReadLimit(maxAsk)
+	l := newLine(r, streams)
+	l.write = func(data []byte, limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(l.ctx, limit)
+		defer cancel()
+		return ws.Write(ctx, websocket.MessageText, data)
+	}
+	return l
 }
 
 // opened is a stream whose handler has not returned.
@@ -86,15 +108,15 @@ type opened struct {
 
 // serve opens and closes streams as the client asks. It returns when the connection has ended, or
 // why it ends it.
-func (l *line) serve() (websocket.StatusCode, string) {
+func (l *line) serve(ws *websocket.Conn) (websocket.StatusCode, string) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, end := context.WithCancelCause(l.ctx)
 	defer end(nil)
 	l.empty = time.Now()
-	all.Go(func() { l.check(ctx, end) })
+	all.Go(func() { l.check(ctx, ws, end) })
 	for {
-		_, data, err := l.ws.Read(ctx)
+		_, data, err := ws.Read(ctx)
 		if err != nil {
 			return 0, ""
 		}
@@ -116,7 +138,7 @@ func (l *line) serve() (websocket.StatusCode, string) {
 
 // check ends the connection when the client does not answer a ping in time, or has had no stream
 // open for long.
-func (l *line) check(ctx context.Context, end context.CancelCauseFunc) {
+func (l *line) check(ctx context.Context, ws *websocket.Conn, end context.CancelCauseFunc) {
 	every := time.NewTicker(pings)
 	defer every.Stop()
 	for {
@@ -129,12 +151,12 @@ func (l *line) check(ctx context.Context, end context.CancelCauseFunc) {
 		over := len(l.open) == 0 && time.Since(l.empty) >= unused
 		l.mu.Unlock()
 		if over {
-			l.ws.Close(websocket.StatusNormalClosure, "no stream is open")
+			ws.Close(websocket.StatusNormalClosure, "no stream is open")
 			end(nil)
 			return
 		}
 		answered, cancel := context.WithTimeout(ctx, slowReader)
-		err := l.ws.Ping(answered)
+		err := ws.Ping(answered)
 		cancel()
 		if err != nil {
 			end(err)
@@ -262,9 +284,8 @@ func (l *line) log(format string, args ...any) {
 // connection, and so does one whose context ends meanwhile; the context of one stream must
 // therefore not end it.
 func (l *line) send(n int64, what string, data []byte) error {
-	ctx, cancel := context.WithTimeout(l.ctx, slowReader*time.Duration(1+max(len(data)-1, 0)/maxPart))
-	defer cancel()
-	return l.ws.Write(ctx, websocket.MessageText, fmt.Appendf(nil, "%d %s\n%s", n, what, data))
+	limit := slowReader * time.Duration(1+max(len(data)-1, 0)/maxPart)
+	return l.write(fmt.Appendf(nil, "%d %s\n%s", n, what, data), limit)
 }
 
 // part is the answer of one stream.

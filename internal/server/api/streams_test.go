@@ -2,8 +2,11 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -126,4 +129,75 @@ func TestStreamsRefused(t *testing.T) {
 	if r.StatusCode != http.StatusUpgradeRequired {
 		t.Errorf("without a WebSocket it answers %d", r.StatusCode)
 	}
+}
+
+// TestStreamsAsEvents follows several streams over one answer of server-sent events, each from its
+// own cursor, as over a WebSocket.
+func TestStreamsAsEvents(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	of := l.create(members("ann")...)
+	follow := func(addresses ...string) (next func(head, text string)) {
+		s, got := l.stream("/board/events?"+url.Values{"at": addresses}.Encode()), map[string]string{}
+		s.checker = nil // it is for routes of the API
+		return func(head, text string) {
+			t.Helper()
+			for !strings.Contains(got[head], text) {
+				var part string
+				if err := json.Unmarshal([]byte(s.next().data), &part); err != nil {
+					t.Fatal(err)
+				}
+				is, rest, _ := strings.Cut(part, "\n")
+				got[is] += rest
+			}
+			if n := strings.Count(got[head], text); n != 1 {
+				t.Errorf("%s has %d times %q", head, n, text)
+			}
+			delete(got, head)
+		}
+	}
+	next := follow(demo+"/events?after=0", demo+fmt.Sprint("/events?after=", of.Seq()), demo+"/events?after=1000",
+		"/v1/teams/other/events", demo, "http://[::1")
+	next("1 events", "\nid: 2\nevent: record\n")
+	for head, code := range map[string]string{"3 refused": `"code":"ahead"`, "4 refused": `"code":"not_found"`,
+		"5 refused": `"code":"not_found"`, "6 refused": `"code":"usage"`} {
+		next(head, code)
+	}
+	r := act(t, of, team.User, &team.CreateTask{Subject: "one"})
+	for _, head := range []string{"1 events", "2 events"} {
+		next(head, fmt.Sprintf("id: %d\n", r.Seq))
+	}
+	act(t, of, team.User, &team.CreateTask{Subject: "two"})
+	next = follow(demo + fmt.Sprint("/events?after=", r.Seq)) // it goes on where the client is
+	next("1 events", fmt.Sprintf("id: %d\n", r.Seq+1))
+
+	// all streams have ended, and so does the answer
+	if is := l.text("/board/events?at=" + demo + "&at=/v1/teams/other/events"); strings.Count(is, "data: ") != 2 {
+		t.Errorf("streams that are refused answer %s", is)
+	}
+	for query, want := range map[string]string{"": "names 0", "?" + strings.Repeat("at=/v1/watch&", 17): "names 17"} {
+		if is := l.send("GET", "/board/events"+query, nil); is.status != 400 ||
+			!strings.Contains(string(is.body), want) {
+			t.Errorf("%q answers %d %s", query, is.status, is.body)
+		}
+	}
+	is := l.as(auth.Principal{Token: "none"}).text("/board/events?at=" + demo + "/events")
+	if !strings.Contains(is, "1 refused") || strings.Contains(is, "1 events") {
+		t.Errorf("a sender without rights reads %s", is)
+	}
+}
+
+// text returns an answer that ends.
+func (c *client) text(path string) string {
+	c.t.Helper()
+	r, err := c.http.Get("http://cadre" + path)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(data)
 }

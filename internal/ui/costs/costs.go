@@ -132,7 +132,7 @@ func (s *series) add(u team.Usage, at team.Time) {
 
 func (s *series) set(sum team.Usage, at team.Time) {
 	s.usage = sum
-	p := point{at, Amount{sum.Tokens(), sum.CostMicroUSD}}
+	p := point{at, s.sum()}
 	n := len(s.points)
 	if n > 0 && s.points[n-1].at == at {
 		s.points[n-1] = p
@@ -258,6 +258,18 @@ func (c *Costs) Dollars() bool { return c.all.usage.CostMicroUSD > 0 }
 
 // Any reports whether anything was used.
 func (c *Costs) Any() bool { return c.all.usage != team.Usage{} }
+
+// Sums returns what was used until now: by all members, and then by each member that used
+// something, in the order of their first use.
+func (c *Costs) Sums() []Row {
+	rows := []Row{{Sum: c.all.sum()}}
+	for _, s := range c.members {
+		rows = append(rows, Row{Member: s.member, Sum: s.sum()})
+	}
+	return rows
+}
+
+func (s *series) sum() Amount { return Amount{s.usage.Tokens(), s.usage.CostMicroUSD} }
 
 // Edges divides a time into columns of the same length.
 func Edges(from, to team.Time, columns int) []team.Time {

@@ -12,6 +12,8 @@
 //	GET /                             the page, without any data; see [Board.Page]
 //	GET /board/streams                all streams of the page over one WebSocket: /v1/watch, …/events and
 //	                                  …/session; see [api.Server.Streams]
+//	GET /board/events                 the same streams as server-sent events, where a proxy passes no
+//	                                  WebSockets; see [api.Server.Events]
 //	GET /board/teams                  all teams in their sections, with what waits
 //	GET /board/search                 texts with words that are searched for, and where each leads
 //	GET /board/teams/T/now            what is known only of the present: processes, attention

@@ -24,9 +24,8 @@ import (
 
 // Bounds of an exported file.
 const (
-	stillColumns = 1_200   // of its timeline
-	mostDiffs    = 300     // tasks whose changes it has
-	diffBytes    = 8 << 20 // of all changes together, before they are compressed
+	mostDiffs = 300     // tasks whose changes it has
+	diffBytes = 8 << 20 // of all changes together, before they are compressed
 )
 
 // still is a team in a file, with its whole history.
@@ -34,7 +33,7 @@ type still struct {
 	Ref      string            `json:"ref"`
 	Version  string            `json:"version"` // of the program that wrote the file
 	Patches  []json.RawMessage `json:"patches"` // what each record changed
-	Lanes    json.RawMessage   `json:"lanes"`
+	Lanes    json.RawMessage   `json:"lanes"`   // see [stillLanes]
 	Log      []line            `json:"log"`
 	Marks    []point           `json:"marks"`
 	Messages []json.RawMessage `json:"messages"`
@@ -67,7 +66,7 @@ func export(ctx context.Context, w io.Writer, t *engine.Team, version string) (
 	is := still{Ref: t.Name, Version: version, Patches: []json.RawMessage{}, Marks: []point{},
 		Messages: []json.RawMessage{}, Plans: []json.RawMessage{}, Notes: map[string]part{}, Tasks: map[string]part{},
 		Diffs: map[string]diff{}}
-	s, k, past := empty(), newTracker(), recalled{}
+	s, k, past, lanes := empty(), newTracker(), recalled{}, newStillLanes()
 	k.clean = checkpoint.RedactJSON
 	var records []*team.Record
 	for r, err := range t.Records(ctx, 0) {
@@ -80,9 +79,12 @@ func export(ctx context.Context, w io.Writer, t *engine.Team, version string) (
 		}
 		s.Apply(r)
 		past.add(r)
+		lanes.add(&past)
 		records = append(records, r)
 		is.Patches = append(is.Patches, encoded(k.update(s, r)))
 	}
+	lanes.end(&past)
+	is.Lanes = k.encode(lanes)
 	if err := is.told(records, s, k, &past); err != nil {
 		return 0, err
 	}
@@ -99,7 +101,6 @@ func (is *still) told(records []*team.Record, s *team.State, k *tracker, past *r
 	for i := range is.Log {
 		is.Log[i].Text = redacted(is.Log[i].Text)
 	}
-	is.Lanes = k.encode(past.view(0, 0, stillColumns))
 	for _, m := range past.marks.All() {
 		is.Marks = append(is.Marks, pointOf(m))
 	}

@@ -1,11 +1,13 @@
 package web
 
 import (
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
 
 	"cadre/internal/engine"
+	"cadre/internal/team"
 	"cadre/internal/testkit/historytest"
 )
 
@@ -39,6 +41,64 @@ func TestLanesOfThePast(t *testing.T) {
 				t.Fatalf("after record %d, the lanes are\n%+v\nwant\n%+v", r.Seq, got, want)
 			}
 		}
+	}
+}
+
+// TestLanesOfAFile: the page of an exported team makes the columns that the server has for it: of
+// all of the time and of parts of it, in any width, and as they were after any record.
+func TestLanesOfAFile(t *testing.T) {
+	type shown struct {
+		From    team.Time `json:"from"`
+		To      team.Time `json:"to"`
+		Columns int       `json:"columns"`
+		Seq     int64     `json:"seq"`
+		Want    lanes     `json:"want"`
+	}
+	random := rand.New(rand.NewPCG(1, 15))
+	kinds, quiet, used := map[string]bool{}, 0, 0
+	for i := range 8 {
+		h := historytest.Long(600, 40)
+		if i > 0 {
+			h = historytest.Play(historytest.Choices(400).Example(i))
+		}
+		for n, r := range h.Records {
+			r.At += 400_000 * team.Time(i%2*n/50) // sometimes nobody works for long
+		}
+		of, read, file := opened(t, h), recalled{}, newStillLanes()
+		for _, r := range h.Records {
+			read.add(r)
+			file.add(&read)
+		}
+		file.end(&read)
+		first, last := read.lanes.Bounds()
+		var views []shown
+		for range 200 {
+			v := shown{Columns: 1 + random.IntN(400), Seq: int64(random.IntN(len(h.Records) + 1))}
+			if random.IntN(3) > 0 {
+				v.From = first + team.Time(random.Int64N(int64(last-first)))
+			}
+			if random.IntN(3) > 0 {
+				v.To = max(first, v.From) + 1 + team.Time(random.Int64N(int64(last-first)))
+			}
+			was := &read
+			if v.Seq > 0 {
+				was = pastOf(t, of, &read, v.Seq)
+			}
+			v.Want = was.view(v.From, v.To, v.Columns)
+			views = append(views, v)
+			quiet, used = quiet+len(v.Want.Quiet), used+len(v.Want.Costs)
+			for _, r := range v.Want.Rows {
+				for _, one := range r.Runs {
+					kinds[one.Kind] = true
+				}
+			}
+		}
+		if said := node(t, "lanes.js", map[string]any{"lanes": file, "views": views}); said != "the same\n" {
+			t.Errorf("history %d: %s", i, said)
+		}
+	}
+	if len(kinds) < 7 || used == 0 || quiet == 0 {
+		t.Errorf("the histories have the kinds %v, %d compressed columns and %d rows of costs", kinds, quiet, used)
 	}
 }
 

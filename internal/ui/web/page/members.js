@@ -123,6 +123,7 @@ let n = 0;
 
 // grown returns the entries with one more. The parts of a text are joined until the whole text comes.
 function grown(all, e) {
+  if (e.whole) all = all.filter((one) => one.kind !== "output" || one.id !== e.id);
   const before = all[all.length - 1];
   if (e.kind === "part" && before && before.kind === "part") return [...all.slice(0, -1), { ...before, text: before.text + e.text }];
   if (e.kind === "text" && before && before.kind === "part") return [...all.slice(0, -1), { ...e, k: before.k }];

@@ -1,5 +1,6 @@
 // Where the page gets its data: from the server, or from the file that it is in.
 import { Film } from "./film.js";
+import { lanesOf } from "./lanes.js";
 
 // Problem is an answer that a request failed, with the server's words.
 export class Problem extends Error {
@@ -94,12 +95,21 @@ export class Live {
       follow: (seq, record, broken) => line.follow(() => `${api}/events?after=${seq()}`, { record }, broken),
       session: (member, entry, end) => {
         let last = 0;
+        const known = new Set(); // the commands whose output came over this stream: a new one begins with all of it
         return line.follow(
-          () => `${api}/members/${enc(member)}/session?after=${last}`,
+          () => {
+            known.clear();
+            return `${api}/members/${enc(member)}/session?after=${last}`;
+          },
           {
             entry: (data, id) => {
               if (id) last = Number(id);
-              entry(JSON.parse(data));
+              const e = JSON.parse(data);
+              if (e.kind === "output") {
+                e.whole = !known.has(e.id);
+                known.add(e.id);
+              }
+              entry(e);
             },
             end: (_, __, stop) => {
               stop();
@@ -114,15 +124,18 @@ export class Live {
 }
 
 const pace = { first: 500, longest: 10_000 }; // between the tries after a break, in milliseconds
+const patience = 10_000; // until a connection must have brought something
 
-// Line is the connection for all streams of the page. A browser opens six connections to a host for all its pages, and
-// does not count WebSockets among them. It is open while the page is visible and follows something.
+// Line is the connection for all streams of the page. It is open while the page is visible and follows something. It is
+// a WebSocket, or server-sent events where a proxy passes none: a connection that brings nothing is tried the other way.
 class Line {
   constructor() {
-    this.socket = null;
+    this.way = null; // a Socket or Events
+    this.plain = false; // whether the next one is Events
     this.all = new Set(); // what is followed
     this.asked = new Map(); // the same by the number of its stream, as far as it is asked for
     this.count = 0;
+    this.failed = 0; // connections that brought nothing, since one brought something
     this.wait = pace.first;
     this.timer = 0;
     document.addEventListener("visibilitychange", () => (document.visibilityState === "visible" ? this.begin() : this.end()));
@@ -130,38 +143,48 @@ class Line {
 
   begin() {
     clearTimeout(this.timer);
-    if (this.socket || !this.all.size || document.visibilityState !== "visible") return;
-    const is = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/board/streams`);
-    this.socket = is;
-    is.onopen = () => {
+    if (this.way || !this.all.size || document.visibilityState !== "visible") return;
+    let heard = false;
+    const is = new (this.plain ? Events : Socket)((text) => {
+      if (this.way !== is) return;
+      heard = true;
+      clearTimeout(this.timer);
+      this.failed = 0;
       this.wait = pace.first;
-      for (const one of this.all) this.ask(one);
-    };
-    is.onmessage = (e) => this.socket === is && this.hear(e.data);
-    is.onclose = () => {
-      if (this.socket !== is) return;
-      this.end();
-      for (const one of this.all) one.broken(new Problem(0, {}));
-      this.timer = setTimeout(() => this.begin(), this.wait);
-      this.wait = Math.min(2 * this.wait, pace.longest);
-    };
+      this.hear(text);
+    }, () => this.way === is && this.lost(heard));
+    this.way = is;
+    this.timer = setTimeout(() => this.lost(false), patience);
+    for (const one of this.all) this.ask(one);
   }
 
   end() {
     clearTimeout(this.timer);
     for (const one of this.all) clearTimeout(one.timer);
-    const is = this.socket;
-    this.socket = null;
+    const is = this.way;
+    this.way = null;
     this.asked.clear();
-    if (is) is.close();
+    if (is) is.end();
+  }
+
+  // lost tries again, since the connection has ended.
+  lost(heard) {
+    this.end();
+    if (!heard) {
+      this.plain = !this.plain;
+      if (this.failed++ % 2 === 0) return this.begin(); // at once, the other way
+    }
+    for (const one of this.all) one.broken(new Problem(0, {}));
+    this.timer = setTimeout(() => this.begin(), this.wait);
+    this.wait = Math.min(2 * this.wait, pace.longest);
   }
 
   // ask opens the stream of what is followed.
   ask(one) {
-    if (!this.socket || this.socket.readyState !== WebSocket.OPEN) return;
+    if (!this.way) return;
     one.n = ++this.count;
     this.asked.set(one.n, one);
-    this.socket.send(JSON.stringify({ open: one.n, at: one.address() }));
+    this.way.open(one.n, one.address);
   }
 
   // hear takes a part of a stream: its number with a word, and on the next lines what belongs to it.
@@ -199,16 +222,86 @@ class Line {
       clearTimeout(one.timer);
       one.broken(null); // what is not followed has no warning
       this.all.delete(one);
-      if (this.asked.delete(one.n)) this.socket.send(JSON.stringify({ close: one.n }));
+      if (this.asked.delete(one.n)) this.way.close(one.n);
     };
     one.event = (e) => {
       if (e.name === "problem") one.broken(new Problem(0, JSON.parse(e.data)));
       else if (handlers[e.name]) handlers[e.name](e.data, e.id, stop);
     };
     this.all.add(one);
-    this.begin();
-    this.ask(one);
+    if (this.way) this.ask(one);
+    else this.begin();
     return stop;
+  }
+}
+
+// Socket has the streams of a page come over a WebSocket. A browser opens six connections to a host for all its pages,
+// and does not count WebSockets among them. It calls hear with each part of a stream, and gone when it is lost.
+class Socket {
+  constructor(hear, gone) {
+    this.due = []; // what is sent once it is open
+    this.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/board/streams`);
+    this.socket.onopen = () => this.due.splice(0).forEach((ask) => this.send(ask));
+    this.socket.onmessage = (e) => hear(e.data);
+    this.socket.onclose = gone;
+  }
+
+  send(ask) {
+    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(ask));
+    else this.due.push(ask);
+  }
+
+  open = (n, address) => this.send({ open: n, at: address() });
+  close = (n) => this.send({ close: n });
+  end = () => this.socket.close();
+}
+
+// Events has the same streams come as server-sent events, all in one answer, since it takes one of the six connections.
+// The request names the streams. So for others it asks again, from the cursors that the page has come to.
+class Events {
+  constructor(hear, gone) {
+    this.hear = hear;
+    this.gone = gone;
+    this.streams = new Map(); // the addresses, by the numbers of the streams
+    this.source = null;
+    this.timer = 0;
+  }
+
+  open(n, address) {
+    this.streams.set(n, address);
+    this.again();
+  }
+
+  close(n) {
+    if (this.streams.delete(n)) this.again();
+  }
+
+  end() {
+    clearTimeout(this.timer);
+    if (this.source) this.source.close();
+    this.source = null;
+  }
+
+  // again asks for the streams once for all changes of a moment.
+  again() {
+    this.end();
+    if (this.streams.size) this.timer = setTimeout(() => this.begin());
+  }
+
+  begin() {
+    const numbers = [...this.streams.keys()];
+    const at = numbers.map((n) => "at=" + enc(this.streams.get(n)()));
+    const is = new EventSource("/board/events?" + at.join("&"));
+    this.source = is;
+    is.addEventListener("part", (e) => {
+      if (this.source !== is) return;
+      const [, i, rest] = /^(\d+)(.*)$/s.exec(JSON.parse(e.data)); // the server counts the streams of this request
+      const n = numbers[i - 1];
+      if (!rest.startsWith(" events\n")) this.streams.delete(n); // it has ended
+      if (!this.streams.size) this.end();
+      this.hear(n + rest);
+    });
+    is.onerror = () => this.source === is && this.gone(); // which ends it: it would ask again from the old cursors
   }
 }
 
@@ -257,7 +350,7 @@ export class Still {
       after: async () => ({ patches: [], last: d.patches.length, marks: [], marked: d.patches.length }),
       now: async () => null,
       saw: async () => null,
-      lanes: async (from, to) => cut(d.lanes, from, to),
+      lanes: async (from, to, columns, seq) => lanesOf(d.lanes, from, to, columns, seq),
       log: async (after, to) => d.log.filter((l) => l.seq > after && l.seq <= to),
       marks: async (after) => ({ marks: after ? [] : d.marks, seq: d.patches.length }),
       account: async (task) => d.tasks[task] || { attempts: [], mentions: [] },
@@ -285,26 +378,4 @@ export function textAfter(changes, seq) {
     else text += (text && !text.endsWith("\n") ? "\n" : "") + c.text;
   }
   return text;
-}
-
-// cut returns the columns of lanes that lie between two times; 0 for the first and the last.
-function cut(lanes, from, to) {
-  const { edges } = lanes;
-  let a = 0;
-  let b = edges.length - 1;
-  while (from && a < b - 1 && edges[a + 1] <= from) a++;
-  while (to && b > a + 1 && edges[b - 1] >= to) b--;
-  if (a === 0 && b === edges.length - 1) return lanes;
-  const rows = lanes.rows.map((r) => {
-    let x = 0;
-    const runs = [];
-    for (const one of r.runs) {
-      const n = Math.min(b, x + one.n) - Math.max(a, x);
-      if (n > 0) runs.push({ ...one, n });
-      x += one.n;
-    }
-    return { ...r, runs };
-  });
-  const costs = lanes.costs.map((c) => ({ ...c, tokens: c.tokens.slice(a, b), microUsd: c.microUsd.slice(a, b) }));
-  return { ...lanes, edges: edges.slice(a, b + 1), quiet: lanes.quiet.filter((q) => q >= a && q < b).map((q) => q - a), rows, costs };
 }
