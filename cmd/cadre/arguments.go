@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"cadre/internal/run/teamfile"
+	"cadre/internal/team"
 )
 
 // exactly accepts n arguments.
@@ -123,7 +123,7 @@ func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 			known = append(known, f.Name)
 		}
 	})
-	if near := teamfile.Nearest(name, known); near != "" && len(name) > 2 {
+	if near := team.Nearest(name, known); near != "" && len(name) > 2 {
 		return fmt.Errorf("unknown flag: %s, did you mean --%s?", typed, near)
 	}
 	return fmt.Errorf("unknown flag: %s", typed)

@@ -193,7 +193,8 @@ func TestDocumentsWidth(t *testing.T) {
 // codes lists the codes of the core's refusals.
 var codes = []team.Code{team.Invalid, team.NotFound, team.Taken, team.Denied, team.Conflict, team.NotReady,
 	team.Nothing,
-	team.TooLarge, team.Exhausted, team.Finished, team.Rejected, team.MaxTeammatesReached}
+	team.TooLarge, team.Exhausted, team.Finished, team.Rejected, team.MaxTeammatesReached,
+	team.NestedTeamsNotAllowed}
 
 // TestDocumentsCodes checks that docs/exit-statuses.md has each code with its status.
 func TestDocumentsCodes(t *testing.T) {

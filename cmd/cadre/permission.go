@@ -11,7 +11,6 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
-	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
 )
 
@@ -107,7 +106,7 @@ agent is known to have. --yes skips the question.`,
 // command that adds it without asking.
 func (a *app) confirmTool(ctx context.Context, tool string, known []string, adding string) error {
 	why := "no agent has a tool called " + sanitize.Line(tool)
-	if near := teamfile.Nearest(tool, known); near != "" {
+	if near := team.Nearest(tool, known); near != "" {
 		why += " (did you mean " + near + "?)"
 	}
 	return a.confirm(ctx, fmt.Sprintf("N%s. Add the rule all the same?", why[1:]),

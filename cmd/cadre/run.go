@@ -280,7 +280,7 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 	if file := run.NearFile(word); file != "" {
 		likely = append(likely, way{"run " + file, render.Typed("run", file)})
 	}
-	if name := teamfile.Nearest(word, unfinished); name != "" {
+	if name := team.Nearest(word, unfinished); name != "" {
 		likely = append(likely, way{"continue team " + name, render.Typed("resume", name)})
 	}
 	if len(likely) > 0 {

@@ -248,8 +248,16 @@ func (h Home) notFound(ref string) error {
 		return team.Refuse(team.NotFound, "team %s does not exist; the home has no teams", ref).
 			With(team.Hint{Action: team.ActCreate, Team: ref})
 	}
-	return team.Refuse(team.NotFound, "team %s does not exist; the teams are: %s", ref, strings.Join(there, ", ")).
-		With(team.Hint{Action: team.ActShowTeams})
+	text := fmt.Sprintf("team %s does not exist; the teams are: ", ref)
+	if near := team.Nearest(ref, there); near != "" {
+		text = fmt.Sprintf("team %s does not exist, did you mean %s? The teams are: ", ref, near)
+	}
+	const most = 12
+	text += strings.Join(there[:min(most, len(there))], ", ")
+	if more := len(there) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return team.Refuse(team.NotFound, "%s", text).With(team.Hint{Action: team.ActShowTeams})
 }
 
 // named returns the folders of the teams of that name.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cadre/internal/run/teamfile"
+	"cadre/internal/team"
 )
 
 // IsWord reports whether the text is one word of ASCII letters, digits, ".", "_", "-" and "/".
@@ -32,7 +32,7 @@ func NearFile(name string) string {
 			files[s] = file
 		}
 	}
-	return files[teamfile.Nearest(stem(base), stems)]
+	return files[team.Nearest(stem(base), stems)]
 }
 
 // mostFiles bounds how many files of a directory are read to find its team files.

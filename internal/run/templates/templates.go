@@ -185,7 +185,7 @@ func (p Places) Find(name string) (Template, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return Template{}, &UnknownError{name, teamfile.Nearest(name, names)}
+	return Template{}, &UnknownError{name, team.Nearest(name, names)}
 }
 
 // Usable returns the template that the name means, if it may be used.

@@ -36,7 +36,7 @@ var (
 
 // Besides returns the table of what the server answers beside the API.
 func Besides() []Beside {
-	all := []Beside{
+	all := append([]Beside{
 		{Path: "/metrics", ID: "getMetrics", About: "Show the metrics of all teams, in Prometheus's text format. " +
 			"docs/monitoring.md lists them.", Kind: "text/plain"},
 		{Path: "/v1/asyncapi.json", ID: "getSocketDescription", About: "Show the AsyncAPI description of /ws.",
@@ -51,6 +51,25 @@ func Besides() []Beside {
 			Kind: "text/html", Tagged: true},
 		{Path: "/assets/{file}", ID: "getPageFile", About: "Show a file of the page. It has no data.", Open: true,
 			AnyQuery: true, Kind: "*/*", Tagged: true},
+	}, ofBoard()...)
+	for i := range all {
+		b := &all[i]
+		if b.Method == "" {
+			b.Method = http.MethodGet
+		}
+		if b.Status == 0 {
+			b.Status = http.StatusOK
+		}
+		if !b.Open {
+			b.Role = auth.Observe
+		}
+	}
+	return all
+}
+
+// ofBoard is the part of the table that only the page of the board asks.
+func ofBoard() []Beside {
+	return []Beside{
 		{Path: "/board/streams", ID: "openStreams", About: "Open a WebSocket that carries several streams of the API, " +
 			"for the page.", Status: http.StatusSwitchingProtocols},
 		{Path: "/board/events", ID: "openEvents", About: "Follow several streams of the API as one, for the page, " +
@@ -84,19 +103,6 @@ func Besides() []Beside {
 		{Path: boardAt + "tasks/{task}", ID: "boardTask", About: "Show the attempts at a task, for the page.",
 			Kind: jsonKind},
 	}
-	for i := range all {
-		b := &all[i]
-		if b.Method == "" {
-			b.Method = http.MethodGet
-		}
-		if b.Status == 0 {
-			b.Status = http.StatusOK
-		}
-		if !b.Open {
-			b.Role = auth.Observe
-		}
-	}
-	return all
 }
 
 var boardSearch = Beside{Path: "/board/search", ID: "boardSearch",

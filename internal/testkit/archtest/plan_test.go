@@ -411,10 +411,9 @@ var front = []fronted{
 	{"engine", nil, "every action on a team"},
 	{"engine/upkeep", nil, "maintenance of a team by a person, and its errors"},
 	{"run", nil, "runs of a team file or a goal; what the argument means"},
-	{"run/teamfile", []string{"Budget", "Errors", "File", "Nearest", "Parameter", "ParseSettings", "Permissions",
+	{"run/teamfile", []string{"Budget", "Errors", "File", "Parameter", "ParseSettings", "Permissions",
 		"Schema", "Setting"},
-		"the flags of a goal as fields of a team file; the values of parameters; the printed schema; suggestions for " +
-			"typing mistakes"},
+		"the flags of a goal as fields of a team file; the values of parameters; the printed schema"},
 	{"run/templates", nil, "the templates, which it lists, shows, runs and writes by their names"},
 	{"access", nil, "its commands pass the gate"},
 	{"layout", []string{"AmbiguousError", "ElsewhereError", "Find", "Home"},
