@@ -51,11 +51,7 @@ func Besides() []Beside {
 			Kind: "text/html", Tagged: true},
 		{Path: "/assets/{file}", ID: "getPageFile", About: "Show a file of the page. It has no data.", Open: true,
 			AnyQuery: true, Kind: "*/*", Tagged: true},
-		{Path: "/board/streams", ID: "openStreams", About: "Open a WebSocket that carries several streams of the API, " +
-			"for the page.", Status: http.StatusSwitchingProtocols},
-		{Path: "/board/events", ID: "openEvents", About: "Follow several streams of the API as one, for the page, " +
-			"where a proxy passes no WebSockets.", Kind: "text/event-stream",
-			Query: []Param{{"at", "array", "the address of a stream; may be repeated"}}},
+		boardStreams, boardEvents,
 		{Path: "/board/teams", ID: "boardTeams", About: "List all teams in their sections, for the page.",
 			Kind: jsonKind},
 		boardSearch,
@@ -98,6 +94,14 @@ func Besides() []Beside {
 	}
 	return all
 }
+
+var boardStreams = Beside{Path: "/board/streams", ID: "openStreams",
+	About:  "Open a WebSocket that carries several streams of the API, for the page.",
+	Status: http.StatusSwitchingProtocols}
+
+var boardEvents = Beside{Path: "/board/events", ID: "openEvents",
+	About: "Follow several streams of the API as one, for the page, where a proxy passes no WebSockets.",
+	Kind:  "text/event-stream", Query: []Param{{"at", "array", "the address of a stream; may be repeated"}}}
 
 var boardSearch = Beside{Path: "/board/search", ID: "boardSearch",
 	About: "Find words in the texts of one team or of all, for the page.", Kind: jsonKind,
