@@ -312,7 +312,7 @@ func TestIncremental(t *testing.T) {
 }
 
 // TestTimelineOfAFile: an exported file shows the lanes and the costs that the server shows: after
-// any record, also of a part of the time, in columns of the same width.
+// any record, in columns of the same width. TestLanesOfAFile in ui/web has parts of the time.
 func TestTimelineOfAFile(t *testing.T) {
 	w := serve(t, billing(t))
 	live := browse(t, 1400, 900)
@@ -343,11 +343,6 @@ func TestTimelineOfAFile(t *testing.T) {
 			b.shows(fmt.Sprintf("after record %d.", seq))
 		}
 		same("of all of the time", seq, ".timeline")
-		for _, part := range []string{"a half", "a quarter"} {
-			live.press("Zoom in")
-			still.press("Zoom in")
-			same("of "+part, seq, ".timeline")
-		}
 		live.press("Costs")
 		still.press("Costs")
 		same("of the costs", seq, ".costs")
