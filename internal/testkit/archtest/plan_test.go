@@ -54,6 +54,8 @@ var rooms = []room{
 			"know whose team it is"},
 	{"journal/memjournal", []string{"journal"},
 		"an implementation depends only on its contract"},
+	{"journal/pgjournal", []string{"journal"},
+		"an implementation depends only on its contract"},
 	{"sys/atomicfile", []string{"sys/regularfile"},
 		"any package may need durable files, whatever their content"},
 	{"sys/crc32c", nil,
