@@ -121,8 +121,9 @@ var (
 // DamageError reports that acknowledged records cannot be read.
 type DamageError struct {
 	Team    string // name of the team's folder, by which a person finds the team
-	Segment string // path of the damaged file
+	Segment string // path of the damaged file, or the database
 	Line    int    // line in the file, from 1; 0 for the file as a whole
+	Seq     int64  // the record, in a database; 0 in a file
 	Reason  string // the defect
 }
 
@@ -130,6 +131,9 @@ func (e *DamageError) Error() string {
 	where := e.Segment
 	if e.Line > 0 {
 		where = fmt.Sprintf("%s, line %d", e.Segment, e.Line)
+	}
+	if e.Seq > 0 {
+		where = fmt.Sprintf("%s, team %s, record %d", e.Segment, e.Team, e.Seq)
 	}
 	return fmt.Sprintf("the journal is damaged at %s: %s; nothing was changed", where, e.Reason)
 }

@@ -54,6 +54,8 @@ var rooms = []room{
 			"know whose team it is"},
 	{"journal/memjournal", []string{"journal"},
 		"an implementation depends only on its contract"},
+	{"journal/pgjournal", []string{"journal"},
+		"an implementation depends only on its contract"},
 	{"sys/atomicfile", []string{"sys/regularfile"},
 		"any package may need durable files, whatever their content"},
 	{"sys/crc32c", nil,
@@ -331,6 +333,8 @@ var rooms = []room{
 		"a history of a team is what the core decides; the tests say what they do with it"},
 	{"testkit/hosttest", []string{"agent", "agent/shell", "engine", "layout", "sys/proc", "team"},
 		"the front ends' tests need hosts in the background, which an engine runs"},
+	{"testkit/postgrestest", nil,
+		"a server is the same for every package; the tests say what they keep in it"},
 	{"testkit/simtest", []string{"agent", "host", "journal", "journal/memjournal", "liveness/heartbeat",
 		"liveness/leader", "render", "replica", "sys/proc", "team"},
 		"it plays whole teams on the real core, replica, host and lead; the machines, sessions and people are " +
@@ -369,9 +373,10 @@ var bans = []ban{
 		from:    []string{"journal"},
 		because: "the contract is for journals on a disk, in memory and elsewhere"},
 	{imports: []string{"os/exec"},
-		but: []string{"internal/sys/proc", "internal/agent/agenttest"},
+		but: []string{"internal/sys/proc", "internal/agent/agenttest", "internal/testkit/postgrestest"},
 		because: "no process outlives its host: proc starts children with a group, a record and a watchdog; it also " +
-			"starts hosts in the background, which do outlive the process that started them"},
+			"starts hosts in the background, which do outlive the process that started them. A database of tests " +
+			"runs as another user, and its test kills it"},
 	{imports: []string{"net"},
 		but: []string{"internal/ui/web", "internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex",
 			"internal/agent/acp", "internal/claude/sdkrelay", "internal/sys/websocket", "internal/ui/notify",
@@ -394,7 +399,8 @@ var bans = []ban{
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
 		but: []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest",
 			"internal/agent/agenttest", "internal/claude/teamfiles/teamfilestest", "internal/testkit/golden",
-			"internal/testkit/hosttest", "internal/testkit/simtest", "internal/testkit/treetest", "internal/testkit/typedoc"},
+			"internal/testkit/hosttest", "internal/testkit/postgrestest", "internal/testkit/simtest",
+			"internal/testkit/treetest", "internal/testkit/typedoc"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 
@@ -611,6 +617,9 @@ var dependencies = []dependency{
 	{"mvdan.cc/sh/v3", false,
 		"which files a shell command names is known only after parsing it as a shell does: quotes, braces, " +
 			"here-documents, substitutions"},
+	{"github.com/jackc/pgx/v5", false,
+		"the driver of the field for PostgreSQL: its protocol with pipelines, passwords, TLS and service files is not a " +
+			"thing to write again. No command links it yet"},
 	{"github.com/spf13/cobra", false,
 		"a command line with help that teaches and completion for four shells"},
 	{"github.com/spf13/pflag", false,

@@ -1,0 +1,206 @@
+package pgjournal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"cadre/internal/journal"
+)
+
+// ask calls do with a connection. do only reads: it is called twice if the connection turns out to
+// be broken.
+func (s *Store) ask(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+	conn, err := s.start(ctx, do)
+	if err == nil {
+		s.release(conn)
+	}
+	return err
+}
+
+// start returns a connection on which do succeeded. do may begin a transaction, which the caller
+// ends, and must change nothing: a connection in the pool may be broken since the server was
+// restarted, and do is called once more with a new one.
+func (s *Store) start(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) (*pgxpool.Conn, error) {
+	for again := true; ; again = false {
+		conn, broken, err := s.try(ctx, do)
+		if err == nil || !broken || !again || ctx.Err() != nil {
+			return conn, err
+		}
+		s.pool.Reset()
+	}
+}
+
+func (s *Store) try(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) (conn *pgxpool.Conn,
+	broken bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, s.opts.Timeout)
+	defer stop()
+	conn, err = s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := do(ctx, conn); err != nil {
+		broken = conn.Conn().IsClosed() && ctx.Err() == nil
+		s.release(conn)
+		return nil, broken, err
+	}
+	return conn, false, nil
+}
+
+// release returns a connection to the pool, and ends the transaction that it may be in.
+func (s *Store) release(conn *pgxpool.Conn) {
+	s.unreplicated.Delete(conn.Conn().PgConn())
+	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
+		ctx, stop := context.WithTimeout(context.Background(), time.Second)
+		defer stop()
+		// If this fails, the pool closes the connection, which ends the transaction too.
+		_, _ = conn.Exec(ctx, rollback)
+	}
+	conn.Release()
+}
+
+// errLost reports that a transaction was rolled back although the caller did not ask for that.
+var errLost = errors.New("nothing was written, and the team is unchanged")
+
+// finish sends the last statements of a transaction and its commit. If the connection breaks
+// meanwhile, the transaction may be committed or not, whatever the last error was. Then look finds
+// out on another connection. It waits for what the transaction has locked, and reports whether its
+// changes are there.
+//
+// The end of ctx does not end a commit: the caller is better served with a definite result.
+func (s *Store) finish(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch,
+	look func(context.Context, *pgx.Conn) (bool, error)) error {
+	if b == nil {
+		b = &pgx.Batch{}
+	}
+	b.Queue(commit)
+	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
+	defer stop()
+	s.step("commit")
+	results := conn.SendBatch(patient, b)
+	s.step("sent")
+	var tag pgconn.CommandTag
+	var err error
+	for range b.Len() {
+		var one error
+		if tag, one = results.Exec(); err == nil {
+			err = one
+		}
+	}
+	err = errors.Join(err, results.Close())
+	_, unreplicated := s.unreplicated.LoadAndDelete(conn.Conn().PgConn())
+	switch {
+	case conn.Conn().IsClosed() || unreplicated:
+		if err == nil {
+			err = errors.New("the server did not wait for its standby")
+		}
+		return s.settle(ctx, err, look)
+	case err != nil: // the server refused a statement, and rolled back
+		return fmt.Errorf("%w: %w", errLost, err)
+	case tag.String() != commit:
+		return fmt.Errorf("%w: the server answered %s", errLost, tag)
+	}
+	return nil
+}
+
+// settle finds out whether the changes of a lost transaction are there.
+func (s *Store) settle(ctx context.Context, lost error, look func(context.Context, *pgx.Conn) (bool, error)) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Settle)
+	defer stop()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		there, err := s.look(ctx, look)
+		switch {
+		case err == nil && there:
+			return nil
+		case err == nil:
+			return fmt.Errorf("%w: the connection was lost: %v", errLost, lost)
+		case errors.Is(err, journal.ErrGone):
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			// Neither error is wrapped: a caller could take its own deadline for the reason.
+			return fmt.Errorf("%w: the connection was lost (%v), and the database could not be asked (%v)",
+				journal.ErrUncertain, lost, err)
+		}
+	}
+}
+
+// look calls look in a transaction on a new connection. The commit waits for the standbys, if there
+// are some to wait for, so that what was found is as durable as the caller's own commit would be.
+func (s *Store) look(ctx context.Context, look func(context.Context, *pgx.Conn) (bool, error)) (bool, error) {
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		s.unreplicated.Delete(conn.PgConn())
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer stop()
+		_ = conn.Close(ctx)
+	}()
+	if _, err := conn.Exec(ctx, begin); err != nil {
+		return false, err
+	}
+	if _, err := conn.Exec(ctx, "SELECT "+guard, s.stall()); err != nil {
+		return false, err
+	}
+	there, err := look(ctx, conn)
+	if err != nil {
+		return false, err
+	}
+	tag, err := conn.Exec(ctx, commit)
+	if err != nil {
+		return false, err
+	}
+	if _, unreplicated := s.unreplicated.Load(conn.PgConn()); unreplicated || tag.String() != commit {
+		return false, fmt.Errorf("the server answered %s, and did not wait for its standby", tag)
+	}
+	return there, nil
+}
+
+// lockTeam locks the row of a team, in a transaction, and returns the end of its history.
+func (s *Store) lockTeam(ctx context.Context, conn querier, number int64) (h head, err error) {
+	err = scanHead(conn.QueryRow(ctx, s.sql.lock, s.stall(), number), &h, nil, nil)
+	return h, err
+}
+
+// scanHead reads a row with the end of a history. more are further columns.
+func scanHead(r pgx.Row, h *head, more ...any) error {
+	err := r.Scan(append([]any{&h.last, &h.ends, &h.digest, &h.version}, more...)...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return journal.ErrGone
+	}
+	return err
+}
+
+// explain adds to an error of the server what a person can do about it.
+func (s *Store) explain(err error) error {
+	refused, is := errors.AsType[*pgconn.PgError](err)
+	if !is {
+		return err
+	}
+	switch refused.Code {
+	case "42P05", "26000": // duplicate, or unknown, prepared statement
+		return fmt.Errorf("a pooler in transaction mode is before the database: use its session mode, or add "+
+			"default_query_exec_mode=exec to the address: %w", err)
+	case "25006": // read-only transaction
+		return fmt.Errorf("the journal can be read but not written, because the database is a standby or read-only: %w",
+			err)
+	case "42P01", "42703": // undefined table or column: the schema may have changed meanwhile
+		ctx, stop := context.WithTimeout(context.Background(), time.Second)
+		defer stop()
+		if version, asked := readVersion(ctx, s.pool, s.sql); asked == nil {
+			if old := judgeVersion(s.opts.Schema, version); old != nil {
+				return fmt.Errorf("%w: %w", old, err)
+			}
+		}
+	}
+	return err
+}

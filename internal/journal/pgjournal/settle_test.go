@@ -1,0 +1,154 @@
+package pgjournal_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/journaltest"
+	"cadre/internal/journal/pgjournal"
+	"cadre/internal/testkit/postgrestest"
+)
+
+// TestCommitCut cuts the connection at the commit of an append, and compares what Append says with
+// what is in the history.
+func TestCommitCut(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		fault   fault
+		written bool
+		err     string
+	}{
+		{"nothing is cut", none, true, ""},
+		{"before it reached the server", cutBefore, false, "nothing was written"},
+		{"after the server committed", cutAfter, true, ""},
+		{"and the server gets it later", cutLate, true, ""},
+		{"and the server cannot be reached", cutAll, false, journal.ErrUncertain.Error()},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			direct := fresh(t, postgrestest.Shared(t))
+			_, watcher := direct.create(t, pgjournal.Options{})
+			p, at := between(t, direct)
+			armed := false
+			// With one connection, its statements are prepared by the first append, and the next
+			// bytes of the second one after its decision are the commit.
+			s := at.with("pool_max_conns=1").store(t, pgjournal.Options{Settle: 800 * time.Millisecond,
+				Step: func(step string) {
+					if armed && step == "commit" {
+						p.set(func() { p.fault = test.fault })
+					}
+				}})
+			j := open(t, s)
+			add(t, j, 0, `"before"`)
+			s.Quiet()
+			armed = true
+			seq, err := journaltest.Add(t.Context(), j, 1, `"cut"`)
+			armed = false
+			if test.err == "" && (err != nil || seq != 2) || test.err != "" && (err == nil ||
+				!strings.Contains(err.Error(), test.err)) {
+				t.Errorf("got %d, %v", seq, err)
+			}
+			if errors.Is(err, journal.ErrUncertain) != (test.fault == cutAll) {
+				t.Errorf("got %v", err)
+			}
+			time.Sleep(late / 4) // a lost transaction would come now
+			want := map[bool]int{false: 0, true: 1}[test.written]
+			if got := count(t, watcher, "cut"); got != want {
+				t.Errorf("the history has the record %d times, want %d", got, want)
+			}
+			p.set(func() { p.down = false })
+			after := int64(1 + want)
+			if got := add(t, j, after, `"after"`); got != after+1 {
+				t.Errorf("the next record is %d", got)
+			}
+		})
+	}
+}
+
+// TestCreateCut cuts the connection at the commit of a new team.
+func TestCreateCut(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fault fault
+		there bool
+	}{
+		"before": {cutBefore, false},
+		"after":  {cutAfter, true},
+		"late":   {cutLate, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct := fresh(t, postgrestest.Shared(t))
+			p, at := between(t, direct)
+			armed := none
+			s := at.with("pool_max_conns=1").store(t, pgjournal.Options{Settle: 2 * time.Second,
+				Step: func(step string) {
+					if step == "commit" {
+						p.set(func() { p.fault = armed })
+					}
+				}})
+			create := func(name string, fault fault) error {
+				armed = fault
+				return s.Create(t.Context(), name, "id", [][]byte{[]byte("1")})
+			}
+			if err := create("warm", none); err != nil {
+				t.Fatal(err)
+			}
+			err := create(team, test.fault)
+			if (err == nil) != test.there {
+				t.Errorf("got %v", err)
+			}
+			time.Sleep(late / 4)
+			teams, err := s.Teams(t.Context())
+			if err != nil || len(teams) != map[bool]int{false: 1, true: 2}[test.there] {
+				t.Errorf("the teams are %v, %v", teams, err)
+			}
+			if err := create(team, none); errors.Is(err, journal.ErrExists) != test.there {
+				t.Errorf("created again: %v", err)
+			}
+		})
+	}
+}
+
+// TestStandbyMissing checks that an append is not acknowledged while the standby is missing that it
+// must wait for, although every other connection sees the record already.
+func TestStandbyMissing(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t, postgrestest.Options{})
+	at := fresh(t, server)
+	_, j := at.create(t, pgjournal.Options{Timeout: 300 * time.Millisecond, Settle: 700 * time.Millisecond})
+	add(t, j, 0, "1")
+	server.Admin(t, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+	time.Sleep(100 * time.Millisecond) // the reload is a signal
+	_, err := journaltest.Add(t.Context(), j, 1, "2")
+	if !errors.Is(err, journal.ErrUncertain) {
+		t.Errorf("without its standby: %v", err)
+	}
+	server.Admin(t, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+	seq, err := j.Append(t.Context(), 1, func(journal.Record) error { return nil },
+		func() ([]byte, error) { return []byte("3"), nil })
+	if err != nil || seq < 2 {
+		t.Errorf("with a server that waits for nobody: %d, %v", seq, err)
+	}
+}
+
+// TestCancelledCommit checks that the end of its context does not interrupt a commit.
+func TestCancelledCommit(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	at := fresh(t, postgrestest.Shared(t))
+	at.create(t, pgjournal.Options{})
+	j := open(t, at.store(t, pgjournal.Options{Step: func(step string) {
+		if step == "commit" {
+			stop()
+		}
+	}}))
+	if seq, err := journaltest.Add(ctx, j, 0, "1"); seq != 1 || err != nil {
+		t.Errorf("got %d, %v", seq, err)
+	}
+}

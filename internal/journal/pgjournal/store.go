@@ -1,0 +1,345 @@
+package pgjournal
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"cadre/internal/journal"
+)
+
+// Options configures a Store. Only Schema has no default.
+type Options struct {
+	// Schema is the schema with the tables.
+	Schema string
+	// Timeout bounds each exchange with the server, and the wait for other writers, if the context
+	// does not end earlier; 0 means 30 seconds.
+	Timeout time.Duration
+	// Stall is how long a writer that has the lock may send nothing before the server takes it
+	// away; 0 means 5 seconds.
+	Stall time.Duration
+	// Settle is how long an append whose connection broke during the commit looks for its record; 0
+	// means 30 seconds. It must be longer than Stall.
+	Settle time.Duration
+	// KeyframeEvery is how many records there are between two keyframes, at least; 0 means 4096.
+	KeyframeEvery int64
+	// KeyframeBytes is how many bytes the keyframes of a team take, at most; 0 means 64 MiB.
+	KeyframeBytes int64
+	// Report is called with one sentence about each thing that is not an error, such as a damaged
+	// snapshot that was ignored. It may be called from any goroutine.
+	Report func(what string)
+	// Step is a hook for the crash tests. It is called with the name of each step of an append:
+	// lock, locked, commit, sent, committed. A creation has two of them: commit, sent.
+	Step func(step string)
+}
+
+// Store is a connection to the teams in a schema of a database. Its methods may be called from any
+// goroutine.
+type Store struct {
+	opts  Options
+	sql   statements
+	pool  *pgxpool.Pool
+	where string // names the schema to a person
+
+	prefix [8]byte // of the ids that this store makes
+	ids    atomic.Uint64
+
+	unreplicated sync.Map // connections whose commit was not confirmed by a standby, by *pgconn.PgConn
+
+	watch    watch
+	notifier notifier
+
+	mu     sync.Mutex
+	shared map[int64]*shared // what handles on one journal have in common, by the number of the team
+}
+
+// Connect connects to a schema, whose version must be that of this package. The address is a URL or
+// a list of parameters, as PostgreSQL's own programs take it. What it does not say comes from the
+// usual places: PG… variables, ~/.pgpass, a service file. It may also have pgx's parameters
+// default_query_exec_mode and pool_max_conns.
+func Connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
+	if err := checkSchema(opts.Schema); err != nil {
+		return nil, err
+	}
+	opts.Timeout = orDefault(opts.Timeout, 30*time.Second)
+	opts.Stall = orDefault(opts.Stall, 5*time.Second)
+	opts.Settle = orDefault(opts.Settle, 30*time.Second)
+	opts.KeyframeEvery = orDefault(opts.KeyframeEvery, 4096)
+	opts.KeyframeBytes = orDefault(opts.KeyframeBytes, 64<<20)
+	config, err := configure(dsn)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{opts: opts, sql: newStatements(opts.Schema), shared: map[int64]*shared{}}
+	s.where = fmt.Sprintf("PostgreSQL, database %s, schema %s", config.ConnConfig.Database, opts.Schema)
+	if _, err := rand.Read(s.prefix[:]); err != nil {
+		return nil, err
+	}
+	config.ConnConfig.OnNotice = s.notice
+	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
+		return nil, err
+	}
+	s.watch.start(s)
+	s.notifier.start(s)
+	version := 0
+	err = s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		version, err = readVersion(ctx, conn, s.sql)
+		return err
+	})
+	if err == nil {
+		err = judgeVersion(opts.Schema, version)
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("connect to the teams: %w", s.explain(err))
+	}
+	return s, nil
+}
+
+func orDefault[T int64 | time.Duration](option, standard T) T {
+	if option > 0 {
+		return option
+	}
+	return standard
+}
+
+// configure reads an address. Its errors do not show a password.
+func configure(dsn string) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("the address of the database: %w", err)
+	}
+	c := config.ConnConfig
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 10 * time.Second
+	}
+	for name, value := range map[string]string{"application_name": "cadre", "client_encoding": "UTF8"} {
+		if c.RuntimeParams[name] == "" {
+			c.RuntimeParams[name] = value
+		}
+	}
+	return config, nil
+}
+
+// notice remembers that a commit succeeded without the confirmation of a standby that it had to
+// wait for. The server only warns of that.
+func (s *Store) notice(conn *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Code == "57014" || n.Code == "57P01" { // the wait was cancelled, or the session ended
+		s.unreplicated.Store(conn, true)
+	}
+}
+
+// Close closes the connections, after what other processes wait for was sent. Every handle must be
+// closed first, and calls in progress are waited for.
+func (s *Store) Close() {
+	s.watch.stop()
+	s.notifier.stop()
+	s.pool.Close()
+}
+
+// Team is a team in the store.
+type Team struct {
+	Name string
+	ID   string // the id that its journal was created with
+	Last int64  // the seq of the last record
+}
+
+// Teams returns all teams in the order of their names.
+func (s *Store) Teams(ctx context.Context) (teams []Team, err error) {
+	err = s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		rows, err := conn.Query(ctx, s.sql.teams)
+		if err != nil {
+			return err
+		}
+		teams, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Team])
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the teams: %w", s.explain(err))
+	}
+	return teams, nil
+}
+
+// Create creates the journal of a team with the given first records. It is durable when Create
+// returns. The chain of its digests begins with the id, which must be unique among journals. If
+// there is a team of that name already, Create returns [journal.ErrExists].
+func (s *Store) Create(ctx context.Context, team, id string, records [][]byte) error {
+	if err := s.create(ctx, team, id, records); err != nil {
+		return fmt.Errorf("create the journal of %s: %w", team, s.explain(err))
+	}
+	return nil
+}
+
+func (s *Store) create(ctx context.Context, team, id string, records [][]byte) error {
+	if team == "" {
+		return errors.New("a team needs a name")
+	}
+	end := place{digest: origin(id), known: true}
+	for i, data := range records {
+		if err := checkData(data); err != nil {
+			return fmt.Errorf("record %d: %w", i+1, err)
+		}
+		end = end.then(data)
+	}
+	made := s.newID()
+	key := lockKey("create", s.opts.Schema, team)
+	conn, err := s.start(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		var b pgx.Batch
+		b.Queue(begin)
+		b.Queue("SELECT "+guard, s.stall())
+		b.Queue(takeAdvisoryLock, key) // settling waits for it
+		return conn.SendBatch(ctx, &b).Close()
+	})
+	if err != nil {
+		return err
+	}
+	defer s.release(conn)
+	ctx, stop := context.WithTimeout(ctx, s.opts.Timeout)
+	defer stop()
+	var number int64
+	err = conn.QueryRow(ctx, s.sql.create, team, id, made, end.seq, end.ends, end.digest[:]).Scan(&number)
+	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == "23505" {
+		return journal.ErrExists
+	} else if err != nil {
+		return err
+	}
+	if err := s.insertAll(ctx, conn, number, id, records); err != nil {
+		return err
+	}
+	return s.finish(ctx, conn, nil, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		if _, err := conn.Exec(ctx, takeAdvisoryLock, key); err != nil {
+			return false, err
+		}
+		var stored []byte
+		err := conn.QueryRow(ctx, s.sql.made, team).Scan(&stored)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return false, nil
+		}
+		return string(stored) == string(made), err
+	})
+}
+
+// insertAll inserts the first records of a team, some at a time.
+func (s *Store) insertAll(ctx context.Context, conn *pgxpool.Conn, number int64, id string, records [][]byte) error {
+	at := place{digest: origin(id), known: true}
+	for len(records) > 0 {
+		var seqs, ends []int64
+		var ids, digests, all [][]byte
+		for size := 0; len(records) > 0 && len(all) < pageRecords && size < pageBytes; records = records[1:] {
+			data := records[0]
+			at = at.then(data)
+			d := at.digest
+			seqs, ends = append(seqs, at.seq), append(ends, at.ends)
+			ids, digests, all = append(ids, s.newID()), append(digests, d[:]), append(all, data)
+			size += len(data)
+		}
+		if _, err := conn.Exec(ctx, s.sql.insertMany, number, seqs, ids, ends, digests, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove removes a team with its history. Handles on its journal return [journal.ErrGone] from then
+// on. It returns [journal.ErrNotFound] if there is no such team.
+func (s *Store) Remove(ctx context.Context, team string) error {
+	if err := s.remove(ctx, team); err != nil {
+		return fmt.Errorf("remove the journal of %s: %w", team, s.explain(err))
+	}
+	return nil
+}
+
+func (s *Store) remove(ctx context.Context, team string) error {
+	var number int64
+	conn, err := s.start(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		if _, err := conn.Exec(ctx, begin); err != nil {
+			return err
+		}
+		return conn.QueryRow(ctx, s.sql.number, s.stall(), team).Scan(&number, nil, nil)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return journal.ErrNotFound
+	} else if err != nil {
+		return err
+	}
+	defer s.release(conn)
+	ctx, stop := context.WithTimeout(ctx, s.opts.Timeout)
+	defer stop()
+	// Whoever saves a snapshot has this lock, and looks at the row of the team when it has it.
+	if _, err := conn.Exec(ctx, takeAdvisoryLock, s.snapshotKey(number)); err != nil {
+		return err
+	}
+	for _, sql := range []string{s.sql.dropRecords, s.sql.dropSnapshots, s.sql.dropTeam} {
+		if _, err := conn.Exec(ctx, sql, number); err != nil {
+			return err
+		}
+	}
+	err = s.finish(ctx, conn, nil, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		_, err := s.lockTeam(ctx, conn, number)
+		return errors.Is(err, journal.ErrGone), ignore(err, journal.ErrGone)
+	})
+	if err == nil {
+		s.committed(number, 0, false)
+	}
+	return err
+}
+
+// ignore returns err unless it is that one.
+func ignore(err, that error) error {
+	if errors.Is(err, that) {
+		return nil
+	}
+	return err
+}
+
+// maxData is the size limit of a record, in bytes.
+const maxData = 64 << 20
+
+func checkData(data []byte) error {
+	if len(data) > maxData {
+		return fmt.Errorf("a record of %d bytes is too long; the limit is %d", len(data), maxData)
+	}
+	if !json.Valid(data) {
+		return errors.New("a record must be one JSON value")
+	}
+	return nil
+}
+
+// newID returns an id that no other append has. The ids of a store follow each other, so that they
+// are near each other in the index.
+func (s *Store) newID() []byte {
+	return binary.BigEndian.AppendUint64(s.prefix[:len(s.prefix):len(s.prefix)], s.ids.Add(1))
+}
+
+// stall returns the argument for the guard of a transaction.
+func (s *Store) stall() string { return milliseconds(s.opts.Stall) }
+
+// milliseconds formats a length of time for a setting of the server.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+func (s *Store) snapshotKey(number int64) int64 {
+	return lockKey("snapshot", s.opts.Schema, strconv.FormatInt(number, 10))
+}
+
+func (s *Store) report(format string, args ...any) {
+	if s.opts.Report != nil {
+		s.opts.Report(fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *Store) step(name string) {
+	if s.opts.Step != nil {
+		s.opts.Step(name)
+	}
+}
