@@ -201,6 +201,7 @@ func TestServeAll(t *testing.T) {
 		t.Errorf("the server says %q", said)
 	}
 	eventually(t, "the team runs", func() bool { return w.keeping()["idle"] == "running" })
+	eventually(t, "a host runs it", func() bool { return strings.Contains(w.must("status", "idle"), "is active") })
 	if all := w.keeping(); len(all) != 1 {
 		t.Errorf("the server has %v", all)
 	}
