@@ -351,3 +351,16 @@ func TestBranchesOfATree(t *testing.T) {
 		t.Errorf("the cleanup left %s", left)
 	}
 }
+
+// TestTeamInATeamWithOneTurn: a member that is a team takes no turn of the machine, for which its
+// own members would wait for ever.
+func TestTeamInATeamWithOneTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nest(2, "  - {id: one, run: echo the deep answer}\n")
+	w.env = append(w.env, "CADRE_MAX_PARALLEL=1")
+	w.must("run", "up.yaml", "--plain")
+	if ran := strings.Join(w.lines("ran"), " "); ran != "up-before inner1-before inner1-after up-after" {
+		t.Errorf("the tasks ran as %s", ran)
+	}
+}
