@@ -212,6 +212,9 @@ func TestTeamsInTeamsEndTogether(t *testing.T) {
 	w.refused(w.cadre("pause", links[0].Team), 1, "team up")
 	w.must("abort", "up", "--reason", "the test ends it")
 	p.wait()
+	if said := p.said(); strings.Contains(said, "has not ended") {
+		t.Errorf("the run alarms during the abort:\n%s", said)
+	}
 	noneLeft(t, mark)
 	for _, name := range []string{"up", links[0].Team, deep[0].Team} {
 		if of := read[struct{ Status team.TeamStatus }](w, "status", name); of.Status != team.TeamAborted {
