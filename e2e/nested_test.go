@@ -212,6 +212,9 @@ func TestTeamsInTeamsEndTogether(t *testing.T) {
 	w.refused(w.cadre("pause", links[0].Team), 1, "team up")
 	w.must("abort", "up", "--reason", "the test ends it")
 	p.wait()
+	if said := p.said(); strings.Contains(said, "has not ended") {
+		t.Errorf("the run alarms during the abort:\n%s", said)
+	}
 	noneLeft(t, mark)
 	for _, name := range []string{"up", links[0].Team, deep[0].Team} {
 		if of := read[struct{ Status team.TeamStatus }](w, "status", name); of.Status != team.TeamAborted {
@@ -349,5 +352,49 @@ func TestBranchesOfATree(t *testing.T) {
 		"cadre/up-sub      removed", "cadre/up          removed")
 	if left := w.gitSays("branch", "--list", "cadre/*"); left != "" {
 		t.Errorf("the cleanup left %s", left)
+	}
+}
+
+// TestTeamInATeamWithOneTurn: a member that is a team takes no turn of the machine, for which its
+// own members would wait for ever.
+func TestTeamInATeamWithOneTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nest(2, "  - {id: one, run: echo the deep answer}\n")
+	w.env = append(w.env, "CADRE_MAX_PARALLEL=1")
+	w.must("run", "up.yaml", "--plain")
+	if ran := strings.Join(w.lines("ran"), " "); ran != "up-before inner1-before inner1-after up-after" {
+		t.Errorf("the tasks ran as %s", ran)
+	}
+}
+
+// TestServeTeamsInTeams: the server runs a team in a team with that team, never by itself.
+func TestServeTeamsInTeams(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nest(2, "  - {id: one, run: 'echo deep >>ran; until test -e ok; do sleep 0.1; done'}\n")
+	p := w.start("run", "up.yaml", "--plain")
+	works := func() bool { return slices.Contains(w.lines("ran"), "deep") }
+	eventually(t, "the deepest team works", works)
+	p.kill()
+	links, _ := w.children("up")
+	deep, _ := w.children(links[0].Team)
+	for _, one := range []string{links[0].Team, deep[0].Team} {
+		w.refused(w.cadre("serve", one), 1, "is run with that team", "cadre serve up")
+		w.refused(w.cadre("host", one), 1, "is run with that team")
+	}
+	w.write("ran", "")
+	server := w.serve("--all", "--yes")
+	eventually(t, "the deepest team works again", works)
+	if all := w.keeping(); len(all) != 1 || all["up"] != "running" {
+		t.Errorf("the server keeps %v", all)
+	}
+	w.refused(w.cadre("serve", deep[0].Team), 1, "is run with that team", "cadre serve up")
+	w.write("ok", "")
+	eventually(t, "the tree is complete", func() bool { return w.completed("up") })
+	w.must("serve", "--stop")
+	server.wait()
+	if said := server.said(); strings.Contains(said, "team "+links[0].Name+" is resumed") {
+		t.Errorf("the server resumed a team in a team:\n%s", said)
 	}
 }

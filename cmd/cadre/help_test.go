@@ -1,9 +1,12 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"cadre/internal/agent/drivers"
 )
 
 // TestHelpFitsAScreen checks that cadre alone shows the commands of daily use on one screen, beside
@@ -48,6 +51,17 @@ func TestHelpFitsAScreen(t *testing.T) {
 	}
 	if !strings.Contains(all, "Exit status: 0 done") {
 		t.Errorf("cadre help --all does not contain the whole text:\n%s", all)
+	}
+}
+
+// TestSpawnExplainsEveryAgent checks that the help says what each agent is that cadre spawn takes.
+func TestSpawnExplainsEveryAgent(t *testing.T) {
+	r := call{args: []string{"spawn", "--help"}, dir: t.TempDir(), env: []string{"HOME=" + t.TempDir()}}.run(t)
+	explained, _, _ := strings.Cut(string(r.out), "Usage:")
+	for _, name := range drivers.Words() {
+		if !regexp.MustCompile(`(?m)^  ([^ ]+, )*` + name + `(,| {2,})`).MatchString(explained) {
+			t.Errorf("the help names the agent %s and does not explain it:\n%s", name, explained)
+		}
 	}
 }
 

@@ -99,6 +99,9 @@ func (s *serving) run(c *cobra.Command, args []string) (err error) {
 		if err != nil {
 			return err
 		}
+		if err := s.alone(c.Context(), of); err != nil {
+			return err
+		}
 		o.Teams = append(o.Teams, of)
 	}
 	if s.all {
@@ -124,6 +127,19 @@ func (s *serving) run(c *cobra.Command, args []string) (err error) {
 		return s.give(c.Context(), running)
 	}
 	return err
+}
+
+// alone refuses a team that runs with the team that it is in, and says how to run that.
+func (s *serving) alone(ctx context.Context, of team.Team) error {
+	err := s.options.Engine.WithParent(ctx, of, "run")
+	if team.CodeOf(err) != team.NotReady {
+		return err
+	}
+	top, failed := s.options.Engine.Outermost(ctx, of)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	return withWays(err, way{"keep that team running", "cadre serve " + top.Name})
 }
 
 // give gives the teams to the server that is running already.

@@ -151,7 +151,9 @@ func (a *app) spawnCommand() *cobra.Command {
 		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the " +
 			"background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can " +
 			"go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no " +
-			"session: a person or a program acts as it, with --as NAME, or through cadre mcp\n\nIt " +
+			"session: a person or a program acts as it, with --as NAME, or through cadre mcp\n  team      a team of " +
+			"its own, which an agent leads to the goal in --prompt; cadre create --max-depth allows it\n\nA team " +
+			"from a file or a template is a member of a team file, with agent: team.\n\nIt " +
 			"starts with the lead's permission mode, or with --permission-mode; cadre mode changes it. A role that " +
 			"names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not " +
 			"installed, or not logged in, is not added. With --wait the command ends when its session " +
@@ -207,7 +209,7 @@ func spawnFlags(c *cobra.Command, body *team.SpawnMember) {
 	c.Flags().StringArrayVar(&body.Env, "env", nil, "NAME=VALUE, added to the agent's environment; may be repeated")
 	c.Flags().StringVar(&body.Isolation, "isolation", "", "worktree: a git worktree and a branch of its own")
 	c.Flags().StringVar(&body.Role, "role", "", "its role; tasks can be restricted to a role")
-	c.Flags().StringVar(&body.Prompt, "prompt", "", "prompt of its first session")
+	c.Flags().StringVar(&body.Prompt, "prompt", "", "prompt of its first session; with --agent team, the goal")
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may change nothing before the lead approved "+
 		"its plan")
 	c.Flags().StringVar(&body.Mode, "permission-mode", "", "what it may do without asking: "+strings.Join(
@@ -237,6 +239,9 @@ func (a *app) hostCommand() *cobra.Command {
 			return err
 		}
 		defer t.Close()
+		if err := t.Engine().WithParent(ctx, t.Team(), "run"); err != nil {
+			return err
+		}
 		h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: a.haste.hurry, Kill: a.haste.kill,
 			Pause: a.haste.pause})
 		if err != nil {

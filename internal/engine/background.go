@@ -83,9 +83,13 @@ func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 	return nil
 }
 
-// start starts the host. It runs as the user, even if a session of ours asked for it.
-func (l *Launch) start() error {
+// start starts the host. It runs as the user, even if a session of ours asked for it. A nested team
+// has its host where its parent has one.
+func (l *Launch) start(ctx context.Context) error {
 	e := l.team.engine
+	if err := l.team.nestedIn(ctx, "run"); err != nil {
+		return err
+	}
 	err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
 	if err == nil && e.Kept != nil {
 		e.Kept(l.team.Team().ID)
@@ -106,7 +110,7 @@ func (l *Launch) await(ctx context.Context, member string, started *bool) error 
 			return true, nil
 		case !*started && !host.Hosted(t.Hosts()):
 			*started = true
-			return false, l.start()
+			return false, l.start(ctx)
 		}
 		return false, nil
 	})

@@ -11,6 +11,7 @@ import (
 	"cadre/internal/consolidate/branches"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/host"
+	"cadre/internal/inspect"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/team"
 )
@@ -203,18 +204,23 @@ func (t *Team) removable(r Removal) bool {
 	return err == nil
 }
 
-// nestedIn refuses to do with a nested team what is done with the team that it belongs to, as long
-// as that exists.
+// nestedIn refuses to do with the team what [Engine.WithParent] refuses.
 func (t *Team) nestedIn(ctx context.Context, what string) error {
-	p := t.Team().Parent
+	return t.engine.WithParent(ctx, t.Team(), what)
+}
+
+// WithParent refuses to do with a nested team what is done with the team that it belongs to, as
+// long as that exists. what says so in words, such as "paused".
+func (e *Engine) WithParent(ctx context.Context, nested team.Team, what string) error {
+	p := nested.Parent
 	folder := ""
 	if p.Team != "" {
-		folder = t.engine.Home.Has(p.Team)
+		folder = e.Home.Has(p.Team)
 	}
 	if folder == "" {
 		return nil
 	}
-	parent, err := t.engine.LookIn(ctx, folder)
+	parent, err := e.LookIn(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -224,9 +230,28 @@ func (t *Team) nestedIn(ctx context.Context, what string) error {
 		return err
 	}
 	if of.Status == team.TeamAborted {
-		return team.Refuse(team.Finished, "team %s is aborted, and team %s in it ends with it", p.Name, t.Team().Name).
+		return team.Refuse(team.Finished, "team %s is aborted, and team %s in it ends with it", p.Name, nested.Name).
 			With(team.Hint{Action: team.ActAbort, Team: p.Name})
 	}
-	return team.Refuse(team.NotReady, "team %s does task %s of team %s, and is %s with that team", t.Team().Name, task,
+	return team.Refuse(team.NotReady, "team %s does task %s of team %s, and is %s with that team", nested.Name, task,
 		p.Name, what)
+}
+
+// Outermost returns the team that the team is nested in and that is nested in no other team of the
+// home: the team itself if it is not nested.
+func (e *Engine) Outermost(ctx context.Context, of team.Team) (team.Team, error) {
+	for range team.MostDepth {
+		folder := ""
+		if of.Parent.Team != "" {
+			folder = e.Home.Has(of.Parent.Team)
+		}
+		if folder == "" {
+			break
+		}
+		var err error
+		if of, err = inspect.GlanceIn(ctx, e.Home, folder, e.Note); err != nil {
+			return of, err
+		}
+	}
+	return of, nil
 }

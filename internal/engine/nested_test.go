@@ -49,8 +49,8 @@ func nestedLab(t *testing.T) (l *lab, parent, child *engine.Team) {
 	return l, parent, child
 }
 
-// kindsOf returns the kinds of what waits for the user in the team.
-func kindsOf(t *testing.T, of *engine.Team) (kinds []team.ItemKind, first team.Item) {
+// kindsOf returns the kinds of what waits for the user in the team, after that time.
+func kindsOf(t *testing.T, of *engine.Team, later time.Duration) (kinds []team.ItemKind, first team.Item) {
 	t.Helper()
 	if err := of.Refresh(within(t)); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func kindsOf(t *testing.T, of *engine.Team) (kinds []team.ItemKind, first team.I
 		t.Fatal(err)
 	}
 	of.View(func(s *team.State) {
-		for _, i := range s.Attention(replica.Now(), outside) {
+		for _, i := range s.Attention(replica.Now()+team.Time(later.Milliseconds()), outside) {
 			if kinds = append(kinds, i.Kind); i.Kind == team.ItemNested {
 				first = i
 			}
@@ -76,11 +76,11 @@ func TestChildWaitsInItsParent(t *testing.T) {
 	l, parent, child := nestedLab(t)
 	l.do(child, "ann", &team.ClaimTask{Task: "1"})
 	l.do(child, "ann", &team.FailTask{Task: "1", Reason: "no key"})
-	if _, nested := kindsOf(t, parent); nested.Member != "sub" || nested.Hint.Action != team.ActShowWaiting ||
+	if _, nested := kindsOf(t, parent, 0); nested.Member != "sub" || nested.Hint.Action != team.ActShowWaiting ||
 		nested.Text != "In team demo-sub, which does task manual, 1 thing waits for you: Task 1 (for ann) failed: no key" {
 		t.Errorf("in the parent waits %+v", nested)
 	}
-	if kinds, _ := kindsOf(t, child); len(kinds) != 1 || kinds[0] != team.ItemTaskFailed {
+	if kinds, _ := kindsOf(t, child, 0); len(kinds) != 1 || kinds[0] != team.ItemTaskFailed {
 		t.Errorf("in the child wait %v", kinds)
 	}
 	_, err := child.Prepare(within(t), upkeep.Resumption{})
@@ -90,12 +90,15 @@ func TestChildWaitsInItsParent(t *testing.T) {
 }
 
 // TestKilledAbortIsNamed: a child that a killed abort has left is named until the abort is called
-// again, and cannot be resumed.
+// again, and cannot be resumed. It is not named while the abort may still be at work.
 func TestKilledAbortIsNamed(t *testing.T) {
 	t.Parallel()
 	l, parent, child := nestedLab(t)
 	l.do(parent, team.User, &team.SetStatus{Status: team.TeamAborted, Reason: "stop"}) // the kill comes now
-	if _, nested := kindsOf(t, parent); nested.Hint.Action != team.ActAbort {
+	if kinds, _ := kindsOf(t, parent, 0); len(kinds) > 0 {
+		t.Errorf("during the abort, in the parent wait %v", kinds)
+	}
+	if _, nested := kindsOf(t, parent, time.Minute); nested.Hint.Action != team.ActAbort {
 		t.Errorf("in the parent waits %+v", nested)
 	}
 	if _, err := child.Prepare(within(t), upkeep.Resumption{}); team.CodeOf(err) != team.Finished ||
@@ -105,7 +108,7 @@ func TestKilledAbortIsNamed(t *testing.T) {
 	if err := parent.Abort(within(t), team.User, "stop"); err != nil {
 		t.Fatal(err)
 	}
-	if kinds, _ := kindsOf(t, parent); len(kinds) > 0 {
+	if kinds, _ := kindsOf(t, parent, time.Minute); len(kinds) > 0 {
 		t.Errorf("after another abort, in the parent wait %v", kinds)
 	}
 	until(t, child, func(s *team.State) bool { of := s.Team(); return of.Status == team.TeamAborted })

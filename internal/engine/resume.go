@@ -203,6 +203,6 @@ func (t *Team) ensureItems(ctx context.Context) error {
 				return found(), nil
 			}
 			started = true
-			return false, l.start()
+			return false, l.start(ctx)
 		})
 }

@@ -31,9 +31,10 @@ type machineTurns struct {
 	waits map[string]bool           // members that wait for one, as was logged
 }
 
-// turnStarts reports whether the want would start a turn of a teammate on this host.
+// turnStarts reports whether the want would start a turn of a teammate on this host. A member that
+// is a team takes no turn of the machine: its members do, and would wait for the one that it has.
 func (h *Host) turnStarts(m *team.Member, w team.Want) bool {
-	if m == nil || m.Name == h.round.lead || m.Status == team.Active || h.Agent(m.Agent) == nil {
+	if m == nil || m.Name == h.round.lead || m.IsTeam() || m.Status == team.Active || h.Agent(m.Agent) == nil {
 		return false
 	}
 	switch w.Kind {

@@ -63,6 +63,9 @@ func event(e team.Event, r *team.Record, called func(id string) string) string {
 	if line, is := ofTask(e, called); is {
 		return line
 	}
+	if line, is := ofNested(e, called); is {
+		return line
+	}
 	if line, is := ofOutcome(e, called); is {
 		return line
 	}

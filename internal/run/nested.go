@@ -11,7 +11,6 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/worker"
 	"cadre/internal/engine"
-	"cadre/internal/inspect"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
@@ -258,16 +257,9 @@ func (c *child) source(ctx context.Context, e *engine.Engine, m team.Member, mad
 // project returns the directory of the team that is nested in no other. The templates of the
 // project are there, and the user's trust in them is for there: a worktree has neither.
 func (c *child) project(ctx context.Context) (string, error) {
-	e, of := c.of.Engine(), c.of.Team()
-	for range of.Depth {
-		folder := e.Home.Has(of.Parent.Team)
-		if folder == "" { // it was removed
-			break
-		}
-		var err error
-		if of, err = inspect.GlanceIn(ctx, e.Home, folder, e.Note); err != nil {
-			return "", fmt.Errorf("the templates of the project are not found: %w", err)
-		}
+	of, err := c.of.Engine().Outermost(ctx, c.of.Team())
+	if err != nil {
+		return "", fmt.Errorf("the templates of the project are not found: %w", err)
 	}
 	return of.Dir, nil
 }

@@ -161,7 +161,7 @@ func Rest(ctx context.Context, h layout.Home, id string) error {
 }
 
 // Idle returns the teams of the home that can be resumed, that no process runs and that nobody
-// paused, and then those that were paused.
+// paused, and then those that were paused. Teams in teams run with those, and are left out.
 func Idle(ctx context.Context, e *engine.Engine) (idle, paused []team.Team, err error) {
 	follower := e.Attention("")
 	defer follower.Close()
@@ -169,6 +169,7 @@ func Idle(ctx context.Context, e *engine.Engine) (idle, paused []team.Team, err 
 	for _, f := range found {
 		switch {
 		case f.Team.ID == "" || f.Team.Ended() || f.Overview.Hosted || f.Overview.Led || !resumable(f):
+		case f.Team.Parent.Team != "" && e.Home.Has(f.Team.Parent.Team) != "":
 		case f.Rests:
 			paused = append(paused, f.Team)
 		default:

@@ -129,7 +129,7 @@ func Run(ctx context.Context, o Options, ready func(*Server)) (err error) {
 		return err
 	}
 	for _, of := range s.Teams {
-		if err := s.keeps.Add(of); err != nil {
+		if err := s.keeps.Add(ctx, of); err != nil {
 			return err
 		}
 	}

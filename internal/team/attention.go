@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ItemKind says what sort of thing waits for a person.
@@ -189,15 +190,20 @@ func (a *attention) requests() {
 	a.questions()
 }
 
+// abortTime is how long an abort may take, after the last record of the team, to end the teams in
+// it. Then it was killed.
+const abortTime = 10 * time.Second
+
 // childTeams adds what waits for the user in the teams in this one. The teams in an aborted team
 // must have ended; a killed abort leaves them.
 func (a *attention) childTeams() {
 	if a.o == nil {
 		return
 	}
+	killed := a.s.over() && a.t.Status == TeamAborted && a.now.Sub(a.t.UpdatedAt) > abortTime
 	for _, c := range a.o.Children {
 		switch {
-		case a.s.over() && a.t.Status == TeamAborted && !c.Ended:
+		case killed && !c.Ended:
 			a.add(Item{Kind: ItemNested, Member: c.Member, About: c.Name, Hint: Hint{Action: ActAbort}},
 				"Team %s, which was in this one, has not ended.", c.Name)
 		case !a.s.over() && c.Waits > 0:

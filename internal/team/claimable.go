@@ -2,9 +2,8 @@ package team
 
 // takes reports whether m may take t: it is meant for m by name, or for no member by name and for
 // m's role or any role. A shell can only run a task's command, so it takes a task without a command
-// only if it is meant for the shell by name. A team runs no commands, so it takes a task with one
-// only if it is meant for the team by name. A lead that is an agent plans work for others, so it
-// takes only its own tasks.
+// only if it is meant for the shell by name. A team runs no commands, so it takes no task with one.
+// A lead that is an agent plans work for others, so it takes only its own tasks.
 //
 // A member whose own budget is spent takes none. Nobody takes the verification of their own work.
 func (s *State) takes(m *Member, t *Task) bool {
@@ -20,8 +19,10 @@ func (s *State) takes(m *Member, t *Task) bool {
 	if t.judges(m.Name) || t.Verifies != "" && s.unfit(m, t) != "" {
 		return false
 	}
-	return t.Owner == m.Name || t.Owner == "" && t.suits(m) && (m.Agent != Shell || t.Run != "") &&
-		(!m.IsTeam() || t.Run == "")
+	if m.IsTeam() && t.Run != "" {
+		return false
+	}
+	return t.Owner == m.Name || t.Owner == "" && t.suits(m) && (m.Agent != Shell || t.Run != "")
 }
 
 // next returns the task that m would be given: the highest priority first, then the lowest id. A

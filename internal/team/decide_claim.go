@@ -63,7 +63,7 @@ func (b *ClaimTask) decide(d *decision) error {
 
 // free checks that the task is free for the member.
 func (d *decision) free(t *Task, m *Member) error {
-	if err := d.mayOwn(m, t); err != nil { // whoever has it now
+	if err := cmp.Or(d.mayOwn(m, t), m.unable(t, t.Run)); err != nil { // whoever has it now
 		return err
 	}
 	switch {

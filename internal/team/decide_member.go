@@ -186,7 +186,7 @@ func (d *decision) hasRoom() error {
 func (d *decision) waitingFor(m *Member) (waiting []*Task, err error) {
 	for i := range d.tasks {
 		if t := &d.tasks[i]; t.Owner == m.Name && t.Status == Pending {
-			if err := d.sees(m, t, t.BlockedBy); err != nil {
+			if err := cmp.Or(d.sees(m, t, t.BlockedBy), m.unable(t, t.Run)); err != nil {
 				return nil, err
 			}
 			waiting = append(waiting, t)

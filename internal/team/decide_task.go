@@ -74,7 +74,7 @@ func (b *CreateTask) decide(d *decision) error {
 		return refuse(Invalid, "a task with when %s waits for other tasks, and this one waits for none", OnFailure)
 	}
 	if owner != nil {
-		if err := d.sees(owner, &t, t.BlockedBy); err != nil {
+		if err := cmp.Or(d.sees(owner, &t, t.BlockedBy), owner.unable(&t, t.Run)); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,7 @@ func (b *UpdateTask) check(d *decision, t *Task) error {
 			return err
 		}
 	}
-	return b.checkCommand(d, t)
+	return cmp.Or(b.checkCommand(d, t), b.checkAble(d, t))
 }
 
 // steers reports whether the update changes what a task is, or who does it. A member that takes it
@@ -115,6 +115,21 @@ func (b *UpdateTask) checkCommand(d *decision, t *Task) error {
 	}
 	if t.Expanded {
 		return refuse(NotReady, "%s has made its tasks, which have the command; change theirs", t.label())
+	}
+	return nil
+}
+
+// checkAble refuses the task, as it is after the update, to a member that cannot do it.
+func (b *UpdateTask) checkAble(d *decision, t *Task) error {
+	owner, run := t.Owner, t.Run
+	if b.Owner != nil {
+		owner = *b.Owner
+	}
+	if b.Run != nil {
+		run = *b.Run
+	}
+	if m := d.member(owner); m != nil && (b.Owner != nil || b.Run != nil) {
+		return m.unable(t, run)
 	}
 	return nil
 }

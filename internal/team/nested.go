@@ -56,6 +56,15 @@ func (m *Member) IsTeam() bool { return m.Agent == NestedTeam }
 // runs reports whether the member has no context of its own: it runs commands, or teams.
 func (m *Member) runs() bool { return m.Agent == Shell || m.Agent == NestedTeam }
 
+// unable refuses a task with that command to a member that is a team, which runs no commands.
+func (m *Member) unable(t *Task, run string) error {
+	if !m.IsTeam() || strings.TrimSpace(run) == "" {
+		return nil
+	}
+	return refuse(Invalid, "%s is a team and runs no commands, and %s has one; give it to another member, such as a "+
+		"shell, or leave the command out", m.Name, t.label())
+}
+
 // ChildOf returns the child team that is to do the task; false if a new one must be made.
 func (s *State) ChildOf(task string) (Child, bool) {
 	for _, c := range slices.Backward(s.team.Children) {

@@ -356,6 +356,9 @@ func (b *ReviseTask) decide(d *decision) error {
 		In: after.In, Dir: after.Dir, Env: after.Env, When: after.When, Timeout: after.Timeout, Retries: after.Retries,
 		Check: after.Check, ForEach: after.ForEach}
 	_, wrong := d.checkVerify(after.Verify, owner)
+	if m := d.member(owner); m != nil {
+		wrong = cmp.Or(wrong, m.unable(t, after.Run))
+	}
 	if err := cmp.Or(as.check(after.Priority), checkDigests(b.FileDigests),
 		limit(text{"role", after.Role, MaxSubject}), wrong); err != nil {
 		return err

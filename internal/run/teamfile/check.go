@@ -224,15 +224,15 @@ func (p *parser) checkTaker(t taskNode, c memberIndex) {
 			return
 		}
 		p.fail(t.at("owner"), "owner %q is not a member%s", shorten(t.Owner), p.didYouMean(t.Owner, c.names))
+	case t.Run != "" && !slices.ContainsFunc(takers, func(m Member) bool { return !p.kind(m.Agent).Nests }):
+		p.fail(t.at("run"), "task %q has run:, and every member that may take it is a team, which runs no commands (%s); "+
+			"leave run out, or give the task to a member with another agent, such as agent: shell",
+			shorten(t.ID), list(namesOf(takers)))
 	case t.Run == "" && t.isBlank("run") && !slices.ContainsFunc(takers,
 		func(m Member) bool { return !p.commandsOnly(m.Agent) }):
-		names := make([]string, len(takers))
-		for i, m := range takers {
-			names[i] = m.Name
-		}
 		p.fail(t.node, "task %q has no run, and every member that may take it only runs commands (%s); add run: with "+
 			"a command, or a member with another agent",
-			shorten(t.ID), list(names))
+			shorten(t.ID), list(namesOf(takers)))
 	}
 }
 

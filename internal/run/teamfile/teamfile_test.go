@@ -19,7 +19,8 @@ import (
 	"cadre/internal/testkit/golden"
 )
 
-var agents = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "external"}}
+var agents = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "external"},
+	{Name: "team", Nests: true, FollowsOnly: true}}
 
 func TestParse(t *testing.T) {
 	data, err := os.ReadFile("testdata/full.yaml")

@@ -37,6 +37,8 @@ func (p *parser) checkVerify(t taskNode, c memberIndex) {
 		case p.commandsOnly(one[0].Agent):
 			p.fail(m.at("by"), "%q only runs commands and cannot verify the work of others; name another member, or "+
 				"have the team's checks run a command", v.By)
+		case p.kind(one[0].Agent).Nests:
+			p.fail(m.at("by"), "%q is a team and cannot verify the work of others; name another member, or a role", v.By)
 		case v.Count > 1:
 			p.fail(m.at("count"), "%q is one member, and %d are to verify task %q; name a role, or leave count out",
 				v.By, v.Count, shorten(t.ID))
@@ -49,7 +51,7 @@ func (p *parser) checkVerify(t taskNode, c memberIndex) {
 	able, author := 0, false
 	takers := c.takers(t)
 	for _, one := range c.by["role "+v.By] {
-		if p.commandsOnly(one.Agent) {
+		if k := p.kind(one.Agent); k.CommandsOnly || k.Nests {
 			continue
 		}
 		able++
@@ -69,6 +71,6 @@ func (p *parser) checkVerify(t taskNode, c memberIndex) {
 			"member with the role, or lower count", v.Count, shorten(v.By), shorten(t.ID), able)
 	case able < v.Count:
 		p.fail(m.at("by"), "%d with the role %q are to verify task %q, and %d can; add a member with the role that "+
-			"does not only run commands, or lower count", v.Count, shorten(v.By), shorten(t.ID), able)
+			"is neither a shell nor a team, or lower count", v.Count, shorten(v.By), shorten(t.ID), able)
 	}
 }

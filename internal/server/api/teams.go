@@ -476,7 +476,7 @@ func (c *call) resumeTeam() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.server.Keeps.Add(t.Team()); err != nil {
+	if err := c.server.Keeps.Add(c.Context(), t.Team()); err != nil {
 		return nil, err
 	}
 	return t.Team(), t.Refresh(c.Context())

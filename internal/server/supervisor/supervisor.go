@@ -17,6 +17,7 @@
 //	another machine, its directory
 //	is missing                       it waits, and the reason is shown
 //	it has external members alone    it waits, because there is nothing to run
+//	it is a team in another team     it waits, because it runs with that team
 //	paused by a person               it waits for a person
 //	added, or stopped with the
 //	server, or its host died         it is resumed
@@ -136,14 +137,17 @@ func Open(o Options) (*Supervisor, error) {
 }
 
 // Add puts a team on the list, and has it resumed unless a process runs it. It refuses a team that
-// has ended or is only observed.
-func (s *Supervisor) Add(of team.Team) error {
+// has ended or is only observed, and one that runs with the team that it is in.
+func (s *Supervisor) Add(ctx context.Context, of team.Team) error {
 	if err := errors.Join(of.CheckOurs(), of.CheckHere()); err != nil {
 		return err
 	}
 	if of.Ended() {
 		return team.Refuse(team.Finished, "team %s is %s, and has nothing to run", of.Name, of.Status).
 			With(team.Hint{Action: team.ActShowReview, Team: of.Name})
+	}
+	if err := s.Engine.WithParent(ctx, of, "run"); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,11 +165,12 @@ func (s *Supervisor) Add(of team.Team) error {
 	return err
 }
 
-// Keep puts a team on the list that another process just started.
+// Keep puts a team on the list that another process just started. It ignores a team that runs with
+// the team that it is in.
 func (s *Supervisor) Keep(of team.Team) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.find(of.ID) != nil {
+	if s.find(of.ID) != nil || of.Parent.Team != "" && s.Engine.Home.Has(of.Parent.Team) != "" {
 		return nil
 	}
 	s.list = append(s.list, &kept{Team: Team{Entry: Entry{ID: of.ID, Name: of.Name}, Why: unseen}})
@@ -354,7 +359,7 @@ func (s *Supervisor) tend(now time.Time) {
 		if f == nil {
 			continue
 		}
-		do, why := decide(k.Entry, f, team.Time(now.UnixMilli()))
+		do, why := decide(k.Entry, f, s.parent(f), team.Time(now.UnixMilli()))
 		k.Running, k.Why = do == runs, why
 		switch {
 		case do == runs:
@@ -390,6 +395,14 @@ func (s *Supervisor) tend(now time.Time) {
 	}
 }
 
+// parent returns the team in which that one is nested; nil for none, and for one that was removed.
+func (s *Supervisor) parent(f *attention.Found) *attention.Found {
+	if f.Team.Parent.Team == "" { // damaged teams have no id
+		return nil
+	}
+	return s.look(f.Team.Parent.Team)
+}
+
 func (s *Supervisor) look(id string) *attention.Found {
 	for i := range s.found {
 		if s.found[i].Overview.ID == id {
@@ -408,8 +421,9 @@ const (
 	resumes             // the team must be resumed
 )
 
-// decide returns what to do with a team of the list, and why it rests.
-func decide(e Entry, f *attention.Found, now team.Time) (deed, string) {
+// decide returns what to do with a team of the list, and why it rests. parent is the team in which
+// it is nested; nil for none.
+func decide(e Entry, f, parent *attention.Found, now team.Time) (deed, string) {
 	o := f.Overview
 	spent := cmp.Or(o.Exhausted, f.Team.BudgetSpent(now))
 	switch {
@@ -417,6 +431,8 @@ func decide(e Entry, f *attention.Found, now team.Time) (deed, string) {
 		return runs, ""
 	case f.Team.ID == "":
 		return rests, "its files are damaged"
+	case parent != nil:
+		return rests, "it runs with team " + f.Team.Parent.Name
 	case spent != "":
 		return rests, "its " + team.BudgetWord(spent) + " is spent"
 	case o.Released != 0:

@@ -63,7 +63,7 @@ func TestDecide(t *testing.T) {
 			Overview: catalog.Overview{Sessions: 1}}, rests, "nothing to run"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			do, why := decide(c.entry, &c.found, 2000)
+			do, why := decide(c.entry, &c.found, nil, 2000)
 			if do != c.want || !strings.Contains(why, c.why) || (why == "") != (c.why == "") {
 				t.Errorf("got %d, %q", do, why)
 			}
@@ -112,7 +112,7 @@ func create(t *testing.T, s *Supervisor, name string) team.Team {
 func TestResumesAreRare(t *testing.T) {
 	s, resumed := lab(t)
 	of := create(t, s, "demo")
-	if err := s.Add(of); err != nil {
+	if err := s.Add(t.Context(), of); err != nil {
 		t.Fatal(err)
 	}
 	dead := []attention.Found{{Team: of, Overview: catalog.Overview{ID: of.ID, Dormant: true}}}
@@ -154,7 +154,7 @@ func TestList(t *testing.T) {
 		}
 		return names
 	}
-	if err := errors.Join(s.Add(of), s.Keep(other)); err != nil {
+	if err := errors.Join(s.Add(t.Context(), of), s.Keep(other)); err != nil {
 		t.Fatal(err)
 	}
 	if got := reopened(); strings.Join(got, " ") != "demo other" {
@@ -173,8 +173,58 @@ func TestList(t *testing.T) {
 	if got := reopened(); len(got) != 0 {
 		t.Errorf("after the end of one team and the removal of the other the list has %q", got)
 	}
-	if err := s.Add(ended); team.CodeOf(err) != team.Finished {
+	if err := s.Add(t.Context(), ended); team.CodeOf(err) != team.Finished {
 		t.Errorf("a team that has ended is added: %v", err)
+	}
+}
+
+// TestTeamsInTeamsRest checks that a team in a team is not added to the list, because it runs with
+// that team, and that one of an earlier list is not resumed.
+func TestTeamsInTeamsRest(t *testing.T) {
+	s, resumed := lab(t)
+	of, child := create(t, s, "demo"), create(t, s, "child")
+	if err := s.Add(t.Context(), child); err != nil { // as a server did before it knew of such teams
+		t.Fatal(err)
+	}
+	child.Depth, child.Parent = 1, team.Parent{Team: of.ID, Name: of.Name, Member: "sub", Task: "1"}
+	dead := func(of team.Team) attention.Found {
+		return attention.Found{Team: of, Overview: catalog.Overview{ID: of.ID, Dormant: true}}
+	}
+	s.See([]attention.Found{dead(of), dead(child)}, time.Now())
+	if is := s.Teams(); resumed() != 0 || len(is) != 1 || is[0].Running || is[0].Why != "it runs with team demo" {
+		t.Errorf("the child is resumed by itself: %+v", is)
+	}
+	runs := dead(child)
+	runs.Overview.Hosted = true
+	s.See([]attention.Found{dead(of), runs}, time.Now())
+	if is := s.Teams(); !is[0].Running {
+		t.Errorf("the child does not run with its parent: %+v", is)
+	}
+	damaged := attention.Found{Folder: "damaged"}
+	if s.See([]attention.Found{damaged, dead(child)}, time.Now()); s.Teams()[0].Why != "it is being resumed" {
+		t.Errorf("the child of a team that was removed is %+v", s.Teams())
+	}
+	for !idle(s) {
+		time.Sleep(time.Millisecond)
+	}
+	if err := s.Drop(child.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Add(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	if s.See([]attention.Found{damaged, dead(of)}, time.Now()); s.Teams()[0].Why != "it is being resumed" {
+		t.Errorf("beside a damaged team the parent is %+v", s.Teams())
+	}
+	for !idle(s) {
+		time.Sleep(time.Millisecond)
+	}
+	if err := s.Drop(of.ID); err != nil {
+		t.Fatal(err)
+	}
+	err := errors.Join(s.Keep(child), s.Add(t.Context(), child))
+	if team.CodeOf(err) != team.NotReady || !strings.Contains(err.Error(), "is run with that team") || len(s.Teams()) != 0 {
+		t.Errorf("the child is added: %v", err)
 	}
 }
 
@@ -197,7 +247,7 @@ func TestStopIsRemembered(t *testing.T) {
 	if n := resumed(); n != 0 {
 		t.Error("a team is resumed during the stop")
 	}
-	if err := s.Add(of); team.CodeOf(err) != team.NotReady {
+	if err := s.Add(t.Context(), of); team.CodeOf(err) != team.NotReady {
 		t.Errorf("a team is added during the stop: %v", err)
 	}
 	next, err := Open(s.Options)
@@ -217,7 +267,7 @@ func TestStopIsRemembered(t *testing.T) {
 func TestRestIsRemembered(t *testing.T) {
 	s, resumed := lab(t)
 	of := create(t, s, "demo")
-	if err := errors.Join(s.Add(of), s.Rest(of.ID), s.Rest("another")); err != nil {
+	if err := errors.Join(s.Add(t.Context(), of), s.Rest(of.ID), s.Rest("another")); err != nil {
 		t.Fatal(err)
 	}
 	next, err := Open(s.Options)
@@ -238,7 +288,7 @@ func TestMostSessions(t *testing.T) {
 	s, resumed := lab(t)
 	s.MaxSessions = 2
 	of, other := create(t, s, "demo"), create(t, s, "other")
-	if err := errors.Join(s.Add(of), s.Keep(other)); err != nil {
+	if err := errors.Join(s.Add(t.Context(), of), s.Keep(other)); err != nil {
 		t.Fatal(err)
 	}
 	big := attention.Found{Team: of, Overview: catalog.Overview{ID: of.ID, Dormant: true, Teammates: 5, Sessions: 3}}
