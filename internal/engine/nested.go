@@ -204,8 +204,8 @@ func (t *Team) removable(r Removal) bool {
 }
 
 // nestedIn refuses to do with a nested team what is done with the team that it belongs to, as long
-// as that exists.
-func (t *Team) nestedIn(ctx context.Context, what string) error {
+// as that exists. how is the action that does it to the outermost team; "" if no action does.
+func (t *Team) nestedIn(ctx context.Context, what string, how team.Action) error {
 	p := t.Team().Parent
 	folder := ""
 	if p.Team != "" {
@@ -227,6 +227,11 @@ func (t *Team) nestedIn(ctx context.Context, what string) error {
 		return team.Refuse(team.Finished, "team %s is aborted, and team %s in it ends with it", p.Name, t.Team().Name).
 			With(team.Hint{Action: team.ActAbort, Team: p.Name})
 	}
-	return team.Refuse(team.NotReady, "team %s does task %s of team %s, and is %s with that team", t.Team().Name, task,
+	own := t.Team()
+	refusal := team.Refuse(team.Invalid, "team %s does task %s of team %s, and is %s with that team", own.Name, task,
 		p.Name, what)
+	if how != "" {
+		refusal = refusal.With(own.Aim(team.Hint{Action: how}))
+	}
+	return refusal
 }
