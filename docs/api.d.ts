@@ -47,6 +47,8 @@ export interface Parent {
   team?: string;
   /** name of that team */
   name?: string;
+  /** name of the outermost team, if that is another one */
+  top?: string;
   /** name of the member */
   member?: string;
   /** id of the task there whose result the report of this team is */
@@ -57,6 +59,8 @@ export interface Parent {
   asked?: number;
   /** what this team may use at most, with what it has used */
   left?: Budget;
+  /** the limits of `left` that the budget of the member sets, not that of its team */
+  binds?: Budget;
   /** budget that it has if that allows it */
   own?: Budget;
   /** permission mode that its members have at most; empty before it is known */
@@ -3099,6 +3103,8 @@ export interface TeamConfinedEvent {
   kind: "team_confined";
   /** at most */
   budget?: Budget;
+  /** the limits of it that the budget of the member sets */
+  binds?: Budget;
   /** that the team has besides */
   own?: Budget;
   /** of its members, at most */

@@ -209,7 +209,7 @@ func TestTeamsInTeamsEndTogether(t *testing.T) {
 	}
 	links, _ := w.children("up")
 	deep, _ := w.children(links[0].Team)
-	w.refused(w.cadre("pause", links[0].Team), 1, "team up")
+	w.refused(w.cadre("pause", links[0].Team), 2, "team up")
 	w.must("abort", "up", "--reason", "the test ends it")
 	p.wait()
 	if said := p.said(); strings.Contains(said, "has not ended") {
@@ -237,7 +237,7 @@ func TestTeamsInTeamsEndAfterAKill(t *testing.T) {
 	eventually(t, "the team in the team works", func() bool { return slices.Contains(w.lines("ran"), "deep") })
 	p.kill()
 	links, _ := w.children("up")
-	w.refused(w.cadre("resume", links[0].Team), 1, "team up")
+	w.refused(w.cadre("resume", links[0].Team), 2, "team up")
 	w.must("abort", "up", "--reason", "the test ends it")
 	noneLeft(t, mark)
 	if of := read[struct{ Status team.TeamStatus }](w, "status", links[0].Team); of.Status != team.TeamAborted {

@@ -386,7 +386,7 @@ func (v *viewer) look(ctx context.Context, now time.Time) error {
 		v.missing = now
 	case !v.told && (m.Host != "" || now.Sub(v.missing) >= hostGrace):
 		v.missing, v.told = now, true
-		if err := v.tell("! " + sessionview.Unhosted("cadre resume "+v.callable(v.of.Team()))); err != nil {
+		if err := v.tell("! " + sessionview.Unhosted("cadre resume "+v.resumable(v.of.Team()))); err != nil {
 			return err
 		}
 	}
@@ -467,7 +467,7 @@ func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, l
 		}
 		if !said && !d.Served(member) {
 			said = true
-			a.note(sessionview.Unhosted("cadre resume " + a.callable(d.Team())))
+			a.note(sessionview.Unhosted("cadre resume " + a.resumable(d.Team())))
 		}
 		select {
 		case <-every.C:

@@ -10,17 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/engine"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
-// stepFor returns what to type for an item of the team with that name.
-func stepFor(name string, i team.Item) render.Command {
-	h := i.Hint
-	h.Team = name
-	return render.CommandFor(h)
+// stepFor returns what to type for an item of the team that a person calls so. An item of a nested
+// team may be settled in another team of its tree.
+func stepFor(called string, i team.Item) render.Command {
+	return render.CommandFor(engine.ItemFor(called, i).Hint)
 }
 
 // writeItems writes the items that wait for a person: a sentence, and the command that answers it.

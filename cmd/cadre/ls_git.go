@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"cadre/internal/engine"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
@@ -32,6 +34,12 @@ func (a *app) listGit(ctx context.Context) error {
 		t := render.Table{Texts: []string{""}, Spare: []string{"LAST CHANGE", "TASKS DONE"}}
 		t.Row("TEAM", "STATUS", "TASKS DONE", "LAST CHANGE", "BRANCH", "")
 		now, missing := now(), ""
+		var found []checkpoint.Listed
+		here := map[string]bool{}
+		for _, one := range all {
+			found = append(found, one.Listed)
+			here[one.Name] = here[one.Name] || one.Here
+		}
 		for _, one := range all {
 			switch {
 			case one.Why != "":
@@ -41,7 +49,9 @@ func (a *app) listGit(ctx context.Context) error {
 				t.Row(one.Name, string(one.Status), doneOf(one), render.Ago(now, one.UpdatedAt), one.Branch, "here")
 				continue
 			}
-			missing = one.Name
+			if top := engine.OutermostInGit(found, one.Listed); !here[top] { // else a new team does its task there
+				missing = cmp.Or(top, missing)
+			}
 			t.Row(one.Name, string(one.Status), doneOf(one), render.Ago(now, one.UpdatedAt), one.Branch, "")
 		}
 		if err := t.Write(w); err != nil || missing == "" {
@@ -70,6 +80,9 @@ func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) 
 	var names, removed []string
 	for _, one := range a.onlyInGit(ctx, "", here) {
 		list := &names
+		if one.Parent != "" { // it is continued with the team that it is in
+			continue
+		}
 		if a.home.Removed(one.Team, one.Commit) {
 			list = &removed
 		}
@@ -102,11 +115,22 @@ func (a *app) notHere(ctx context.Context, name string, missing error) error {
 	if len(found) == 0 {
 		return missing
 	}
+	all := a.onlyInGit(ctx, "", nil)
 	var where []string
+	top := ""
 	for _, one := range found {
+		top = cmp.Or(top, engine.OutermostInGit(all, one))
 		where = append(where, one.Where())
 	}
-	return withWays(team.Refuse(team.NotFound,
-		"Team %s is not in this home, but the repository has its checkpoints (%s)", name, strings.Join(where, ", ")),
-		way{"continue it here", render.Typed("resume", name, "--from-git")})
+	refusal := team.Refuse(team.NotFound, "Team %s is not in this home, but the repository has its checkpoints (%s)",
+		name, strings.Join(where, ", "))
+	switch _, err := a.home.Folder(top); {
+	case top == "":
+		return refusal
+	case err == nil: // it was in a team that continues here without it
+		return withWays(refusal, way{"continue the team that it was in", render.Typed("resume", top)})
+	case top != name:
+		return withWays(refusal, way{"continue the team that it is in", render.Typed("resume", top, "--from-git")})
+	}
+	return withWays(refusal, way{"continue it here", render.Typed("resume", name, "--from-git")})
 }

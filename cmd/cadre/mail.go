@@ -43,15 +43,16 @@ func (a *app) sent(what string) func(*engine.Team, *team.Record) error {
 		e, _ := team.EventIn[*team.MessageSent](r)
 		e.Message.SentAt = r.At
 		held, resting := waits(of, e.Message)
-		switch name := of.Team().Name; {
+		t := of.Team()
+		switch name, top := t.Name, t.Outermost(); {
 		case held:
 			return a.print(sentMessage{e.Message, true}, said("message #%d to %s is held: no session leads team %s. "+
-				"It is delivered when one does: cadre resume %s", e.Message.Seq, what, name, name))
+				"It is delivered when one does: cadre resume %s", e.Message.Seq, what, name, top))
 		case len(resting) > 0:
 			return a.print(sentMessage{Message: e.Message}, said("message #%d sent to %s; %s %s no session "+
 				"until a session leads team %s: cadre resume %s", e.Message.Seq, what,
 				strings.Join(resting, ", "), map[bool]string{true: "has", false: "have"}[len(resting) == 1], name,
-				name))
+				top))
 		}
 		return a.print(sentMessage{Message: e.Message}, said("message #%d sent to %s", e.Message.Seq, what))
 	}

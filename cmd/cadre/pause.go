@@ -22,7 +22,8 @@ func (a *app) pauseCommand() *cobra.Command {
 			"five seconds to end. Its member is recorded as paused and keeps its task. Continue with cadre " +
 			"resume.\n\nMembers that other programs run, with the agent external, are not ended.\n\n" +
 			"Exit status 0: no process runs the team any more. 1: not all sessions have ended at the deadline; call " +
-			"it again. 2: the team has ended, or does not exist.",
+			"it again. 2: the team has ended, is nested in another one, or does not " +
+			"exist.",
 		Example: "  cadre pause demo\n  cadre resume demo",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		ctx, cancel := context.WithTimeout(c.Context(), deadline)
@@ -36,7 +37,9 @@ func (a *app) pauseCommand() *cobra.Command {
 		if err == nil {
 			err = server.Rest(ctx, a.home, of.Team().ID)
 		}
-		switch {
+		switch of := of.Team(); {
+		case team.CodeOf(err) == team.Invalid && of.Parent.Team != "":
+			return withWays(err, way{"pause them together", render.Typed("pause", of.Outermost())})
 		case team.CodeOf(err) == team.NotReady:
 			return withWays(err, way{"wait for it again", render.Typed("pause", name)})
 		case err != nil:

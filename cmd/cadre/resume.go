@@ -120,7 +120,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		}
 		if moved {
 			return a.print(of.Team(), said("team %s is complete; to check and commit its work: cadre consolidate %s",
-				of.Team().Name, name))
+				of.Team().Name, cmp.Or(of.Team().Parent.Top, of.Team().Parent.Name, name)))
 		}
 	}
 	found, err := a.prepare(ctx, of, name, how)

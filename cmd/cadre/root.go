@@ -269,6 +269,14 @@ func (a *app) callable(t team.Team) string {
 	return t.Name
 }
 
+// resumable returns the name of the team with which the person resumes this one.
+func (a *app) resumable(t team.Team) string {
+	if t.Parent.Team != "" {
+		return t.Outermost()
+	}
+	return a.callable(t)
+}
+
 // now is the present time.
 func now() team.Time { return engine.Now() }
 

@@ -131,8 +131,8 @@ func (s *serving) run(c *cobra.Command, args []string) (err error) {
 
 // alone refuses a team that runs with the team that it is in, and says how to run that.
 func (s *serving) alone(ctx context.Context, of team.Team) error {
-	err := s.options.Engine.WithParent(ctx, of, "run")
-	if team.CodeOf(err) != team.NotReady {
+	err := s.options.Engine.WithParent(ctx, of, "run", "")
+	if team.CodeOf(err) != team.Invalid {
 		return err
 	}
 	top, failed := s.options.Engine.Outermost(ctx, of)

@@ -53,6 +53,9 @@ func (a *app) standing(ctx context.Context, d *engine.Team) (*standing, error) {
 	}
 	shown := &standing{Standing: found, called: d.Name,
 		step: found.Step(func() bool { return d.Pending(ctx) })}
+	if t := d.Team(); t.Parent.Team != "" {
+		shown.top = t.Outermost()
+	}
 	for _, m := range shown.Members {
 		if _, err := d.Terminal(m.Name); err == nil {
 			if shown.Attach == nil {
@@ -193,6 +196,7 @@ type standing struct {
 	Attach map[string]string `json:"attach,omitempty"`
 
 	called string            // its name
+	top    string            // name of the team that contains it and all others of its tree; "" for none
 	step   catalog.Step      // the next step
 	works  map[string]string // the tasks of each member
 }
@@ -237,6 +241,12 @@ func (n *standing) next() string {
 		return "next: cadre pull " + n.called
 	case catalog.Observe:
 		return "next: cadre observe " + n.observing()
+	case catalog.Seal, catalog.Bring:
+		if n.top != "" {
+			return n.withParent()
+		}
+	}
+	switch n.step {
 	case catalog.Seal:
 		return "not consolidated; to check and commit the team's work: cadre consolidate " + n.called
 	case catalog.Review:
@@ -249,6 +259,12 @@ func (n *standing) next() string {
 		return fmt.Sprintf("next: cadre task add %s SUBJECT", n.called)
 	}
 	return "nothing waits for you; to follow it: cadre log " + n.called + " --follow"
+}
+
+// withParent says where the work of a nested team, which is done, is checked and committed.
+func (n *standing) withParent() string {
+	return fmt.Sprintf("all tasks are done; team %s checks and commits the work: %s", n.top,
+		render.Typed("status", n.top))
 }
 
 // writeMembers writes the table of members, without empty columns.

@@ -239,7 +239,7 @@ func (a *app) hostCommand() *cobra.Command {
 			return err
 		}
 		defer t.Close()
-		if err := t.Engine().WithParent(ctx, t.Team(), "run"); err != nil {
+		if err := t.Engine().WithParent(ctx, t.Team(), "run", team.ActResume); err != nil {
 			return err
 		}
 		h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: a.haste.hurry, Kill: a.haste.kill,

@@ -87,7 +87,7 @@ func (l *Launch) Ensure(ctx context.Context, members ...string) error {
 // has its host where its parent has one.
 func (l *Launch) start(ctx context.Context) error {
 	e := l.team.engine
-	if err := l.team.nestedIn(ctx, "run"); err != nil {
+	if err := l.team.nestedIn(ctx, "run", team.ActResume); err != nil {
 		return err
 	}
 	err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)

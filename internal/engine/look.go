@@ -61,6 +61,23 @@ func (e *Engine) OnlyInGit(ctx context.Context, dir, name string, here []string)
 	return catalog.OnlyInGit(found, name, here)
 }
 
+// OutermostInGit returns the name of the team that contains the team of the checkpoint and all
+// others of its tree. It is the checkpoint's own name if the team is not nested, and "" if a team
+// between has no checkpoint.
+func OutermostInGit(found []checkpoint.Listed, of checkpoint.Listed) string {
+	for range team.MostDepth {
+		if of.Parent == "" {
+			break
+		}
+		i := slices.IndexFunc(found, func(l checkpoint.Listed) bool { return l.Team == of.Parent })
+		if i < 0 {
+			return ""
+		}
+		of = found[i]
+	}
+	return of.Name
+}
+
 // Attention follows what waits for a person in all teams of the home, or in the named one. The
 // caller must close it.
 func (e *Engine) Attention(only string) *attention.Follower {

@@ -205,13 +205,14 @@ func (t *Team) removable(r Removal) bool {
 }
 
 // nestedIn refuses to do with the team what [Engine.WithParent] refuses.
-func (t *Team) nestedIn(ctx context.Context, what string) error {
-	return t.engine.WithParent(ctx, t.Team(), what)
+func (t *Team) nestedIn(ctx context.Context, what string, how team.Action) error {
+	return t.engine.WithParent(ctx, t.Team(), what, how)
 }
 
 // WithParent refuses to do with a nested team what is done with the team that it belongs to, as
-// long as that exists. what says so in words, such as "paused".
-func (e *Engine) WithParent(ctx context.Context, nested team.Team, what string) error {
+// long as that exists. what says so in words, such as "paused". how is the action that does it to
+// the outermost team; "" if no action does.
+func (e *Engine) WithParent(ctx context.Context, nested team.Team, what string, how team.Action) error {
 	p := nested.Parent
 	folder := ""
 	if p.Team != "" {
@@ -233,8 +234,12 @@ func (e *Engine) WithParent(ctx context.Context, nested team.Team, what string) 
 		return team.Refuse(team.Finished, "team %s is aborted, and team %s in it ends with it", p.Name, nested.Name).
 			With(team.Hint{Action: team.ActAbort, Team: p.Name})
 	}
-	return team.Refuse(team.NotReady, "team %s does task %s of team %s, and is %s with that team", nested.Name, task,
+	refusal := team.Refuse(team.Invalid, "team %s does task %s of team %s, and is %s with that team", nested.Name, task,
 		p.Name, what)
+	if how != "" {
+		refusal = refusal.With(nested.Aim(team.Hint{Action: how}))
+	}
+	return refusal
 }
 
 // Outermost returns the team that the team is nested in and that is nested in no other team of the

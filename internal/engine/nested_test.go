@@ -84,8 +84,8 @@ func TestChildWaitsInItsParent(t *testing.T) {
 		t.Errorf("in the child wait %v", kinds)
 	}
 	_, err := child.Prepare(within(t), upkeep.Resumption{})
-	if team.CodeOf(err) != team.NotReady {
-		t.Errorf("the child is resumed by itself: %v", err)
+	if h := team.HintsOf(err); team.CodeOf(err) != team.Invalid || len(h) != 1 || h[0].Team != "demo" {
+		t.Errorf("the child is resumed by itself: %v, %+v", err, h)
 	}
 }
 

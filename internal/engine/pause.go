@@ -46,7 +46,7 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 		return Paused{}, team.Refuse(team.Finished, "team %s is %s, and has no sessions to pause", of.Name, of.Status).
 			With(team.Hint{Action: team.ActShowReview, Team: t.Name})
 	}
-	if err := t.nestedIn(ctx, "paused"); err != nil {
+	if err := t.nestedIn(ctx, "paused", ""); err != nil {
 		return Paused{}, err
 	}
 	asked, err := t.askPause()

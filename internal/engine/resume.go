@@ -49,7 +49,7 @@ func (t *Team) Prepare(ctx context.Context, how upkeep.Resumption) (*inspect.Exa
 	if t.Unsealed() {
 		return t.Examine(ctx)
 	}
-	if err := t.nestedIn(ctx, "resumed"); err != nil {
+	if err := t.nestedIn(ctx, "resumed", team.ActResume); err != nil {
 		return nil, err
 	}
 	found, err := upkeep.Prepare(ctx, t.Upkeep(team.User), how)
@@ -126,7 +126,11 @@ func (t *Team) Rehost(ctx context.Context) (started bool, next team.Hint, err er
 	case !t.OnDisk() || !waits || of.Exhausted != "" || of.Consolidation.Open():
 		return false, next, nil
 	case !t.byHand() || lost || outside.Directory != "" || outside.Elsewhere != "" || of.CheckHere() != nil:
-		return false, team.Hint{Action: team.ActResume, Team: t.Name}, nil
+		next = team.Hint{Action: team.ActResume, Team: t.Name}
+		if of.Parent.Team != "" {
+			next = of.Aim(next)
+		}
+		return false, next, nil
 	}
 	return true, next, t.rehost(ctx)
 }

@@ -240,7 +240,7 @@ func (t *Team) consolidating(ctx context.Context, o consolidate.Options) (consol
 		return o, team.Refuse(team.Finished, "team %s is %s, and has no work left to consolidate", t.Name,
 			of.Status).With(team.Hint{Action: team.ActShowReview, Team: t.Name})
 	}
-	if err := t.nestedIn(ctx, "checked and committed"); err != nil {
+	if err := t.nestedIn(ctx, "checked and committed", team.ActConsolidate); err != nil {
 		return o, err
 	}
 	place := t.Consolidation()

@@ -310,6 +310,9 @@ func (c *child) goal(own string) string {
 func (c *child) begin(ctx context.Context, e *engine.Engine, again bool, lead string) error {
 	body := &team.BeginChild{Task: c.task.ID, Team: c.link.Team, Name: c.link.Name, Lead: lead}
 	if !again || e.Home.Has(c.link.Team) == "" {
+		if err := c.avoidLost(ctx, e, again); err != nil {
+			return err
+		}
 		body.Name = c.name(e)
 		body.Team = body.Name + "-" + strings.ToLower(replica.NewID())
 		// It was about to be made. A team that was lost had messages and usage, which a new one of
@@ -324,6 +327,26 @@ func (c *child) begin(ctx context.Context, e *engine.Engine, again bool, lead st
 		return err
 	}
 	c.session.Team.View(func(s *team.State) { c.link, _ = s.ChildOf(c.task.ID) })
+	return nil
+}
+
+// avoidLost takes no name of a child team that the home does not have, but of which the repository
+// has checkpoints: it did the work before this team was restored. A new team of its name would seem
+// to be a second history of it.
+func (c *child) avoidLost(ctx context.Context, e *engine.Engine, again bool) error {
+	parent := c.of.Team()
+	if !again && parent.Restored.ID == "" {
+		return nil
+	}
+	found, err := e.Checkpoints(ctx, e.Home.Dir)
+	if err != nil {
+		return fmt.Errorf("it is not known which earlier teams the repository has: %w", err)
+	}
+	for _, one := range found {
+		if one.Parent == parent.ID && !one.Here {
+			c.taken = append(c.taken, one.Name)
+		}
+	}
 	return nil
 }
 

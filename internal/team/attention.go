@@ -155,10 +155,7 @@ func (a *attention) add(i Item, format string, args ...any) {
 		return
 	}
 	i.Text = fmt.Sprintf(format, args...)
-	i.Hint.Team, i.called = a.t.Name, a.s.Called(i.Task)
-	if i.Hint.Action == ActResume && a.t.Parent.Team != "" { // it is resumed with its parent
-		i.Hint.Team = a.t.Parent.Team
-	}
+	i.Hint, i.called = a.t.Aim(i.Hint), a.s.Called(i.Task)
 	if i.WaitsFor == "" {
 		i.WaitsFor = ForUser
 	}
@@ -378,8 +375,26 @@ func (a *attention) interrupted() {
 			item.Task = held[0].ID
 			holds = " It holds task " + held[0].Called() + "."
 		}
+		if m.IsTeam() {
+			item.Hint = a.continues(m, item.Hint)
+		}
 		a.add(item, "%s was interrupted, and %s.%s", m.Name, m.AfterInterrupt(), holds)
 	}
+}
+
+// continues returns the action that continues a member which is a team. Where nobody reads mail for
+// it, that is not ask, but the release of the task that it was to do.
+func (a *attention) continues(m *Member, ask Hint) Hint {
+	for i := range a.s.tasks {
+		switch t := &a.s.tasks[i]; {
+		case !t.Status.open() || t.Owner != m.Name && t.FailedBy != m.Name:
+		case t.Status == InProgress && a.s.readsMail(t):
+			return ask
+		default:
+			return t.Hint(a.t, ActRetryTask)
+		}
+	}
+	return Hint{Action: ActShowTasks}
 }
 
 // replaced reports whether a member joined after this one failed: its spawn handled the failure.

@@ -27,9 +27,9 @@ func (s *State) Bounds(child string, created Time) (*ConfineTeam, bool) {
 	if m == nil {
 		return nil, false
 	}
-	left := s.team.Budget.less(s.team.Usage, c.Usage, created.Sub(s.team.CreatedAt)).
-		within(m.Budget.less(m.Charged(), c.Usage, created.Sub(m.BudgetSince())))
-	b := &ConfineTeam{Budget: left, Mode: m.PermissionMode}
+	team := s.team.Budget.less(s.team.Usage, c.Usage, created.Sub(s.team.CreatedAt))
+	member := m.Budget.less(m.Charged(), c.Usage, created.Sub(m.BudgetSince()))
+	b := &ConfineTeam{Budget: team.within(member), Binds: member.below(team), Mode: m.PermissionMode}
 	if b.AnyRule = m.PermissionMode == "bypassPermissions"; !b.AnyRule {
 		b.Rules = slices.Clone(s.team.Permissions.Allow)
 		for _, r := range s.team.Rules {
@@ -45,6 +45,7 @@ func (s *State) Bounds(child string, created Time) (*ConfineTeam, bool) {
 // has of its own stays known, so that it gets that back when its parent allows it.
 type ConfineTeam struct {
 	Budget  Budget // from its creation on, with what it has used
+	Binds   Budget // the limits of Budget that the budget of its member sets
 	Mode    string // permission mode of its members at most
 	Rules   []string
 	AnyRule bool // it may have other permission rules than Rules
@@ -58,21 +59,21 @@ func (b *ConfineTeam) decide(d *decision) error {
 	case d.Actor != User && !d.isHost():
 		return refuse(Denied, "only the host of team %s limits its teams", p.Name)
 	}
-	if err := cmp.Or(b.Budget.check(), oneOf("permission mode", b.Mode, PermissionModes)); err != nil {
+	if err := cmp.Or(b.Budget.check(), b.Binds.check(), oneOf("permission mode", b.Mode, PermissionModes)); err != nil {
 		return err
 	}
 	own := p.Own
 	if p.Mode == "" { // nothing has limited it before
 		own = d.team.Budget
 	}
-	e := &TeamConfined{Budget: b.Budget, Own: own, Mode: b.Mode}
+	e := &TeamConfined{Budget: b.Budget, Binds: b.Binds, Own: own, Mode: b.Mode}
 	for _, rule := range d.team.Permissions.Allow {
 		if tool, _, _ := strings.Cut(rule, "("); !b.AnyRule && !slices.Contains(b.Rules, rule) &&
 			!slices.Contains(b.Rules, tool) {
 			e.Dropped = append(e.Dropped, rule)
 		}
 	}
-	if e.Budget == p.Left && e.Mode == p.Mode && len(e.Dropped) == 0 {
+	if e.Budget == p.Left && e.Binds == p.Binds && e.Mode == p.Mode && len(e.Dropped) == 0 {
 		return nil
 	}
 	d.emit(e)
@@ -128,7 +129,7 @@ func (d *decision) confined(set Budget, only []string) error {
 			(one.Limit == 0 || one.Limit > left) {
 			return Refuse(Denied, "team %s leaves its team %s less: the %s can be raised only with those of team %s and "+
 				"its member %s", p.Name, d.team.Name, BudgetOf(one.What, ""), p.Name, p.Member).
-				With(Hint{Action: ActRaiseBudget, Team: p.Name, Budget: one.What})
+				With(p.raise(one.What))
 		}
 	}
 	return nil
@@ -153,6 +154,7 @@ func (b Budget) part(what string) int64 {
 // TeamConfined says what the parent of a nested team leaves it.
 type TeamConfined struct {
 	Budget  Budget   // at most
+	Binds   Budget   // the limits of it that the budget of the member sets
 	Own     Budget   // that the team has besides
 	Mode    string   // of its members, at most
 	Dropped []string // permission rules that it loses
@@ -163,6 +165,7 @@ func (*TeamConfined) Kind() string { return "team_confined" }
 
 func (e *TeamConfined) fields(c *coder) {
 	c.sub("budget", e.Budget == Budget{}, &e.Budget)
+	c.sub("binds", e.Binds == Budget{}, &e.Binds)
 	c.sub("own", e.Own == Budget{}, &e.Own)
 	c.str("mode", &e.Mode)
 	c.strs("dropped", &e.Dropped)
@@ -170,7 +173,7 @@ func (e *TeamConfined) fields(c *coder) {
 
 func (e *TeamConfined) apply(s *State, _ *Record) {
 	p := &s.team.Parent
-	p.Left, p.Own, p.Mode = e.Budget, e.Own, constant(e.Mode, PermissionModes...)
+	p.Left, p.Binds, p.Own, p.Mode = e.Budget, e.Binds, e.Own, constant(e.Mode, PermissionModes...)
 	if len(e.Dropped) > 0 {
 		s.team.Permissions.Allow = slices.DeleteFunc(slices.Clone(s.team.Permissions.Allow),
 			func(rule string) bool { return slices.Contains(e.Dropped, rule) })
@@ -201,6 +204,22 @@ func (b Budget) less(all, its Usage, took time.Duration) Budget {
 		b.Time = max(time.Millisecond, b.Time-took)
 	}
 	return b
+}
+
+// below returns the limits of b that are stricter than those of the other budget.
+func (b Budget) below(other Budget) (of Budget) {
+	if in := b.within(other); in != other {
+		if in.Tokens != other.Tokens {
+			of.Tokens = in.Tokens
+		}
+		if in.CostMicroUSD != other.CostMicroUSD {
+			of.CostMicroUSD = in.CostMicroUSD
+		}
+		if in.Time != other.Time {
+			of.Time = in.Time
+		}
+	}
+	return of
 }
 
 // within returns the stricter limits of the two budgets.

@@ -174,3 +174,26 @@ func TestConfinedRules(t *testing.T) {
 		}
 	}
 }
+
+// TestRaised: a budget that a nested team has from its parent is raised there: that of the member,
+// if that is the smaller one. Its own is raised by itself.
+func TestRaised(t *testing.T) {
+	tokens := func(n int64) Budget { return Budget{Tokens: n} }
+	for name, one := range map[string]struct {
+		budget, own, its Budget
+		want             Hint
+	}{
+		"of the team":   {budget: tokens(10), its: tokens(50), want: Hint{Team: "up"}},
+		"of the member": {budget: tokens(10), own: tokens(5), want: Hint{Team: "up", Member: "sub"}},
+		"its own":       {budget: tokens(10), its: tokens(2), want: Hint{Team: "c1"}},
+		"only its own":  {its: tokens(2), want: Hint{Team: "c1"}},
+	} {
+		b := bounding(t, one.budget, one.own, "default")
+		of := Team{Name: "c1", Parent: Parent{Name: "up", Member: "sub", Left: b.Budget, Binds: b.Binds, Own: one.its}}
+		one.want.Action, one.want.Budget = ActRaiseBudget, "tokens"
+		if got := of.Aim(Hint{Action: ActRaiseBudget, Budget: "tokens"}); got.Team != one.want.Team ||
+			got.Member != one.want.Member || got.Action != one.want.Action || got.Budget != one.want.Budget {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -334,4 +334,4 @@ func (e *hinted) Hints() []Hint { return e.help }
 func (e *hinted) Unwrap() error { return e.error }
 
 // hint returns a hint about the team itself.
-func (t *Team) hint(a Action) Hint { return Hint{Action: a, Team: t.Name} }
+func (t *Team) hint(a Action) Hint { return t.Aim(Hint{Action: a}) }

@@ -27,11 +27,13 @@ type Nested struct {
 type Parent struct {
 	Team   string // id of its team; "" for a team that is not nested
 	Name   string // name of that team
+	Top    string // name of the outermost team, if that is another one
 	Member string // name of the member
 	Task   string // id of the task there whose result the report of this team is
 	Heard  int64  // number of the last message there that was passed on to the lead here
 	Asked  int64  // number of the last question to the lead there, if it was not answered; 0 for none
 	Left   Budget // what this team may use at most, with what it has used
+	Binds  Budget // the limits of Left that the budget of the member sets, not that of its team
 	Own    Budget // budget that it has if that allows it
 	Mode   string // permission mode that its members have at most; "" before it is known
 }
@@ -48,6 +50,42 @@ type Child struct {
 	// its report was taken for the task, or the task needs none any more. What it has not done yet
 	// is ended
 	Over bool
+}
+
+// Outermost returns the name of the team that contains all others of the tree. It is the team's own
+// name if the team is not nested.
+func (t *Team) Outermost() string { return cmp.Or(t.Parent.Top, t.Parent.Name, t.Name) }
+
+// withOutermost lists what is done to a nested team by doing it to the outermost team of its tree.
+var withOutermost = []Action{ActResume, ActContinueCopy, ActMove, ActTakeOver, ActTakeBack, ActConsolidate, ActFinish,
+	ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean}
+
+// Aim returns the hint with the team that it is about. For a nested team that may be the outermost
+// team of its tree, or the member that leaves it too small a budget.
+func (t *Team) Aim(h Hint) Hint {
+	h.Team = t.Name
+	switch {
+	case slices.Contains(withOutermost, h.Action):
+		h.Team = t.Outermost()
+	case h.Action == ActRaiseBudget && h.Member == "" && t.leftTooLittle(h.Budget):
+		h = t.Parent.raise(h.Budget)
+	}
+	return h
+}
+
+// leftTooLittle reports whether the team's limit is the one that its parent leaves it.
+func (t *Team) leftTooLittle(what string) bool {
+	left, own := t.Parent.Left.part(what), t.Parent.Own.part(what)
+	return left > 0 && (own == 0 || left <= own)
+}
+
+// raise returns the hint to raise what the parent leaves its nested team.
+func (p *Parent) raise(what string) Hint {
+	h := Hint{Action: ActRaiseBudget, Team: p.Name, Budget: what}
+	if p.Binds.part(what) > 0 {
+		h.Member = p.Member
+	}
+	return h
 }
 
 // IsTeam reports whether the member is a team of its own.
@@ -75,11 +113,20 @@ func (s *State) ChildOf(task string) (Child, bool) {
 	return Child{}, false
 }
 
+// readsMail reports whether a lead reads mail in the child team that does the task.
+func (s *State) readsMail(t *Task) bool {
+	c, open := s.ChildOf(t.ID)
+	return open && c.Lead != ""
+}
+
 // Nest returns what a child team for the task has of this one: its parent, its depth, and how deep
 // teams may be nested in it.
 func (s *State) Nest(member, task string) (p Parent, depth, maxDepth int64) {
-	return Parent{Team: s.team.ID, Name: s.team.Name, Member: member, Task: task}, s.team.Depth + 1,
-		max(0, s.team.MaxDepth-1)
+	p = Parent{Team: s.team.ID, Name: s.team.Name, Member: member, Task: task}
+	if top := s.team.Outermost(); top != p.Name {
+		p.Top = top
+	}
+	return p, s.team.Depth + 1, max(0, s.team.MaxDepth-1)
 }
 
 // checkDepth refuses an invalid nesting of a new team.
@@ -94,7 +141,8 @@ func (b *CreateTeam) checkDepth() error {
 		}
 	}
 	return cmp.Or(checkMaxDepth(b.Depth, b.MaxDepth), limit(text{"id of the parent team", b.Parent.Team, MaxID},
-		text{"name of the parent team", b.Parent.Name, MaxID}, text{"name of the parent member", b.Parent.Member, MaxID},
+		text{"name of the parent team", b.Parent.Name, MaxID}, text{"name of the outermost team", b.Parent.Top, MaxID},
+		text{"name of the parent member", b.Parent.Member, MaxID},
 		text{"task of the parent team", b.Parent.Task, MaxID}))
 }
 
@@ -339,11 +387,13 @@ func (n *Nested) fields(c *coder) {
 func (p *Parent) fields(c *coder) {
 	c.str("team", &p.Team)
 	c.str("name", &p.Name)
+	c.str("top", &p.Top)
 	c.str("member", &p.Member)
 	c.str("task", &p.Task)
 	c.int("heard", &p.Heard)
 	c.int("asked", &p.Asked)
 	c.sub("left", p.Left == Budget{}, &p.Left)
+	c.sub("binds", p.Binds == Budget{}, &p.Binds)
 	c.sub("own", p.Own == Budget{}, &p.Own)
 	c.str("mode", &p.Mode)
 }

@@ -157,8 +157,25 @@ func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 			return nil, errors.Join(e, err)
 		}
 	}
+	if err := o.alone(r.State.Team()); err != nil {
+		return nil, err
+	}
 	own := slices.ContainsFunc(found, func(f checkpoint.Found) bool { return f.Own })
 	return o.bring(ctx, procs, store, from, r, own)
+}
+
+// alone refuses a nested team: where its parent continues, a new team does the task. A damaged copy
+// in the home of the parent is replaced.
+func (o *Options) alone(t team.Team) error {
+	if t.Parent.Team == "" || o.clear != nil {
+		return nil
+	}
+	hint := t.Aim(team.Hint{Action: team.ActContinueCopy})
+	if o.Home.Has(t.Parent.Team) != "" {
+		hint = t.Aim(team.Hint{Action: team.ActResume})
+	}
+	return team.Refuse(team.Invalid, "team %s does a task of team %s, and is not restored by itself; where team %s "+
+		"continues, a new team does the task", t.Name, t.Parent.Name, hint.Team).With(hint)
 }
 
 // choose returns the checkpoint to continue from. A choice between two histories is recorded in the

@@ -146,7 +146,7 @@ func (s *Supervisor) Add(ctx context.Context, of team.Team) error {
 		return team.Refuse(team.Finished, "team %s is %s, and has nothing to run", of.Name, of.Status).
 			With(team.Hint{Action: team.ActShowReview, Team: of.Name})
 	}
-	if err := s.Engine.WithParent(ctx, of, "run"); err != nil {
+	if err := s.Engine.WithParent(ctx, of, "run", ""); err != nil {
 		return err
 	}
 	s.mu.Lock()

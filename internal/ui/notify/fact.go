@@ -104,8 +104,8 @@ func Facts(teams []attention.Found) (facts []Fact) {
 			}
 			f := of
 			f.ID, f.Kind, f.Member, f.Task, f.Since = id+"/"+i.Key(), string(i.Kind), i.Member, i.Task, i.Since
-			hint := i.Hint
-			hint.Team = t.Folder
+			hint := i.Known(t.Team.Name, t.Folder).Hint
+			hint.Team = cmp.Or(hint.Team, t.Folder)
 			f.Text, f.Do = sanitize.Line(i.Text), render.CommandFor(hint).Line
 			facts = append(facts, f)
 		}
