@@ -77,7 +77,7 @@ func (i Item) TaskCalled() string { return i.called }
 // Known returns the item of the team of that name, with ref for the team in its hint. A hint of a
 // nested team may be about its parent, and stays.
 func (i Item) Known(name, ref string) Item {
-	if i.Hint.Team == name {
+	if i.Hint.Team == name || i.Hint.Team == "" {
 		i.Hint.Team = ref
 	}
 	return i

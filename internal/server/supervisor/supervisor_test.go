@@ -223,7 +223,7 @@ func TestTeamsInTeamsRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := errors.Join(s.Keep(child), s.Add(t.Context(), child))
-	if team.CodeOf(err) != team.NotReady || !strings.Contains(err.Error(), "is run with that team") || len(s.Teams()) != 0 {
+	if team.CodeOf(err) != team.Invalid || !strings.Contains(err.Error(), "is run with that team") || len(s.Teams()) != 0 {
 		t.Errorf("the child is added: %v", err)
 	}
 }
