@@ -226,6 +226,18 @@ func (p *picture) compareMail(t fataler, s *team.State, member string, records [
 	}
 }
 
+// TestToldDeletion: a client is told that a task was deleted, which few random histories do.
+func TestToldDeletion(t *testing.T) {
+	h := historytest.New()
+	h.Do(team.User, &team.CreateTask{Subject: "look"})
+	h.Do(team.User, &team.DeleteTask{Task: "1"})
+	h.Do(team.User, &team.CleanUp{Force: true})
+	if n := len(h.Records); n != 4 {
+		t.Fatalf("the history has %d records", n)
+	}
+	follow(t, h.Records)
+}
+
 // TestToldTimes: times are ISO 8601 in UTC.
 func TestToldTimes(t *testing.T) {
 	h := historytest.New()
