@@ -380,8 +380,8 @@ func TestServeTeamsInTeams(t *testing.T) {
 	links, _ := w.children("up")
 	deep, _ := w.children(links[0].Team)
 	for _, one := range []string{links[0].Team, deep[0].Team} {
-		w.refused(w.cadre("serve", one), 1, "is run with that team", "cadre serve up")
-		w.refused(w.cadre("host", one), 1, "is run with that team")
+		w.refused(w.cadre("serve", one), 2, "is run with that team", "cadre serve up")
+		w.refused(w.cadre("host", one), 2, "is run with that team")
 	}
 	w.write("ran", "")
 	server := w.serve("--all", "--yes")
@@ -389,7 +389,7 @@ func TestServeTeamsInTeams(t *testing.T) {
 	if all := w.keeping(); len(all) != 1 || all["up"] != "running" {
 		t.Errorf("the server keeps %v", all)
 	}
-	w.refused(w.cadre("serve", deep[0].Team), 1, "is run with that team", "cadre serve up")
+	w.refused(w.cadre("serve", deep[0].Team), 2, "is run with that team", "cadre serve up")
 	w.write("ok", "")
 	eventually(t, "the tree is complete", func() bool { return w.completed("up") })
 	w.must("serve", "--stop")
