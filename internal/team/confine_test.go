@@ -175,8 +175,9 @@ func TestConfinedRules(t *testing.T) {
 	}
 }
 
-// TestRaised: a budget that a nested team has from its parent is raised there: that of the member,
-// if that is the smaller one. Its own is raised by itself.
+// TestRaised checks which command raises a budget of a nested team. What its parent leaves it is
+// raised in the parent, for the member if that budget is the smaller one. The team's own budget is
+// raised in the team.
 func TestRaised(t *testing.T) {
 	tokens := func(n int64) Budget { return Budget{Tokens: n} }
 	for name, one := range map[string]struct {

@@ -309,7 +309,7 @@ func (e *TaskRejected) apply(s *State, r *Record) {
 	s.childrenOver(e.Task)
 }
 
-// anew lets the next attempt begin with all of its tries. It is still told of the last rejection.
+// anew gives the next attempt all of its tries. Its member is still told of the last rejection.
 func (t *Task) anew() {
 	if t.Rejected != nil {
 		t.Rejected = &TaskRejection{By: t.Rejected.By, Feedback: t.Rejected.Feedback}

@@ -266,8 +266,8 @@ func TestRollBackInGroup(t *testing.T) {
 	}
 }
 
-// TestFailedInGroup: a group waits for a task that is out of retries, as any task does, and goes on
-// when that is released.
+// TestFailedInGroup checks that a group waits while one of its tasks is out of retries, and
+// continues once that task is released.
 func TestFailedInGroup(t *testing.T) {
 	w := work(t)
 	w.do(&CreateTask{Name: "g", Subject: "g", ForEach: &ForEach{Items: items(2)}})

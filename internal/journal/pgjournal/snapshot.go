@@ -60,7 +60,7 @@ func (j *Journal) snapshot(ctx context.Context, first, last int64) (journal.Snap
 	}
 }
 
-// load reads the newest snapshot between two records. The seq is 0 if there is none.
+// load reads the newest snapshot between two records. Without one, the seq is 0.
 func (j *Journal) load(ctx context.Context, first, last int64) (found saved, data []byte, usable bool, err error) {
 	var record, sum, now []byte
 	var h head

@@ -168,7 +168,7 @@ func TestStreamsAsEvents(t *testing.T) {
 		next(head, fmt.Sprintf("id: %d\n", r.Seq))
 	}
 	act(t, of, team.User, &team.CreateTask{Subject: "two"})
-	next = follow(demo + fmt.Sprint("/events?after=", r.Seq)) // it goes on where the client is
+	next = follow(demo + fmt.Sprint("/events?after=", r.Seq)) // after what was read
 	next("1 events", fmt.Sprintf("id: %d\n", r.Seq+1))
 
 	// all streams have ended, and so does the answer

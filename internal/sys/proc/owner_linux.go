@@ -17,8 +17,8 @@ import (
 )
 
 // OwnersOf returns the processes that have the other end of a TCP connection open. There may be
-// several, because a process passes its sockets on to its children. The error is [ErrNotShown],
-// [ErrConcealed] or [ErrDisconnected] if there is none to be seen.
+// several, because a process passes its sockets on to its children. If it sees none, the error is
+// [ErrNotShown], [ErrConcealed] or [ErrDisconnected].
 //
 // A process that wants to be taken for another one cannot use that it is not seen: ErrNotShown is
 // returned for no connection from an address of this machine. Nor can it close its end early: the
