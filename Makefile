@@ -64,7 +64,7 @@ soak: agents
 	$(MAKE) rounds ROUNDS=500
 	$(MAKE) fuzz FUZZ=1m
 
-# Histories of simulated teams with real hosts, on all processors, for as long as wished: make sim FOR=10m; from seeds that nobody has played, FIRST=0. The normal tests play 2,000.
+# Histories of simulated teams with real hosts, on all processors, for as long as wished: make sim FOR=10m; from seeds that nobody has played, FIRST=0. The normal tests play 1,000.
 FOR ?= 1m
 FIRST ?= $(shell date +%s)
 sim:

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
@@ -52,7 +53,7 @@ func BenchmarkBeats(b *testing.B) {
 		if err := c.Start(); err != nil {
 			b.Fatal(err)
 		}
-		folder := heartbeat.Of(filepath.Join(h.Root, "teams", "beating"))
+		folder := heartbeat.In(filestore.Team(filepath.Join(h.Root, "teams", "beating")))
 		settled(b, h)
 		first := await(b, folder, count(b, folder)+2) // by then the host is at rest
 		began := used(b, c.Process.Pid)
@@ -106,7 +107,7 @@ func settled(b *testing.B, h layout.Home) {
 }
 
 // await waits until the host has sent that heartbeat. It returns the number of the last one sent.
-func await(b *testing.B, f heartbeat.Folder, which int64) int64 {
+func await(b *testing.B, f heartbeat.Beats, which int64) int64 {
 	b.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if n := count(b, f); n >= which {
@@ -118,9 +119,9 @@ func await(b *testing.B, f heartbeat.Folder, which int64) int64 {
 }
 
 // count returns how many heartbeats the host has sent for one member.
-func count(b *testing.B, f heartbeat.Folder) int64 {
+func count(b *testing.B, f heartbeat.Beats) int64 {
 	b.Helper()
-	beat, there, err := f.Of("m999")
+	beat, there, err := f.Of(b.Context(), "m999")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
@@ -142,16 +143,16 @@ func (w *wreck) loseLead(host string) {
 	}
 	defer rep.Close()
 	w.leads++
-	lead, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: w.dir, Session: fmt.Sprintf("mcp-%d",
-		w.leads), Beats: true})
+	lead, err := leader.Take(ctx, leader.Options{Replica: rep, Shared: filestore.Team(w.dir),
+		Session: fmt.Sprintf("mcp-%d", w.leads), Beats: true})
 	if err != nil {
 		w.b.Fatal(err)
 	}
 	lead.Close()
 	for i := range crew {
 		name := fmt.Sprintf("m%d", i)
-		if err := heartbeat.Of(w.dir).Write(heartbeat.Beat{Member: name, At: time.Now().UnixMilli(), Status: "active",
-			Host: host, Count: 1}); err != nil {
+		if err := heartbeat.In(filestore.Team(w.dir)).Write(ctx, heartbeat.Beat{Member: name,
+			At: time.Now().UnixMilli(), Status: "active", Host: host, Count: 1}); err != nil {
 			w.b.Fatal(err)
 		}
 	}
@@ -211,7 +212,7 @@ func (w *wreck) killHost() {
 		w.b.Fatal(err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		beat, there, err := heartbeat.Of(w.dir).Of("m0")
+		beat, there, err := heartbeat.In(filestore.Team(w.dir)).Of(context.Background(), "m0")
 		if err != nil {
 			w.b.Fatal(err)
 		}

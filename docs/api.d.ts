@@ -65,6 +65,8 @@ export interface Parent {
   own?: Budget;
   /** permission mode that its members have at most; empty before it is known */
   mode?: string;
+  /** the member has a worktree, which is this team's directory: its work is checked and committed there */
+  worktree?: boolean;
 }
 
 /** Usage counts what models were used for, by the agents' own figures. */
@@ -1877,10 +1879,14 @@ export interface Checkpoint {
   members?: string[];
   /** why the checkpoint cannot be read */
   why?: string;
+  /** names of the teams in it that the checkpoint carries */
+  children?: string[];
   /** git's name of it */
   branch: string;
   /** this home has that team */
   here: boolean;
+  /** it is in the archive of this home */
+  archived?: boolean;
 }
 
 /** Left is a path in the shared work tree that a checkpoint does not carry. */
@@ -2092,7 +2098,7 @@ export interface InspectMember {
   name: string;
   /** agent that runs its sessions: claude, codex, shell, external, … */
   agent: string;
-  /** as in a member; also zombie or paused */
+  /** what it does, or why it cannot */
   status: string;
   /** online, offline, paused, outside, ended or unknown */
   life: string;
@@ -2324,7 +2330,7 @@ export interface HookTrial {
 
 /** Item is something that waits in a team. */
 export interface AttentionItem {
-  /** its name, or its id if another team has the name, too */
+  /** its name, or its id if the name does not stand for it here */
   team: string;
   /** directory in which the team works; empty if the team is damaged */
   dir: string;

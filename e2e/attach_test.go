@@ -204,7 +204,7 @@ func TestAttachWithoutHost(t *testing.T) {
 	w.must("task", "add", "demo", "long", "--run", "echo it begins; sleep 300")
 	p := w.terminal(cadre, "attach", "demo", "bob")
 	p.shows("it begins")
-	b, there, err := w.beats().Of("bob")
+	b, there, err := w.beats().Of(t.Context(), "bob")
 	if err != nil || !there {
 		t.Fatalf("bob sends no heartbeat: %v", err)
 	}
@@ -243,7 +243,7 @@ func TestAttachShowsOutput(t *testing.T) {
 	}
 	late := w.terminal(cadre, "attach", "demo", "bob")
 	late.shows("│ count 3")
-	b, there, err := w.beats().Of("bob")
+	b, there, err := w.beats().Of(t.Context(), "bob")
 	if err != nil || !there {
 		t.Fatalf("bob sends no heartbeat: %v", err)
 	}

@@ -150,7 +150,7 @@ func TestAttentionOfTheKilled(t *testing.T) {
 		w.must("spawn", "demo", "ann")
 		var pid int
 		eventually(t, "its session sends a heartbeat", func() bool {
-			b, there, err := w.beats().Of("ann")
+			b, there, err := w.beats().Of(t.Context(), "ann")
 			pid = b.Pid
 			return err == nil && there && b.Pid != 0
 		})
@@ -262,7 +262,7 @@ func TestAttentionWaits(t *testing.T) {
 	w.refused(w.cadre("attention", "--wait", "--timeout", "50ms"), 1, "nothing waited for you within 50 ms")
 	w.refused(w.cadre("attention", "--timeout", "50ms"), 2, "add --wait")
 	w.refused(w.cadre("attention", "--new"), 2, "add --wait")
-	w.refused(w.cadre("attention", "nowhere"), 2, "team nowhere does not exist; the home has no teams")
+	w.refused(w.cadre("attention", "nowhere"), 2, "team nowhere does not exist; there is no team yet")
 	if out := w.must("attention"); out != "Nothing waits for you.\n" {
 		t.Errorf("the command prints %q", out)
 	}

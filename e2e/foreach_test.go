@@ -37,8 +37,13 @@ tasks:
 	w.write("listed", "")
 	eventually(t, "tasks for items run", func() bool { return len(w.lines("begun")) == 2 })
 	kill(p)
+	p = w.start("run", "each.yaml", "--plain")
+	// it has ended what the killed run left before it begins them again
+	eventually(t, "the tasks run again", func() bool { return len(w.lines("begun")) == 4 })
 	w.write("go", "")
-	w.must("run", "each.yaml")
+	if code := p.wait(); code != 0 {
+		t.Fatalf("the last run ended with %d: %s", code, p.said())
+	}
 	done := w.lines("done")
 	if slices.Sort(done); !slices.Equal(done, []string{"a", "b", "c"}) {
 		t.Errorf("done are %q", done)

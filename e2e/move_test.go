@@ -98,6 +98,10 @@ func TestMovedProject(t *testing.T) {
 	w.refused(w.cadre("resume", "demo", "--take-over"), 2, missed...)
 	w.refused(w.cadre("run", "teams/demo.yaml"), 2, old+" does not exist", w.dir+" may be that project",
 		"cadre resume demo --dir "+w.dir)
+	r := w.cadre("run", "teams/demo.yaml", "--dry-run")
+	if r.code != 2 || !strings.Contains(r.out, w.dir+" may be that project") {
+		t.Errorf("a dry run ends with %d and says\n%s%s", r.code, r.out, r.err)
+	}
 	w.refused(w.cadre("host", "demo"), 2, missed...)
 	w.refused(w.cadre("spawn", "demo", "eve"), 2, missed...)
 	if said := w.must("probe", "demo"); !strings.Contains(said, "! "+old+" does not exist") {

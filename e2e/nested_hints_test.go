@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -104,44 +106,163 @@ func TestInterruptedTeamInATeam(t *testing.T) {
 	}
 }
 
-// TestRestoredTeamInATeam: in another home, in the same repository and in a clone, a new child team
-// does the task of a restored team. The branch of the old one stays as it was.
+// TestRestoredTeamInATeam: in another home, in the same repository and in a clone that has only the
+// branch of the outermost team, the teams in a restored team are restored with it. Each continues:
+// what was done is not done again, and no other team is made.
 func TestRestoredTeamInATeam(t *testing.T) {
 	t.Parallel()
-	for _, place := range []string{"the same repository", "a clone"} {
+	for _, place := range []string{"the same repository", "a clone", "a clone after a kill"} {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.git("init", "-q")
-			w.nest(1, "  - {id: one, run: 'echo begun >>began; test -e ok || sleep 100'}\n")
+			w.nest(2, "  - {id: one, run: 'echo begun >>began; test -e ok || sleep 100'}\n")
 			w.git("add", ".")
 			w.git("commit", "-q", "-m", "first")
 			p := w.start("run", "up.yaml", "--plain")
 			w.awaitState(p, "up", func(s *team.State) bool { return len(w.lines("began")) > 0 })
-			w.must("pause", "up")
-			<-p.gone
-			old, branch := w.gitSays("rev-parse", "cadre/up-sub"), "cadre/up-sub"
-			if place == "a clone" {
-				clone := filepath.Join(w.root, "clone")
-				w.git("clone", "-q", w.dir, clone)
-				w.dir, branch = clone, "origin/cadre/up-sub"
+			w.must("note", "set", "up-sub", "place", "the cellar")
+			if place == "a clone after a kill" {
+				w.must("checkpoint", "up")
+				p.kill()
+			} else {
+				w.must("pause", "up")
+				<-p.gone
+			}
+			if place != "the same repository" {
+				w.cloned("up")
 			}
 			w.home = filepath.Join(w.root, "other")
 			w.env = append(w.env, "CADRE_HOME="+w.home)
 			w.write("ok", "")
 			list := w.must("ls", "--git")
 			names(t, list+w.must("ls"), "cadre resume up --from-git", "cadre resume up-sub")
-			w.refused(w.cadre("resume", "up-sub", "--from-git"), 2, "is not restored by itself", "cadre resume up --from-git")
+			names(t, list, "up-sub-sub")
+			names(t, w.cadre("resume", "up-sub-sub").err, "cadre resume up --from-git")
+			if place == "the same repository" {
+				w.refused(w.cadre("resume", "up-sub", "--from-git"), 2, "is not restored by itself",
+					"cadre resume up --from-git")
+			}
 			w.must("resume", "up", "--from-git", "--plain")
-			rep := w.replica("up")
-			defer rep.Close()
-			links := rep.Team().Children
-			if len(links) != 2 || links[1].Name != "up-sub-2" || !w.completed(links[1].Team) || !w.completed("up") {
-				t.Errorf("the child teams are %+v", links)
+			for parent, child := range map[string]string{"up": "up-sub", "up-sub": "up-sub-sub"} {
+				links, _ := w.children(parent)
+				if len(links) != 1 || links[0].Name != child || !w.completed(parent) || !w.completed(child) {
+					t.Errorf("the teams in %s are %+v", parent, links)
+				}
 			}
-			if now := w.gitSays("rev-parse", branch); now != old {
-				t.Errorf("the branch of the old child was at %s, and is at %s", old, now)
+			if got, want := w.lines("ran"), "up-before inner1-before inner1-after up-after"; strings.Join(got, " ") != want {
+				t.Errorf("ran: %q, want %q", got, want)
 			}
+			if got := len(w.lines("began")); got != 2 {
+				t.Errorf("the task that was interrupted began %d times", got)
+			}
+			names(t, w.must("note", "get", "up-sub", "place"), "the cellar")
 		})
+	}
+}
+
+// cloned moves the world to a clone of its repository that has only one branch of checkpoints. The
+// repository itself is not where it was any more.
+func (w *world) cloned(name string) {
+	w.t.Helper()
+	clone := filepath.Join(w.root, "clone")
+	w.git("clone", "-q", w.dir, clone)
+	if err := os.Rename(w.dir, w.dir+"-elsewhere"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.dir = clone
+	for _, ref := range strings.Fields(w.gitSays("for-each-ref", "--format=%(refname)", "refs/remotes/origin/cadre")) {
+		if ref != "refs/remotes/origin/cadre/"+name {
+			w.git("update-ref", "-d", ref)
+		}
+	}
+}
+
+// TestRestoredTeamInAWorktree: a team that works in the worktree of its member is restored in a
+// clone with what it had committed nowhere, and its work arrives on the branch of that member.
+func TestRestoredTeamInAWorktree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	allowed := filepath.Join(w.root, "allowed")
+	w.nestWork("  - {id: last, owner: c, run: 'test -e " + allowed + " || sleep 100', blockedBy: [three]}\n")
+	p := w.start("run", "up.yaml", "--plain")
+	w.awaitState(p, "up", func(s *team.State) bool { return len(s.Team().Children) == 1 })
+	w.awaitState(p, "up-sub", func(s *team.State) bool { return s.Count(team.Completed) == 4 && s.Count(team.InProgress) == 1 })
+	w.must("pause", "up")
+	<-p.gone
+	files := map[string]string{}
+	for _, name := range []string{"up.yaml", "inner.yaml"} { // git ignores them
+		text, err := os.ReadFile(filepath.Join(w.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	w.cloned("up")
+	w.home = filepath.Join(w.root, "other")
+	w.env = append(w.env, "CADRE_HOME="+w.home)
+	for name, text := range files {
+		w.write(name, text)
+	}
+	if err := os.WriteFile(allowed, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.must("resume", "up", "--from-git", "--plain")
+	if links, _ := w.children("up"); len(links) != 1 || !w.completed("up-sub") {
+		t.Errorf("the teams in up are %+v", links)
+	}
+	if got := w.gitSays("diff", "--name-only", "origin/main", "cadre/up@sub"); got != strings.Join(texts, "\n") {
+		t.Errorf("the branch of sub changes %q", got)
+	}
+	if got := w.gitSays("show", "cadre/up@sub:both.txt"); got != "one\ntwo" {
+		t.Errorf("both.txt has %q", got)
+	}
+}
+
+// TestCheckpointsFollowATeamInATeam: while only a team in the team changes, the checkpoints of its
+// parent carry what is new there.
+func TestCheckpointsFollowATeamInATeam(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git("init", "-q")
+	w.git("commit", "-q", "--allow-empty", "-m", "first")
+	w.write("up.yaml", "name: up\nmaxDepth: 1\nliveness: {checkpoint: 500ms}\nmembers: [{name: sub, agent: team, file: "+
+		"inner.yaml}]\ntasks: [{id: inside, owner: sub}]\n")
+	w.write("inner.yaml", "name: inner\ndefaults: {agent: shell}\nmembers: [{name: a}]\ntasks:\n"+
+		"  - {id: one, run: 'until test -e go; do sleep 0.05; done'}\n"+
+		"  - {id: two, run: 'until test -e stop; do sleep 0.05; done', blockedBy: [one]}\n")
+	p := w.start("run", "up.yaml", "--plain")
+	var doc struct {
+		Seq   int64 `json:"checkpoint_sequence"`
+		Teams []struct {
+			Commit string `json:"commit"`
+		} `json:"child_teams"`
+	}
+	carries := func(task string) func() bool {
+		return func() bool {
+			text, err := w.gitTry("show", "cadre/up:.claude/teams/up/state.json")
+			if err != nil || json.Unmarshal([]byte(text), &doc) != nil || len(doc.Teams) == 0 {
+				return false
+			}
+			text, err = w.gitTry("show", doc.Teams[0].Commit+":.claude/teams/up-sub/state.json")
+			_, at, _ := strings.Cut(text, `"in_progress"`)
+			return err == nil && strings.Contains(at, `"subject": "`+task+`"`)
+		}
+	}
+	eventually(t, "the first task is carried", carries("one"))
+	rep := w.replica("up")
+	defer rep.Close()
+	eventually(t, "nothing is new in the parent", func() bool {
+		return carries("one")() && rep.Refresh(t.Context()) == nil && doc.Seq == rep.Seq()
+	})
+	before := doc.Seq
+	w.write("go", "")
+	eventually(t, "the second task is carried", carries("two"))
+	if doc.Seq != before {
+		t.Errorf("the parent changed, too: it has %d records, and had %d", doc.Seq, before)
+	}
+	w.write("stop", "")
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit status %d: %s", code, p.said())
 	}
 }

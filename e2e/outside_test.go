@@ -22,7 +22,7 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 		t.Fatalf("bob cannot claim task 1: %s", text)
 	}
 	eventually(t, "bob sends heartbeats", func() bool {
-		b, there, err := w.beats().Of("bob")
+		b, there, err := w.beats().Of(t.Context(), "bob")
 		return err == nil && there && b.Status == "active" && b.Task == "1" && b.Pid > 0
 	})
 	if life, status := w.lives("bob"); life != "online" || status != "active" {
@@ -31,7 +31,7 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	lead.dies()
 	w.lost()
 	eventually(t, "bob's heartbeat says that it is a zombie", func() bool {
-		b, _, err := w.beats().Of("bob")
+		b, _, err := w.beats().Of(t.Context(), "bob")
 		return err == nil &&
 			b.Status == "zombie"
 	})
@@ -43,12 +43,12 @@ func TestOutsideTeamLosesItsLead(t *testing.T) {
 	}
 	w.must("resume", "demo")
 	eventually(t, "bob is not a zombie any more", func() bool {
-		b, _, err := w.beats().Of("bob")
+		b, _, err := w.beats().Of(t.Context(), "bob")
 		return err == nil &&
 			b.Status == "active"
 	})
 	bob.leave()
-	if _, there, err := w.beats().Of("bob"); there || err != nil {
+	if _, there, err := w.beats().Of(t.Context(), "bob"); there || err != nil {
 		t.Errorf("bob has left, but its heartbeat file is still there: %v", err)
 	}
 	if life, _ := w.lives("bob"); life != "outside" {
@@ -99,7 +99,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		bob.call("TaskClaim", map[string]any{"taskId": "1"})
 		eventually(t, "bob sends heartbeats", func() bool {
 			_, there,
-				err := w.beats().Of("bob")
+				err := w.beats().Of(t.Context(), "bob")
 			return err == nil && there
 		})
 		bob.dies()
@@ -122,10 +122,10 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		bob := w.mcp("mcp", "--team", "demo", "--as", "bob")
 		eventually(t, "bob sends heartbeats", func() bool {
 			_, there,
-				err := w.beats().Of("bob")
+				err := w.beats().Of(t.Context(), "bob")
 			return err == nil && there
 		})
-		b, _, err := w.beats().Of("bob")
+		b, _, err := w.beats().Of(t.Context(), "bob")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestLeadIsToldWhoIsOffline(t *testing.T) {
 		w.must("spawn", "demo", "ann")
 		w.must("task", "add", "demo", "slow", "--run", "echo slow >>ran; test $(wc -l <ran) -gt 1 || sleep 600")
 		eventually(t, "the task runs", func() bool { return len(w.lines("ran")) == 1 })
-		b, _, err := w.beats().Of("ann")
+		b, _, err := w.beats().Of(t.Context(), "ann")
 		if err != nil || b.Pid == 0 {
 			t.Fatalf("got the heartbeat %+v of ann (%v), want one with a pid", b, err)
 		}

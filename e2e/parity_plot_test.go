@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/team"
@@ -114,7 +115,7 @@ func (w *world) membersThatWait() []waits {
 		{team.ItemOffline, "demo", func() {
 			fay := w.mcp("mcp", "--team", "demo", "--as", "fay")
 			eventually(w.t, "fay sends heartbeats", func() bool {
-				_, there, err := w.beats().Of("fay")
+				_, there, err := w.beats().Of(w.t.Context(), "fay")
 				return err == nil && there
 			})
 			fay.dies()
@@ -328,16 +329,16 @@ func (w *world) deadTeams() []waits {
 		{team.ItemElsewhere, "away", func() {
 			lead("away")
 			w.must("spawn", "away", "eve", "--agent", "external")
-			beats := heartbeat.Of(filepath.Join(w.home, "teams", "away"))
+			beats := heartbeat.In(filestore.Team(filepath.Join(w.home, "teams", "away")))
 			var b heartbeat.Beat
 			eventually(w.t, "the lead sends heartbeats", func() (there bool) {
-				b, there, _ = beats.Of("lead")
+				b, there, _ = beats.Of(w.t.Context(), "lead")
 				return there
 			})
 			leads["away"].kill()
 			leads["away"].wait()
-			if err := beats.Write(heartbeat.Beat{Member: "lead", At: time.Now().UnixMilli(), Session: b.Session,
-				Machine: "elsewhere", Count: b.Count + 1}); err != nil {
+			if err := beats.Write(w.t.Context(), heartbeat.Beat{Member: "lead",
+				At: time.Now().UnixMilli(), Session: b.Session, Machine: "elsewhere", Count: b.Count + 1}); err != nil {
 				w.t.Fatal(err)
 			}
 		}, func() { w.must("resume", "away", "--take-over") }},

@@ -171,7 +171,7 @@ func TestDormant(t *testing.T) {
 	var b heartbeat.Beat
 	eventually(t, "its session sends a heartbeat", func() (there bool) {
 		var err error
-		if b, there, err = heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Of("sh"); err != nil {
+		if b, there, err = w.beats().Of(t.Context(), "sh"); err != nil {
 			t.Fatal(err)
 		}
 		return there

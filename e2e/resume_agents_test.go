@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/agent/agenttest"
 	"cadre/internal/host"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/team"
 )
 
@@ -27,8 +28,10 @@ func (s *studio) goesDown() {
 		}
 	}
 	eventually(s.t, "no killed host has its lock", func() bool {
-		teams, _ := filepath.Glob(filepath.Join(s.home, "teams", "*", "hosts"))
-		return !slices.ContainsFunc(teams, host.Hosted)
+		teams, _ := filepath.Glob(filepath.Join(s.home, "teams", "*"))
+		return !slices.ContainsFunc(teams, func(dir string) bool {
+			return host.Hosted(s.t.Context(), filestore.Team(dir))
+		})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/team"
@@ -49,9 +50,10 @@ func (w *world) state() string {
 func TestResumeRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refused(w.cadre("resume", "nowhere"), 2, "team nowhere does not exist; the home has no teams")
+	w.refused(w.cadre("resume", "nowhere"), 2, "team nowhere does not exist; there is no team yet")
 	w.must("create", "demo")
-	w.refused(w.cadre("resume", "demo"), 2, "Team not initialized. To add a teammate: cadre spawn demo NAME")
+	w.refused(w.cadre("resume", "demo"), 2,
+		"team demo has not begun: it has no goal and no teammates. To add a teammate: cadre spawn demo NAME")
 	w.must("abort", "demo", "--yes")
 	w.refused(w.cadre("resume", "demo"), 2, "team demo is aborted. To see what it did: cadre review demo")
 	w.must("run", w.write("quick.yaml", "name: quick\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo 1}]\n"))
@@ -166,14 +168,14 @@ func (p *process) killAll(mark string) {
 // age makes the last heartbeats of a team older, as if their machine had been off since.
 func (w *world) age(by time.Duration) {
 	w.t.Helper()
-	folder := heartbeat.Of(filepath.Join(w.home, "teams", "demo"))
-	all, err := folder.All()
+	folder := w.beats()
+	all, err := folder.All(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, b := range all {
 		b.At -= by.Milliseconds()
-		if err := folder.Write(b); err != nil {
+		if err := folder.Write(w.t.Context(), b); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -304,7 +306,8 @@ func TestTakeOver(t *testing.T) {
 		}
 		order(t, r.out, "✓ session "+first+" leads it and is alive", "online")
 		second := w.start("resume", "demo", "--take-over")
-		if code := p.wait(); code != 1 || !strings.Contains(p.said(), "the lead was taken over by another session") {
+		if code := p.wait(); code != 1 || !strings.Contains(p.said(), "the lead was taken over by another session") ||
+			!strings.Contains(p.said(), "the team continues there. To follow it: cadre log demo --follow") {
 			t.Errorf("the first ended with %d: %s", code, p.said())
 		}
 		w.write("go", "")
@@ -326,7 +329,7 @@ func TestTakeOver(t *testing.T) {
 		lead := w.mcp("mcp", "--team", "demo")
 		first := w.leadSession()
 		lead.dies()
-		faster, err := leader.Claim(w.teamDir()) // the other resume
+		faster, err := leader.Claim(t.Context(), filestore.Team(w.teamDir())) // the other resume
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,14 +339,15 @@ func TestTakeOver(t *testing.T) {
 		}
 		order(t, r.out+r.err, "! session "+first+" led it and has ended; another process is taking the lead",
 			"Another process is taking the lead of team demo. To follow it: cadre log demo --follow")
-		if err := leader.Attach(t.Context(), leader.Options{Replica: w.replica("demo"), Dir: w.teamDir()}); err != nil {
+		if err := leader.Attach(t.Context(), leader.Options{Replica: w.replica("demo"),
+			Shared: filestore.Team(w.teamDir())}); err != nil {
 			t.Fatal(err)
 		}
 		if r := w.cadre("resume", "demo"); r.code != 1 ||
 			!strings.Contains(r.err, "You lead team demo with another command") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}
-		if err := faster.Unlock(); err != nil {
+		if err := faster.Release(); err != nil {
 			t.Fatal(err)
 		}
 		w.must("resume", "demo")
@@ -379,7 +383,7 @@ func TestTakeOver(t *testing.T) {
 		first := w.leadSession()
 		p.killAll(mark)
 		b := heartbeat.Beat{Member: "lead", At: time.Now().UnixMilli(), Session: first, Machine: "elsewhere"}
-		if err := heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Write(b); err != nil {
+		if err := w.beats().Write(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 		before := len(w.history("demo"))
@@ -410,7 +414,7 @@ func TestTakeOver(t *testing.T) {
 			t.Helper()
 			b := heartbeat.Beat{Member: "lead", At: at.UnixMilli(), Session: first, Machine: "elsewhere",
 				Count: at.UnixMilli()}
-			if err := heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Write(b); err != nil {
+			if err := w.beats().Write(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"cadre/internal/host"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 var (
@@ -40,6 +42,7 @@ const (
 //
 //	make rounds ROUNDS=500
 func TestRounds(t *testing.T) {
+	soak.Long(t)
 	if !has("/proc/self/environ") {
 		t.Skip("the test finds the processes of a team by their environments, in /proc")
 	}
@@ -347,7 +350,7 @@ func (r *round) resume() {
 			// milliseconds. A host that is alive for longer is the one that the first resume
 			// started.
 			if r.again && r.byHand && time.Since(began) > 500*time.Millisecond &&
-				host.Hosted(filepath.Join(r.teamDir(), "hosts")) {
+				host.Hosted(r.t.Context(), filestore.Team(r.teamDir())) {
 				return
 			}
 			if time.Since(began) > patience {

@@ -59,7 +59,7 @@ func TestRunLines(t *testing.T) {
 				go p.answers(30 * time.Millisecond)
 			}
 			if out := p.written(); strings.Contains(out, opensScreen) != c.opens ||
-				!strings.Contains(out, "1 of 1 tasks done") && !strings.Contains(out, `"done":true`) {
+				!strings.Contains(out, "1 of 1 task done") && !strings.Contains(out, `"done":true`) {
 				t.Errorf("it wrote\n%q", out)
 			}
 		})

@@ -267,7 +267,7 @@ tasks: [{id: one, run: "trap '' TERM; while :; do sleep 600; done"}]
 		p = w.terminalOf(100, 30, cadre, "run", "team.yaml", "--teammate-mode", "in-process")
 		p.opens()
 		p.keys("C-c")
-		p.shows("press Ctrl-C again to hurry")
+		p.shows("press Ctrl-C to hurry")
 		p.keys("C-c")
 		p.shows("must end within a second")
 		p.keys("C-c")

@@ -201,7 +201,9 @@ func TestServeAll(t *testing.T) {
 		t.Errorf("the server says %q", said)
 	}
 	eventually(t, "the team runs", func() bool { return w.keeping()["idle"] == "running" })
-	eventually(t, "a host runs it", func() bool { return strings.Contains(w.must("status", "idle"), "is active") })
+	eventually(t, "a host runs it, and its member", func() bool { // who is paused before its session began is resumed
+		return strings.Contains(strings.Join(strings.Fields(w.must("status", "idle")), " "), "ann shell idle")
+	})
 	if all := w.keeping(); len(all) != 1 {
 		t.Errorf("the server has %v", all)
 	}

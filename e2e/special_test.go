@@ -93,7 +93,7 @@ func TestPipesForGit(t *testing.T) {
 				"run: 'mkdir -p deep; echo a > deep/a.txt; mkfifo %s'}]\n", file))
 			pipe := filepath.Join(w.dir, file)
 			r := w.cadre("run", "team.yaml")
-			for _, words := range []string{"1 of 1 tasks done", last, "cadre consolidate demo\n"} {
+			for _, words := range []string{"1 of 1 task done", last, "cadre consolidate demo\n"} {
 				if r.code != 0 || !strings.Contains(r.out, words) {
 					t.Errorf("the run ended with %d, and does not print %q:\n%s", r.code, words, r.out)
 				}

@@ -91,7 +91,7 @@ func verifies(r *agenttest.Request, id string, calls []agenttest.Call) agenttest
 	case id == "":
 		return agenttest.Say("There is nothing for me to do.")
 	case len(calls) == 0:
-		return shells["codex"](fmt.Sprintf("echo saw: $(cat word.txt) # %s", id))
+		return shells["codex"](fmt.Sprintf("sleep 4; echo saw: $(cat word.txt) # %s", id)) // the author tries meanwhile
 	case called(calls, "TaskUpdate") == 0:
 		return use(r, "TaskUpdate", map[string]any{"taskId": id, "status": "completed", "verdict": verdict,
 			"result": reason})

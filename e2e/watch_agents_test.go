@@ -162,18 +162,18 @@ func TestWatchAgents(t *testing.T) {
 
 			p.shows("ann · idle")
 			p.keys("Escape")
-			p.shows("1 of 1 tasks done")
+			p.shows("1 of 1 task done")
 			p.keys("4")
 			p.shows("◆ plan")
 			p.keys("1", "{")
 			p.shows("0 now")
-			p.shows("0 of 1 tasks done")
+			p.shows("0 of 1 task done")
 			p.keys("a") // what waited then
 			p.shows("what waited for you")
 			p.keys("0")
 			p.shows("Nothing waits for you.")
 			p.keys("Escape")
-			p.shows("1 of 1 tasks done")
+			p.shows("1 of 1 task done")
 			p.keys("q")
 			if code := p.ended(); code != 0 {
 				t.Errorf("the screen ended with %d:\n%s", code, p.screen())

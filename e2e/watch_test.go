@@ -157,7 +157,7 @@ func TestWatchLines(t *testing.T) {
 	says(one, "demo is active: 0 of 0 tasks done", "ann is active", "bob is stopped: shut down")
 	w.must("task", "add", "demo", "greet", "--owner", "lead")
 	says(one, "task 1  greet", "needs you: Task 1 waits for you: greet. Type: cadre task done demo 1")
-	says(all, "needs you, demo: Task 1 waits for you", "demo is active: 0 of 1 tasks done")
+	says(all, "needs you, demo: Task 1 waits for you", "demo is active: 0 of 1 task done")
 	w.must("abort", "demo", "--reason", "enough")
 	says(one, "demo is aborted")
 	if code := one.wait(); code != 0 {

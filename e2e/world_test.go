@@ -342,11 +342,17 @@ func (w *world) git(args ...string) {
 // gitSays returns the trimmed output of git.
 func (w *world) gitSays(args ...string) string {
 	w.t.Helper()
-	c := exec.Command("git", args...)
-	c.Dir, c.Env = w.dir, w.env
-	out, err := c.CombinedOutput()
+	out, err := w.gitTry(args...)
 	if err != nil {
 		w.t.Fatalf("git %s: %v\n%.2000s", strings.Join(args, " "), err, out)
 	}
-	return strings.TrimSpace(string(out))
+	return out
+}
+
+// gitTry is gitSays for a command that may fail.
+func (w *world) gitTry(args ...string) (string, error) {
+	c := exec.Command("git", args...)
+	c.Dir, c.Env = w.dir, w.env
+	out, err := c.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cadre/internal/agent/agenttest"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/team"
 )
@@ -28,7 +29,7 @@ func (p *client) dies() {
 
 func (w *world) teamDir() string { return filepath.Join(w.home, "teams", "demo") }
 
-func (w *world) beats() heartbeat.Folder { return heartbeat.Of(w.teamDir()) }
+func (w *world) beats() heartbeat.Beats { return heartbeat.In(filestore.Team(w.teamDir())) }
 
 // lost waits until the team has lost its lead.
 func (w *world) lost() {
@@ -63,7 +64,7 @@ func TestTeammateWithoutALead(t *testing.T) {
 	lead.dies()
 	w.lost()
 	eventually(t, "the teammate's heartbeat says that it is a zombie", func() bool {
-		b, there, err := w.beats().Of("ann")
+		b, there, err := w.beats().Of(t.Context(), "ann")
 		return err == nil && there && b.Status == "zombie" && b.Task == "1"
 	})
 	if life, status := w.lives("ann"); life != "online" || status != "zombie" {
@@ -72,10 +73,10 @@ func TestTeammateWithoutALead(t *testing.T) {
 	eventually(t, "its work is saved", func() bool { return has(w.teamDir(), "ann_checkpoint.json") })
 	w.write("go", "")
 	w.untilCompleted(1)
-	b, _, _ := w.beats().Of("ann")
+	b, _, _ := w.beats().Of(t.Context(), "ann")
 	eventually(t, "it has looked on for a while", func() bool {
 		now, _,
-			_ := w.beats().Of("ann")
+			_ := w.beats().Of(t.Context(), "ann")
 		return now.Count >= b.Count+5
 	})
 	if task := w.task("2"); task.Status != team.Pending {
@@ -109,7 +110,7 @@ func TestLeadThatWasStopped(t *testing.T) {
 	w.must("create", "demo", "--liveness", soon)
 	w.must("spawn", "demo", "ann")
 	session := w.mcp("mcp", "--team", "demo")
-	b, _, err := w.beats().Of("lead")
+	b, _, err := w.beats().Of(t.Context(), "lead")
 	if err != nil || b.Pid == 0 {
 		t.Fatalf("got the lead's heartbeat %+v (%v), want one with a pid", b, err)
 	}
@@ -138,7 +139,7 @@ func TestClocksThatAreWrong(t *testing.T) {
 			w.must("create", "demo", "--liveness", soon)
 			w.must("spawn", "demo", "ann")
 			lead := w.mcp("mcp", "--team", "demo")
-			b, _, err := w.beats().Of("lead")
+			b, _, err := w.beats().Of(t.Context(), "lead")
 			if err != nil || b.Pid == 0 {
 				t.Fatalf("got the lead's heartbeat %+v (%v), want one with a pid", b, err)
 			}
@@ -147,14 +148,14 @@ func TestClocksThatAreWrong(t *testing.T) {
 			b.Machine = "elsewhere"
 			beat := func() {
 				b.At, b.Count = time.Now().Add(off).UnixMilli(), b.Count+1
-				if err := w.beats().Write(b); err != nil {
+				if err := w.beats().Write(t.Context(), b); err != nil {
 					t.Fatal(err)
 				}
 			}
 			first := int64(0)
 			eventually(t, "the teammate's host has checked twenty times", func() bool {
 				beat()
-				now, there, err := w.beats().Of("ann")
+				now, there, err := w.beats().Of(t.Context(), "ann")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -200,7 +201,7 @@ func TestPartition(t *testing.T) {
 	w.must("task", "add", "demo", "work", "--owner", "s0", "--run", "echo $CADRE_MEMBER_NAME >>ran; until test -e "+
 		"go; do sleep 0.02; done; echo by $CADRE_MEMBER_NAME")
 	eventually(t, "it runs", func() bool { return len(w.lines("ran")) == 1 })
-	b, there, err := w.beats().Of("s0")
+	b, there, err := w.beats().Of(t.Context(), "s0")
 	if err != nil || !there {
 		t.Fatalf("s0 has a heartbeat: %t (%v), want one", there, err)
 	}

@@ -10,15 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/engine/upkeep"
-	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
-// confirmAbort asks whether the team is ended, unless it is aborted and nothing of it runs.
+// confirmAbort asks whether the team is ended, unless it has ended already and nothing of it runs.
 func (a *app) confirmAbort(ctx context.Context, name string) error {
 	e := a.measure(ctx, name)
-	if e.aborted {
+	if e.ended {
 		return nil
 	}
 	return a.confirm(ctx, "End "+e.what+" now?", way{"end " + e.what, render.Typed("abort", name, "--reason", "WHY")})
@@ -28,7 +27,7 @@ func (a *app) abortCommand() *cobra.Command {
 	var reason string
 	var yes bool
 	c := a.onTeam(0, &cobra.Command{
-		Use: "abort [TEAM]", Short: "End a team at once, and keep its history",
+		Use: "abort [TEAM]", SuggestFor: []string{"kill"}, Short: "End a team at once, and keep its history",
 		Long: "End a team and all of its sessions at once. Its history is kept: cadre review shows " +
 			"it. It may be called again\nwhile something is still there.\n\nOn a terminal you are asked before; " +
 			"--yes skips the question. A script says --reason or --yes. The team of another project is ended by its " +
@@ -36,11 +35,8 @@ func (a *app) abortCommand() *cobra.Command {
 		Example: "  cadre abort demo --reason 'the goal changed'",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		name, err := a.sure(name, yes)
-		if other, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
-			return withWays(err, byID(other, "end", "abort")...)
-		}
 		if err != nil {
-			return err
+			return withWays(err, byID(c, err, "end")...)
 		}
 		if !yes && (a.asks() || reason == "") {
 			if err := a.confirmAbort(c.Context(), name); err != nil {

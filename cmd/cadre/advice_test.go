@@ -10,11 +10,13 @@ import (
 
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/testkit/soak"
 )
 
 // TestAdvice checks what errors, notes and the end of a run say, in one dormant team with a failed
 // task.
 func TestAdvice(t *testing.T) {
+	soak.Long(t)
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
 		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
@@ -24,7 +26,7 @@ func TestAdvice(t *testing.T) {
 		return string(r.out) + string(r.err)
 	}
 	const file = "name: demo\nmembers: [{name: ann}, {name: bob}]\n" +
-		"tasks: [{id: a, run: echo 1}, {id: b, run: exit 3}]\n"
+		"tasks: [{id: a, run: echo 1}, {id: b, run: exit 3, blockedBy: [a]}]\n"
 	if err := os.WriteFile(filepath.Join(root, "demo.yaml"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +36,12 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%q: not with %s:\n%s", args, want, out)
 		}
 	}
-	ended := `✗ (ann|bob)  b: exit status 3\n(?s:.*)  ! To try task b again: cadre task release demo b\n(?s:.*)` +
+	ended := `✗ (ann|bob)  b: exit status 3\n` + // a run that ends offers no retry
 		`1 of 2 tasks done in [^\n]*\n✗ task b failed by [a-z0-9-]+: exit status 3\n(note: [^\n]*\n)*` +
 		`cadre: not finished: 1 task could not be done; the same command continues where this one stopped\n$`
 	does(ended, "run", "demo.yaml")
+	does(`not finished: 1 task could not be done[^\n]*"hints":\[\{"purpose":"[^"]+","command":"cadre [a-z]+ demo"`, "run",
+		"demo.yaml", "--json")
 	does(`(?m)^! No process of the team is running; 1 task is not done.\n! Task b failed: exit status 3 \(.*\)\n`+
 		`    cadre resume demo\n$`, "attention", "demo")
 	does(`^cadre: team demo is dormant, not at its end`, "review", "demo")
@@ -50,7 +54,9 @@ func TestAdvice(t *testing.T) {
 	does(`To read the mail of the lead: cadre inbox demo lead\n$`, "inbox", "demo")
 	does(`"task lst" is not a command, did you mean task list\?`, "task", "lst", "demo")
 	does(`^cadre: team nobody does not exist; the teams are: demo\. To see the teams: cadre ls\n$`, "resume", "nobody")
-	does(`^cadre: ann is paused: no turn runs that could be interrupted`, "interrupt", "demo", "ann")
+	does(`^cadre: ann is paused: no command runs that could be interrupted\n$`, "interrupt", "demo", "ann")
+	does(`^cadre: no member named "anm" in team demo, did you mean ann\? Valid names: lead, ann, bob`, "send", "demo",
+		"--to", "anm", "hello")
 	does(`ann\s+shell, paused`, "__complete", "attach", "demo", "")
 	if out := do("status", "demo"); !strings.Contains(out, "1 task is not done.\n") {
 		t.Errorf("the item that no process runs has an age:\n%s", out)

@@ -131,6 +131,21 @@ func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 
 const wholeNumber = "a whole number, such as 20"
 
+// choice is the run of a command that only has commands below it. It prints its help. With --json
+// it refuses, because help is for people.
+func (a *app) choice(c *cobra.Command, _ []string) error {
+	if !a.json {
+		return c.Help()
+	}
+	var names []string
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			names = append(names, below.Name())
+		}
+	}
+	return withWays(usage{fmt.Errorf("%s needs a command: %s", c.CommandPath(), strings.Join(names, ", "))}, helpOf(c))
+}
+
 // subcommand refuses a word that is not a command; a command does not come here.
 func subcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -142,7 +157,17 @@ func subcommand(c *cobra.Command, args []string) error {
 	}
 	c.SuggestionsMinimumDistance = min(2, len(args[0])/2)
 	whole := func(word string) string { return strings.Join(append(called(c)[1:], word), " ") }
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+	near := c.SuggestionsFor(args[0])
+	var same []string // commands that other programs give this name
+	for _, below := range c.Commands() {
+		if slices.Contains(below.SuggestFor, args[0]) {
+			same = append(same, below.Name())
+		}
+	}
+	if len(same) > 0 {
+		near = same
+	}
+	if len(near) > 0 {
 		for i := range near {
 			near[i] = whole(near[i])
 		}

@@ -222,7 +222,7 @@ func (v *viewer) confirms(ctx context.Context, m message) (asks bool, err error)
 		return false, nil
 	}
 	question := ""
-	if v.of.Refresh(ctx); !v.of.Served(v.member) { // no command runs
+	if v.of.Refresh(ctx); !v.of.Served(ctx, v.member) { // no command runs
 		return false, nil
 	}
 	v.of.View(func(s *team.State) { question = s.EndOfCommand(v.member) })
@@ -374,7 +374,7 @@ func (v *viewer) look(ctx context.Context, now time.Time) error {
 	var m team.Member
 	var shown pane.Member
 	v.of.View(func(s *team.State) { m, _ = s.Member(v.member); shown = pane.Of(s, v.member) })
-	switch served := v.of.Served(v.member) || !m.Status.Running(); {
+	switch served := v.of.Served(ctx, v.member) || !m.Status.Running(); {
 	case served && v.told:
 		v.missing, v.told = time.Time{}, false
 		if err := v.tell("✓ A process runs this session again."); err != nil {
@@ -465,7 +465,7 @@ func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, l
 		if d.Refresh(ctx); !a.lasts(d, member) {
 			return nil
 		}
-		if !said && !d.Served(member) {
+		if !said && !d.Served(ctx, member) {
 			said = true
 			a.note(sessionview.Unhosted("cadre resume " + a.resumable(d.Team())))
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cadre/internal/access"
 	"cadre/internal/agent"
@@ -37,6 +38,12 @@ func (a *app) onTeam(needed int, c *cobra.Command,
 // leaves only the team.
 func (a *app) forgotten(c *cobra.Command, args []string, needed int, err error) error {
 	_, wrong := errors.AsType[usage](err)
+	if wrong && len(args) == 0 && strings.Contains(c.Parent().Use, "[TEAM]") && a.isTeam(c.Name()) {
+		if of, unknown := a.engine().Glance(c.Context(), c.Name()); unknown == nil { // the word is a command, and a team
+			return withWays(err, way{"call " + c.Parent().CommandPath() + " for team " + c.Name(),
+				c.Parent().CommandPath() + " " + of.ID})
+		}
+	}
 	if !wrong && team.CodeOf(err) != team.NotFound || len(args) == 0 || len(args) > needed || !a.isTeam(args[0]) {
 		return err
 	}
@@ -44,6 +51,10 @@ func (a *app) forgotten(c *cobra.Command, args []string, needed int, err error) 
 	places, _ := placeholders(c)
 	if len(args) == 1 && (slices.Contains(places, "ID") || slices.Contains(places, "TASK")) {
 		text += ". Quote the number of a task: '#2'. A shell takes #2 for a comment"
+	}
+	if c.Name() == "shutdown" {
+		return withWays(usage{errors.New(text)}, way{"let the whole team wind down", render.Typed("shutdown", args[0],
+			"--graceful")})
 	}
 	if slices.Contains(places, "REQUEST") {
 		return withWays(usage{errors.New(text)}, way{"see which requests wait", render.Typed("attention", args[0])})
@@ -61,6 +72,9 @@ func missing(c *cobra.Command, args []string) string {
 	call, needs := syntax(c, args[0]), required(c)
 	for i, place := range needs[:len(args)-1] {
 		call = strings.Replace(call, place, sanitize.Quote(args[i+1]), 1)
+	}
+	if to := c.Flags().Lookup("to"); to != nil && to.Changed {
+		call = strings.Replace(call, "--to NAME", "--to "+sanitize.Quote(to.Value.String()), 1)
 	}
 	return fmt.Sprintf("%s is a team. After %s, write %s: %s", args[0], strings.Join(args, " "),
 		strings.Join(needs[len(args)-1:], " and "), call)
@@ -101,9 +115,71 @@ func called(c *cobra.Command) []string { return strings.Fields(c.CommandPath()) 
 
 // syntax returns how to call the command for the team.
 func syntax(c *cobra.Command, name string) string {
-	one, _, _ := strings.Cut(c.Use, " | ")
-	_, words, _ := strings.Cut(one, " ")
+	forms := strings.Split(c.Use, " | ")
+	meant := forms[0]
+	for _, form := range forms[1:] { // the one whose flag was typed
+		for _, flag := range typedFlags(c) {
+			if strings.Contains(form+" ", " --"+flag.name+" ") && !strings.Contains(forms[0]+" ", " --"+flag.name+" ") {
+				meant = form
+			}
+		}
+	}
+	_, words, _ := strings.Cut(meant, " ")
 	return strings.Join(append(called(c), strings.Replace(words, "[TEAM]", name, 1)), " ")
+}
+
+// retyped returns the call again with TEAM in it, and with all that was typed.
+func retyped(c *cobra.Command, args []string) string {
+	words := strings.Fields(syntax(c, "TEAM"))
+	for _, place := range required(c) {
+		if at := slices.Index(words, place); at >= 0 && len(args) > 0 {
+			words[at], args = sanitize.Quote(args[0]), args[1:]
+		}
+	}
+	known := len(words)
+	for _, flag := range typedFlags(c) {
+		at := slices.Index(words[:known], "--"+flag.name)
+		switch {
+		case at < 0:
+			words = append(words, "--"+flag.name+flag.joined())
+		case at+1 < len(words) && !flag.on:
+			words[at+1] = sanitize.Quote(flag.value)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// typedFlag is a flag of the call with one of its values.
+type typedFlag struct {
+	name, value string
+	on          bool // it is a switch, and has no value
+}
+
+func (f typedFlag) joined() string {
+	if f.on {
+		return ""
+	}
+	return " " + sanitize.Quote(f.value)
+}
+
+// typedFlags returns the flags of the call.
+func typedFlags(c *cobra.Command) (all []typedFlag) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		list, several := f.Value.(pflag.SliceValue)
+		switch {
+		case several:
+			for _, one := range list.GetSlice() {
+				all = append(all, typedFlag{name: f.Name, value: one})
+			}
+		case f.NoOptDefVal != "" && f.Value.String() == f.NoOptDefVal:
+			all = append(all, typedFlag{name: f.Name, on: true})
+		case f.NoOptDefVal != "":
+			all = append(all, typedFlag{name: f.Name + "=" + f.Value.String(), on: true})
+		default:
+			all = append(all, typedFlag{name: f.Name, value: f.Value.String()})
+		}
+	})
+	return all
 }
 
 // looking is onTeam for a command that only reads the team.
@@ -130,7 +206,7 @@ func (a *app) act(c *cobra.Command, name string, body team.Body,
 func (a *app) split(c *cobra.Command, args []string, needed int) (name string, rest []string, err error) {
 	switch len(args) {
 	case needed:
-		name, err = a.theTeam(c)
+		name, err = a.theTeam(c, args...)
 		a.team = name
 		return name, args, err
 	case needed + 1:
@@ -143,18 +219,18 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 	return "", nil, miscounted(c, args, needed, needed+1)
 }
 
-// theTeam returns the team if none is named. A command that changes or ends a team does not use a
-// team just because it is the only one: that could be the wrong team.
-func (a *app) theTeam(c *cobra.Command) (string, error) {
+// theTeam returns the team if the arguments name none. A command that changes or ends a team does
+// not use a team just because it is the only one: that could be the wrong team.
+func (a *app) theTeam(c *cobra.Command, args ...string) (string, error) {
 	if name := os.Getenv(agent.TeamVariable); name != "" {
 		stranger, is := strings.CutPrefix(name, tui.StrangerPrefix)
 		switch {
 		case is && stranger == "":
 			return "", usage{fmt.Errorf("no team is selected on the screen; select one, or name it: %s",
-				syntax(c, "TEAM"))}
+				retyped(c, args))}
 		case is:
 			return "", usage{fmt.Errorf("%s is a team of Claude Code, which cadre does not run; select a team of "+
-				"cadre, or name one: %s", stranger, syntax(c, "TEAM"))}
+				"cadre, or name one: %s", stranger, retyped(c, args))}
 		}
 		return name, nil
 	}
@@ -167,7 +243,7 @@ func (a *app) theTeam(c *cobra.Command) (string, error) {
 	}
 	name, err := a.engine().Meant(c.Context(), dir, a.reads)
 	if which, ok := errors.AsType[*engine.WhichError](err); ok {
-		return "", usage{fmt.Errorf("say which team: %s; %s", syntax(c, "TEAM"), which)}
+		return "", usage{fmt.Errorf("say which team: %s; %s", retyped(c, args), which)}
 	}
 	return name, err
 }

@@ -44,6 +44,8 @@ changes of the team in its directory. Outside a repository, the checkpoint is in
 Ignored files, files over 5 MiB and files that likely contain a secret are left out and listed. --include PATH
 includes them, in this and in later checkpoints.
 
+A checkpoint carries the teams in the team: with their tasks, notes, mail and branches.
+
 Hosts make checkpoints by themselves. If a team's folder is lost, the last checkpoint restores it: cadre resume TEAM
 --from-git.`,
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
@@ -62,7 +64,7 @@ Hosts make checkpoints by themselves. If a team's folder is lost, the last check
 			a.note(made.Notice)
 		}
 		a.noteLeft(made)
-		a.noteChildren(d.Team())
+		a.noteNested(made)
 		value := checkpointed{made.Team, made.Seq, made.At, made.Commit, made.Place, made.Written, leftOf(made)}
 		return a.print(value, func(w *sanitize.Writer) error {
 			if !made.Written {
@@ -101,12 +103,19 @@ func (a *app) noteLeft(made checkpoint.Checkpoint) {
 	}
 }
 
-// noteChildren lists the child teams at work. A checkpoint of their parent has no record of them.
-func (a *app) noteChildren(of team.Team) {
-	for _, c := range of.Children {
-		if !c.Over {
-			a.note(fmt.Sprintf("not carried: team %s, which works for %s; where the checkpoint is restored, a new team does "+
-				"its task", c.Name, c.Member))
+// noteNested lists what a checkpoint lacks of the teams in the team.
+func (a *app) noteNested(made checkpoint.Checkpoint) {
+	for _, n := range made.Nested {
+		switch {
+		case n.Commit == "":
+			a.note(fmt.Sprintf("not carried: team %s, which works in this team: %s", n.Name, n.Why))
+		case n.Why != "":
+			a.note(fmt.Sprintf("carried as it was before: team %s, which works in this team: %s", n.Name, n.Why))
+		}
+		for _, left := range n.Left {
+			if !left.Ignored {
+				a.note(fmt.Sprintf("not carried of team %s, which works in this team: %s", n.Name, left))
+			}
 		}
 	}
 }

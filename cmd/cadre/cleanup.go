@@ -25,7 +25,7 @@ func (a *app) cleanupCommand() *cobra.Command {
 	var how engine.Removal
 	var yes bool
 	c := a.onTeam(0, &cobra.Command{
-		Use: "cleanup [TEAM]", Short: "Remove a team and its files",
+		Use: "cleanup [TEAM]", SuggestFor: []string{"delete", "remove", "rm"}, Short: "Remove a team and its files",
 		Long: `Remove a team: its folder with its history, and its files in Claude Code's folders. It is refused while
 a teammate runs or can be resumed; --force ends the sessions first, and removes the team. It is safe to repeat: a later call removes what
 an earlier one left. If nothing is left, the exit status is 2, because the name may be mistyped.
@@ -54,10 +54,10 @@ commits would be lost. 2: will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		if !how.Branches { // branches of a removed team are found by its name
 			sure, err := a.sure(name, yes)
-			if other, elsewhere := errors.AsType[*layout.ElsewhereError](err); elsewhere {
-				return withWays(err, byID(other, "remove", "cleanup")...)
-			} else if err == nil {
+			if err == nil {
 				name = sure
+			} else if elsewhere := byID(c, err, "remove"); elsewhere != nil {
+				return withWays(err, elsewhere...)
 			}
 		}
 		if !yes && (a.asks() || !how.Force) {
@@ -68,7 +68,8 @@ commits would be lost. 2: will not work.`,
 		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute,
 			fmt.Errorf("team %s could not be cleaned up within a minute", name))
 		defer cancel()
-		return a.cleanup(ctx, name, how)
+		err := a.cleanup(ctx, name, how)
+		return withWays(err, byID(c, err, "remove")...)
 	})
 	c.Flags().BoolVar(&how.Force, "force", false, "end running teammates, and remove branches whose commits "+
 		"would be lost")
@@ -92,10 +93,15 @@ func (a *app) confirmRemoval(ctx context.Context, name string, how engine.Remova
 	return a.confirm(ctx, "Remove "+what+"?", way{"remove " + what, again + " --yes"})
 }
 
-// byID returns the commands that do something to the teams of other projects, by their ids.
-func byID(other *layout.ElsewhereError, does, command string) (ways []way) {
+// byID returns the call again for each team of other projects that the error names, by its id.
+func byID(c *cobra.Command, err error, does string) (ways []way) {
+	other, is := errors.AsType[*layout.ElsewhereError](err)
+	if !is {
+		return nil
+	}
 	for _, k := range other.Teams {
-		ways = append(ways, way{does + " the one in " + k.Team.Dir, render.Typed(command, k.Team.ID)})
+		again := strings.Replace(retyped(c, nil), "TEAM", k.Team.ID, 1)
+		ways = append(ways, way{does + " the one in " + k.Team.Dir, again})
 	}
 	return ways
 }
@@ -115,9 +121,9 @@ func (a *app) sure(name string, unasked bool) (string, error) {
 
 // extent is what a team has that a command would end or remove.
 type extent struct {
-	what    string // names the team and says how large it is, for a question
-	aborted bool   // it was aborted, and no teammate is left
-	open    error  // the refusal to remove it without force, because teammates have not ended
+	what  string // names the team and says how large it is, for a question
+	ended bool   // it is complete or aborted, and no teammate is left
+	open  error  // the refusal to remove it without force, because teammates have not ended
 }
 
 // measure returns the extent of the team.
@@ -151,7 +157,7 @@ func (a *app) measure(ctx context.Context, name string) extent {
 	}
 	e.what = fmt.Sprintf("team %s (%s, %s; %s)", name, team.Count(tasks, "task"), teammates, n.Dir)
 	if running+paused == 0 {
-		e.aborted = of.Team().Status == team.TeamAborted
+		e.ended = n.Status.Ended()
 		return e
 	}
 	var hints []team.Hint
@@ -191,7 +197,11 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 	case r.Replaced:
 		return a.print(r.Team, said("team %s is removed; another team of that name was created meanwhile", name))
 	case r.Gone && r.Team.ID == "":
-		err := team.Refuse(team.NotFound, "team %s does not exist, and nothing is left to remove", name)
+		meant := ""
+		if there, err := a.engine().Home.Names(); err == nil && team.Nearest(name, there) != "" {
+			meant = "; did you mean " + team.Nearest(name, there) + "?"
+		}
+		err := team.Refuse(team.NotFound, "team %s does not exist, and nothing is left to remove%s", name, meant)
 		if how.Branches {
 			return err
 		}

@@ -86,6 +86,13 @@ var withoutPackage string
 // bash-completion. Cobra's own script prints errors of bash there.
 func completesInBash(root *cobra.Command) {
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c.Name() == "completion" {
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if err := subcommand(c, args); err != nil {
+				return err
+			}
+			return c.Help()
+		}
 		c.Long = `Print a script that completes commands, teams, members and tasks in a shell. To load it:
 
   bash   source <(cadre completion bash)
@@ -263,17 +270,16 @@ func offerPriorities(_ *app, c *cobra.Command, _ string) []string {
 }
 
 func (a *app) offerTeams(c *cobra.Command, _ string) (found []string) {
-	names, err := a.home.Names()
+	teams, err := a.engine().List(c.Context(), false)
 	if err != nil {
 		return nil
 	}
-	for _, name := range names {
-		of, err := a.engine().Glance(c.Context(), name)
-		if err != nil {
-			found = append(found, name) // fsck is for it
+	for _, of := range teams {
+		if of.Err != nil {
+			found = append(found, of.Name) // fsck is for it
 			continue
 		}
-		found = append(found, described(name, string(of.Status), of.Dir))
+		found = append(found, described(of.Name, of.Overview.State(), of.Overview.Dir))
 	}
 	return found
 }

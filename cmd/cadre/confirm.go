@@ -86,7 +86,7 @@ func (a *app) confirmEnd(ctx context.Context, name, member string) error {
 	}
 	defer of.Close()
 	question := ""
-	if of.Served(member) {
+	if of.Served(ctx, member) {
 		of.View(func(s *team.State) { question = s.EndOfCommand(member) })
 	}
 	if question == "" {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestAsksBeforeTheEnd checks that a command that ends a team asks at a terminal, even where a
@@ -55,6 +57,7 @@ func TestAsksBeforeTheEnd(t *testing.T) {
 
 // TestAsksNoScript checks that a command does not wait for an answer on the terminal of a script.
 func TestAsksNoScript(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	if !terminals {
 		t.Skip("needs a terminal of its own")
@@ -79,6 +82,7 @@ func TestAsksNoScript(t *testing.T) {
 // question, which names that project. Other changes say on standard error which project they are
 // in.
 func TestAsksForAnotherProject(t *testing.T) {
+	soak.Long(t)
 	if !terminals {
 		t.Skip("needs a terminal of its own")
 	}

@@ -51,6 +51,9 @@ committed the team's work yourself, complete the team with: --no-commit --comple
 With --dry-run nothing runs and nothing changes: the command shows each path that would be committed with the members
 it is from, the paths that conflict, and those that are left out, with the reason.
 
+A name that no team of the project that you are in has stands for the only team of that name elsewhere. The command
+then says first which project that is.
+
 If a check fails, nothing is committed: HEAD, the work tree and the branches are unchanged, the team continues, and
 its lead gets the output of the check. After a kill, the same command continues where it stopped. --rollback abandons
 an unfinished consolidation. It also lets a team continue that winds down (cadre shutdown --graceful).
@@ -126,11 +129,29 @@ func (s *sealing) run(c *cobra.Command, name string) error {
 	case s.NoCommit && !s.complete:
 		return s.tryChecks(c.Context(), name, s.Options)
 	}
+	s.to.Team, s.to.Head = name, true
+	if s.pushes {
+		if err := s.canPush(c.Context()); err != nil {
+			return err
+		}
+	}
 	if err := s.consolidate(c.Context(), name, s.Options); err != nil || !s.pushes {
 		return err
 	}
-	s.to.Team, s.to.Head = name, true
 	return s.push(c.Context(), s.to)
+}
+
+// canPush refuses a consolidation whose result could not be pushed, before anything is committed.
+func (s *sealing) canPush(ctx context.Context) error {
+	first, err := s.engine().CanPush(ctx, s.to)
+	if err != nil {
+		return s.moving(err, s.to.Team, pushing(s.to))
+	}
+	if why := s.unattended(); first && !s.to.Yes && why != "" {
+		return usage{fmt.Errorf("the remote gets team %s for the first time, so %s, and %s; add --yes",
+			s.to.Team, needsConfirmation, why)}
+	}
+	return nil
 }
 
 // consolidating opens the team for its consolidation, and calls do with the common options.
@@ -158,6 +179,7 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 			a.out.Printf("%s\n", line)
 		}
 		o.Checking = func(check string) { step("▸ check " + check) }
+		o.Tried = func(end team.Event) { step(render.Step(end)) }
 		o.Saw = func(r *team.Record) {
 			for _, e := range r.Events {
 				line := render.Step(e)
@@ -196,12 +218,15 @@ func (a *app) consolidated(ctx context.Context, name string, o consolidate.Optio
 				a.list(changes)
 			}
 		}
+		if t := of.Team(); t.Status == team.TeamComplete && t.Consolidation.Step == team.Done {
+			a.note("team " + name + " was consolidated before; nothing is committed now")
+		}
 		r, err := of.Consolidate(ctx, o)
 		if failed, ok := errors.AsType[*consolidate.FailedCheck](err); ok {
 			if failed.Output != "" {
 				a.err.Printf("%s\n", sanitize.Block(failed.Output))
 			}
-			return withWays(err, way{"repair the cause, and check again", render.Typed("consolidate", name)})
+			return withWays(err, way{"check again once the cause is repaired", render.Typed("consolidate", name)})
 		}
 		if err != nil {
 			return err
@@ -412,7 +437,7 @@ func fromTop(t team.Team, paths []string) ([]string, error) {
 		}
 		rel, err := filepath.Rel(t.Base.Top, whole)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			return nil, usage{fmt.Errorf("%s is not a file or folder in %s", path,
+			return nil, usage{fmt.Errorf("%s is not in %s; a path is relative to the directory in which you are", whole,
 				cmp.Or(t.Base.Top, "a repository that the team was created in"))}
 		}
 		all = append(all, filepath.ToSlash(rel))

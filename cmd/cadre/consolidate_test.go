@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestDryRun shows what a consolidation would commit, path by path, and changes nothing. If a file
 // is in the way, the refusal says what helps.
 func TestDryRun(t *testing.T) {
+	soak.Long(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
 	}

@@ -10,6 +10,8 @@ import (
 	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
+	"cadre/internal/run"
+	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
 )
 
@@ -19,6 +21,8 @@ type failure struct {
 	Message string   `json:"message"`         // what failed and why; the hints say what to type next
 	Status  int      `json:"status"`          // the exit status of the command
 	Hints   []remedy `json:"hints,omitempty"` // what would help
+	// what is wrong with a team file or a file of tasks, one by one
+	Mistakes []run.Mistake `json:"mistakes,omitempty"`
 	// the note as it is, where it was changed meanwhile
 	Note *team.Note `json:"note,omitempty"`
 }
@@ -56,6 +60,9 @@ func failureOf(err error) failure {
 		}
 	}
 	f.Hints, f.Note = remedies(err), team.NoteOf(err)
+	if _, wrong := errors.AsType[teamfile.Errors](err); wrong {
+		f.Mistakes = run.Mistakes(err)
+	}
 	return f
 }
 

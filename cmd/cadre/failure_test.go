@@ -23,6 +23,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestFailures checks that each kind of error has its code, its status and what to type, at any
@@ -179,6 +180,7 @@ var tellsCommands = map[string]string{
 // TestRemediesBelowAreHints checks that no text below this package names a command: Go programs and
 // agents cannot type it. What helps is a hint of the core, or a way that this package adds.
 func TestRemediesBelowAreHints(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	var names []string
 	for _, c := range newApp().root(nil).Commands() {

@@ -50,7 +50,7 @@ func (a *app) screenless() bool {
 // the caller continues.
 func (a *app) inFront(ctx context.Context) (bool, error) {
 	if a.worker = proc.OpenWorker(); a.worker != nil {
-		go a.worker.Signals(func(s os.Signal) { a.haste.asks <- request{s, true} })
+		go a.worker.Signals(func(s os.Signal) { a.haste.asks <- request{signal: s, relayed: true} })
 		return false, nil
 	}
 	drawn := !a.plain && !a.json && a.undrawable() == "" && inForeground(os.Stdin) && !a.screenless()

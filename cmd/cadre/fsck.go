@@ -86,12 +86,7 @@ func (v verdict) write(w *sanitize.Writer) error {
 		}
 		w.Printf("%s is intact: %s, %s\n", v.Team, team.Count(v.Last, "record"), snapshot)
 		if v.Rebuilt > 0 {
-			were := "were"
-			if v.Rebuilt == 1 {
-				were = "was"
-			}
-			w.Printf("%s in Claude Code's folders did not match the team, and %s written again\n",
-				team.Count(v.Rebuilt, "file"), were)
+			w.Printf("brought up to date: %s in Claude Code's folders\n", team.Count(v.Rebuilt, "file"))
 		}
 	case v.Better():
 		w.Printf("the history is intact up to record %d, and a checkpoint in git has all up to record %d; to restore "+

@@ -31,8 +31,8 @@ func (g *goalFlags) flags(c *cobra.Command) {
 	f.StringVar(&g.model, "model", "", "model of the lead, and of --members; by default the agent's own choice")
 	f.IntVar(&g.members, "members", 0,
 		"teammates to start with, of the same agent; the lead spawns more as it needs them")
-	f.IntVar(&g.most, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 that the lead "+
-		"spawns, and no limit for those that you spawn")
+	f.IntVar(&g.most, "max-teammates", 0, "teammates that the team may have at a time; with 0 the lead may "+
+		"spawn 10, and you any number")
 	f.IntVar(&g.depth, "max-depth", 0, "how deep teams may be nested in it, up to 3; 0 for no teams in the team")
 	f.IntVar(&g.parallel, "max-parallel", 0, "teammates that have a turn at a time, while the others wait; 0 for no limit")
 	f.BoolVar(&g.delegate, "delegate", false, "the lead may only coordinate")
@@ -42,8 +42,8 @@ func (g *goalFlags) flags(c *cobra.Command) {
 		"lead, allow or deny")
 	f.Int64Var(&g.tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
 	f.Var(&g.usd, "budget-usd", "US dollars that the team may cost, where agents report it; 0 for any amount")
-	f.StringArrayVar(&g.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate "+
-		"commits what the team did; may be repeated")
+	f.StringArrayVar(&g.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before "+
+		"the team's work is committed; may be repeated")
 	f.IntVar(&g.handover, "handover", 0, "percent of its context at which a session is replaced by a fresh one; "+
 		"0 for 80")
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +64,7 @@ func (a *app) here(ctx context.Context) string {
 		return ""
 	}
 	defer of.Close()
-	if of.Hosted() {
+	if of.Hosted(ctx) {
 		return fmt.Sprintf("Team %s is running: cadre watch", teams[0].Name)
 	}
 	return fmt.Sprintf("Team %s is unfinished: cadre status", teams[0].Name)
@@ -83,12 +82,12 @@ func (a *app) fitted(whole func(*cobra.Command, []string)) func(*cobra.Command, 
 		c.SetOut(&text)
 		whole(c, args)
 		c.SetOut(to)
-		for line := range strings.Lines(render.Reflow(text.String(), min(a.out.Width(), widestHelp))) {
-			if strings.HasSuffix(line, ":\n") && !strings.HasPrefix(line, " ") {
-				a.out.Print(sanitize.Bold, strings.TrimSuffix(line, "\n"), sanitize.Normal, "\n")
-				continue
+		for _, line := range render.Reflow(text.String(), min(a.out.Width(), widestHelp)) {
+			style := sanitize.Normal
+			if line.Heading {
+				style = sanitize.Bold
 			}
-			a.out.Write([]byte(line))
+			a.out.Print(style, line.Text, sanitize.Normal, "\n")
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"cadre/internal/agent/drivers"
+	"cadre/internal/testkit/soak"
 )
 
 // TestHelpFitsAScreen checks that cadre alone shows the commands of daily use on one screen, beside
@@ -68,6 +69,7 @@ func TestSpawnExplainsEveryAgent(t *testing.T) {
 // TestTeamsHere checks that cadre alone names the unfinished team of the directory, on a terminal,
 // in one line instead of what to try first.
 func TestTeamsHere(t *testing.T) {
+	soak.Long(t)
 	if !terminals {
 		t.Skip("needs a terminal")
 	}

@@ -22,7 +22,12 @@ type guided struct {
 func (g guided) Unwrap() error { return g.error }
 
 // withWays adds ways to an error, the best first.
-func withWays(err error, ways ...way) error { return guided{err, ways} }
+func withWays(err error, ways ...way) error {
+	if len(ways) == 0 {
+		return err
+	}
+	return guided{err, ways}
+}
 
 // seeHelp is the purpose of the command that shows how a command is called.
 const seeHelp = "see how it is called"

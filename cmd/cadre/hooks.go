@@ -196,7 +196,8 @@ says whether the hook could be run, not what it answered.`,
 				if list.Team.Name != "" {
 					where = []string{a.callable(list.Team)}
 				}
-				return unknownHook(err, where...)
+				err = unknownHook(err, where...)
+				return a.forgotten(c, args, 1, err)
 			}
 			var trial engine.HookTrial
 			if input != "" {

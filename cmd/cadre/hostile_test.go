@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/render/sanitize"
+	"cadre/internal/testkit/soak"
 )
 
 // drive is a call of a command on a team in which every text is hostile.
@@ -218,6 +219,7 @@ var reading = []string{"", "completion", "completion bash", "completion fish", "
 // TestHostile calls every command on teams in which every text is hostile. It checks the bytes that
 // the command writes, to a pipe and to a terminal.
 func TestHostile(t *testing.T) {
+	soak.Long(t)
 	// A command waits for the disk more than for a processor. Each stage runs one command at a
 	// time.
 	stages := make(chan *stage, 4)

@@ -13,11 +13,18 @@ import (
 	"cadre/internal/team"
 )
 
-// interruptedError is the cause when a signal or cadre pause ends a command.
-type interruptedError struct{ signal os.Signal } // nil for cadre pause
+// interruptedError is the cause when a signal, cadre pause or the person at the screen ends a
+// command.
+type interruptedError struct {
+	signal os.Signal // nil for cadre pause and the screen
+	screen bool      // the person at the screen did
+}
 
 func (e *interruptedError) Error() string {
-	if e.signal == nil {
+	switch {
+	case e.screen:
+		return "you paused it"
+	case e.signal == nil:
 		return "cadre pause was called"
 	}
 	return fmt.Sprintf("%s signal received", e.signal)
@@ -33,7 +40,8 @@ type haste struct {
 
 // request asks the process to end.
 type request struct {
-	signal os.Signal // nil for cadre pause
+	signal os.Signal // nil for cadre pause and the screen
+	screen bool      // the person at the screen asks
 	// relayed marks a signal to the process in front of this worker. A terminal signals both.
 	relayed bool
 }
@@ -59,13 +67,13 @@ func interruptible() (context.Context, haste) {
 			select {
 			case s := <-signals:
 				here++
-				cancel(&interruptedError{s})
+				cancel(&interruptedError{signal: s})
 			case r := <-asks:
 				if relayed++; !r.relayed {
 					here = max(here, asked) + 1
 					relayed = here
 				}
-				cancel(&interruptedError{r.signal})
+				cancel(&interruptedError{r.signal, r.screen})
 			case <-late:
 				os.Exit(128 + int(syscall.SIGINT)) // what it leaves is ended by its watchdog
 			}
@@ -116,6 +124,8 @@ func (a *app) announce(ctx context.Context, note func(string), running func() in
 		switch {
 		case !signaled:
 			note(fmt.Sprintf("stopping %s: %v", members(), context.Cause(ctx)))
+		case why.screen:
+			note("stopping " + members() + "; press Ctrl-C to hurry, a second time to kill")
 		case why.signal == os.Interrupt:
 			note("stopping " + members() + "; press Ctrl-C again to hurry, a third time to kill")
 		default:

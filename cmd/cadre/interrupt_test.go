@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cadre/internal/testkit/soak"
 )
 
 // pausedRow is the row of a paused worker in a table of members.
@@ -20,6 +22,7 @@ var pausedRow = regexp.MustCompile(`(?m)^ *w-\d .* paused `)
 
 // TestSignalOnceReady checks that a signal does not end the process once the command may begin.
 func TestSignalOnceReady(t *testing.T) {
+	soak.Long(t)
 	const child = "CADRE_TEST_SIGNAL"
 	if os.Getenv(child) != "" {
 		ctx, h := interruptible()

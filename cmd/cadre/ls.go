@@ -37,18 +37,17 @@ func (o overview) directory() string {
 	return o.Dir + " (" + o.Unusable + ")"
 }
 
-func (o overview) progress() string {
-	all := 0
+func (o overview) counts() (done, all int) {
 	for _, n := range o.Tasks {
 		all += n
 	}
-	return fmt.Sprintf("%d of %d", o.Tasks["completed"], all)
+	return o.Tasks["completed"], all
 }
 
 func (a *app) lsCommand() *cobra.Command {
 	var git, all bool
 	c := &cobra.Command{
-		Use: "ls", Short: "List the teams", Args: exactly(0),
+		Use: "ls", SuggestFor: []string{"list", "teams"}, Short: "List the teams", Args: exactly(0),
 		Long: `List the teams, those of your current project first. WAITING is the number of items that wait for a
 person: cadre attention lists them. A dormant team has not ended, and none of its processes is running: cadre resume
 NAME continues it. An interrupted one was being consolidated: cadre consolidate NAME finishes that.
@@ -84,11 +83,12 @@ func (a *app) listTeams(ctx context.Context, all bool) error {
 	}
 	listed := []overview{}
 	var here []string // ids, and the names that are taken in this project
+	var unread []string
 	var damaged error
 	for _, one := range found {
 		switch o := one.Overview; {
 		case o.ID == "": // it cannot be read
-			here = append(here, one.Name)
+			here, unread = append(here, one.Name), append(unread, one.Name)
 		case o.Here && !o.Archived:
 			here = append(here, o.ID, o.Name)
 		case !o.Archived:
@@ -111,7 +111,7 @@ func (a *app) listTeams(ctx context.Context, all bool) error {
 			w.Printf("There is no team. Create one: cadre create NAME, or run a team file: cadre run FILE\n")
 			return a.alsoInGit(ctx, w, here)
 		}
-		if err := writeGroups(w, listed); err != nil {
+		if err := writeGroups(w, listed, unread); err != nil {
 			return err
 		}
 		if err := writeMoved(w, listed); err != nil {
@@ -172,9 +172,20 @@ func nestedBelow(all []overview) (list []leveled) {
 	return list
 }
 
-// writeGroups writes the teams as tables: those of this project, those of other projects, and the
-// archive. A single group of teams has no heading.
-func writeGroups(w *sanitize.Writer, listed []overview) error {
+// damagedRows adds a row for each team that cannot be read.
+func damagedRows(t *render.Table, unread []string) {
+	if len(unread) > 0 {
+		t.Group("Damaged")
+	}
+	for _, name := range unread {
+		t.Row(name, "cannot be read", "", "", "", "", "")
+	}
+}
+
+// writeGroups writes the teams as tables: those of this project, those of other projects, those
+// that cannot be read, and the archive. A single group of teams has no heading.
+func writeGroups(w *sanitize.Writer, listed []overview, unread []string) error {
+	all := len(listed) + len(unread)
 	groups := [3][]overview{}
 	for _, o := range listed {
 		switch {
@@ -194,8 +205,8 @@ func writeGroups(w *sanitize.Writer, listed []overview) error {
 	}
 	row := func(t *render.Table, name string, o overview) {
 		done, waiting := "", ""
-		if o.Tasks["pending"]+o.Tasks["in_progress"]+o.Tasks["completed"] > 0 {
-			done = o.progress()
+		if completed, all := o.counts(); all > 0 {
+			done = fmt.Sprintf("%d of %d", completed, all)
 		}
 		if len(o.Attention) > 0 {
 			waiting = fmt.Sprint(len(o.Attention))
@@ -207,14 +218,15 @@ func writeGroups(w *sanitize.Writer, listed []overview) error {
 		if len(groups[i]) == 0 {
 			continue
 		}
-		if len(groups[i]) < len(listed) {
+		if len(groups[i]) < all {
 			live.Group(heading)
 		}
 		for _, o := range nestedBelow(groups[i]) {
 			row(live, strings.Repeat("  ", o.level)+o.Name, o.overview)
 		}
 	}
-	if len(groups[2]) < len(listed) {
+	damagedRows(live, unread)
+	if len(groups[2]) < all {
 		live.Compact()
 		if err := live.Write(w); err != nil || len(groups[2]) == 0 {
 			return err

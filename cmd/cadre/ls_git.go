@@ -11,7 +11,6 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/git/checkpoint"
-	"cadre/internal/inspect/catalog"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
@@ -46,13 +45,21 @@ func (a *app) listGit(ctx context.Context) error {
 				t.Row(one.Name, "", "", "", one.Branch, "cannot be read: "+one.Why)
 				continue
 			case one.Here:
-				t.Row(one.Name, string(one.Status), doneOf(one), render.Ago(now, one.UpdatedAt), one.Branch, "here")
+				t.Row(one.Name, string(one.Status), doneOf(one.Listed), render.Ago(now, one.UpdatedAt), one.Branch, "here")
+				continue
+			case one.Archived:
+				t.Row(one.Name, string(one.Status), doneOf(one.Listed), render.Ago(now, one.UpdatedAt), one.Branch, "archived")
 				continue
 			}
-			if top := engine.OutermostInGit(found, one.Listed); !here[top] { // else a new team does its task there
+			top := engine.OutermostInGit(found, one.Listed)
+			if !here[top] && !one.Status.Ended() { // where its parent is, a new team does its task
 				missing = cmp.Or(top, missing)
 			}
-			t.Row(one.Name, string(one.Status), doneOf(one), render.Ago(now, one.UpdatedAt), one.Branch, "")
+			t.Row(one.Name, string(one.Status), doneOf(one.Listed), render.Ago(now, one.UpdatedAt), one.Branch, "")
+			for _, n := range withDepth(one.Nested, 1) {
+				t.Row(strings.Repeat("  ", n.depth)+n.Name, string(n.Status), doneOf(n.Listed), render.Ago(now, n.UpdatedAt),
+					one.Branch, n.Why)
+			}
 		}
 		if err := t.Write(w); err != nil || missing == "" {
 			return err
@@ -61,8 +68,22 @@ func (a *app) listGit(ctx context.Context) error {
 	})
 }
 
-func doneOf(k catalog.Checkpoint) string {
+func doneOf(k checkpoint.Listed) string {
 	return fmt.Sprintf("%d of %d", k.Completed, k.Pending+k.InProgress+k.Completed)
+}
+
+// listedNested is a team that the checkpoint of another one carries, so many levels below it.
+type listedNested struct {
+	checkpoint.Listed
+	depth int
+}
+
+// withDepth lists the teams, each followed by the teams in it.
+func withDepth(all []checkpoint.Listed, depth int) (tree []listedNested) {
+	for _, one := range all {
+		tree = append(append(tree, listedNested{one, depth}), withDepth(one.Nested, depth+1)...)
+	}
+	return tree
 }
 
 // onlyInGit returns the checkpoints in the repository of the working directory for teams that are
@@ -80,7 +101,7 @@ func (a *app) alsoInGit(ctx context.Context, w *sanitize.Writer, here []string) 
 	var names, removed []string
 	for _, one := range a.onlyInGit(ctx, "", here) {
 		list := &names
-		if one.Parent != "" { // it is continued with the team that it is in
+		if !a.engine().Continuable(one) {
 			continue
 		}
 		if a.home.Removed(one.Team, one.Commit) {
@@ -111,11 +132,15 @@ func writeInGit(w *sanitize.Writer, names []string, state string) error {
 // notHere returns the error for a team that is not in this home. missing is the error of looking
 // for it. If the repository has checkpoints of the team, the error names them instead.
 func (a *app) notHere(ctx context.Context, name string, missing error) error {
-	found := a.onlyInGit(ctx, name, nil)
+	found, all := a.onlyInGit(ctx, name, nil), a.onlyInGit(ctx, "", nil)
+	for _, one := range all {
+		if slices.ContainsFunc(withDepth(one.Nested, 1), func(n listedNested) bool { return n.Name == name }) {
+			found = append(found, one)
+		}
+	}
 	if len(found) == 0 {
 		return missing
 	}
-	all := a.onlyInGit(ctx, "", nil)
 	var where []string
 	top := ""
 	for _, one := range found {

@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestMistakesHaveHints makes the mistakes of a person who types. Under --json each refusal has a
 // command to type as a hint, and the first one is a command that helps with that mistake.
 func TestMistakesHaveHints(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
@@ -87,7 +90,7 @@ func TestMistakesHaveHints(t *testing.T) {
 		"pull slow":                        "cd CLONE && cadre pull slow",
 		"spawn slow lead":                  "cadre spawn --help",
 		"spawn slow y --agent nosuch":      "cadre spawn --help",
-		"create slow":                      "cadre cleanup slow",
+		"create slow":                      "cadre status slow",
 		"consolidate slow --rollback":      "cadre status slow",
 		"permit slow perm-9":               "cadre status slow",
 		"run nofile.yaml":                  "cadre run --help",

@@ -23,7 +23,7 @@ func (a *app) noteCommand() *cobra.Command {
 		Example: "  cadre note set my-team decisions/api 'Errors are JSON.'\n  cadre note append my-team tried 'A cache: stale " +
 			"after a restart.' --as ann",
 		Args: subcommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: a.choice,
 	}
 	c.AddCommand(a.noteSet(), a.noteAppend(), a.noteGet(), a.noteList(), a.noteRemove(), a.noteLog())
 	return c

@@ -479,9 +479,9 @@ func (o *observation) count(c observe.Counts, none bool) {
 		}
 	}
 	if len(odd) > 0 {
-		o.note(fmt.Sprintf("of %d lines: %s", c.Lines, strings.Join(odd, ", ")))
+		o.note(fmt.Sprintf("of %s: %s", team.Count(c.Lines, "line"), strings.Join(odd, ", ")))
 	}
 	if none && !o.state {
-		o.note(fmt.Sprintf("no %s was seen in %d lines", o.observed(), c.Lines))
+		o.note(fmt.Sprintf("no %s was seen in %s", o.observed(), team.Count(c.Lines, "line")))
 	}
 }

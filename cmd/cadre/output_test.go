@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"path/filepath"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestColors checks that a terminal has colors unless the user disables them, and a pipe has none
 // unless the user asks for them. JSON never has colors.
 func TestColors(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	root := t.TempDir()
 	for _, c := range []struct {

@@ -145,7 +145,7 @@ func (a *app) closePanes(ctx context.Context, of *engine.Team, mode pane.Mode) e
 		return err
 	}
 	text := team.Count(n, "pane") + " closed"
-	if of.Hosted() {
+	if of.Hosted(ctx) {
 		text += fmt.Sprintf("; the members of team %s continue", of.Name)
 	}
 	return a.says(text)

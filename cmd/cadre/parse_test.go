@@ -110,13 +110,13 @@ func TestTeamOfClaudeCode(t *testing.T) {
 	c := &cobra.Command{Use: "show [TEAM] ID"}
 	name, _, err := (&app{}).split(c, []string{"3"}, 1)
 	says(t, "no team", err, "session-3ef3 is a team of Claude Code, which cadre does not run; select a team of "+
-		"cadre, or "+"name one: show TEAM ID")
+		"cadre, or "+"name one: show TEAM 3")
 	if name != "" || status(err) != hopeless {
 		t.Errorf("got the team %q and status %d", name, status(err))
 	}
 	t.Setenv("CADRE_TEAM", tui.StrangerPrefix)
 	name, _, err = (&app{}).split(c, []string{"3"}, 1)
-	says(t, "no selected team", err, "no team is selected on the screen; select one, or name it: show TEAM ID")
+	says(t, "no selected team", err, "no team is selected on the screen; select one, or name it: show TEAM 3")
 	if name != "" || status(err) != hopeless {
 		t.Errorf("got the team %q and status %d", name, status(err))
 	}
@@ -417,6 +417,34 @@ func TestParseSince(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q becomes %s, want %s (%v)", text, got, want, err)
+		}
+	}
+}
+
+// TestRetyped checks that a call is shown again with all that was typed.
+func TestRetyped(t *testing.T) {
+	for _, one := range []struct {
+		use, typed, want string
+	}{
+		{"abort [TEAM]", "--reason 'x y' --yes", "abort TEAM --reason 'x y' --yes"},
+		{"abort [TEAM]", "--reason= --yes=false", "abort TEAM --reason '' --yes=false"},
+		{"shutdown [TEAM] NAME | shutdown TEAM --graceful", "ann", "shutdown TEAM ann"},
+		{"shutdown [TEAM] NAME | shutdown TEAM --graceful", "--graceful", "shutdown TEAM --graceful"},
+		{"claim [TEAM] ID --as NAME", "3 --as bob", "claim TEAM 3 --as bob"},
+		{"claim [TEAM] ID --as NAME", "", "claim TEAM ID --as NAME"},
+		{"run [TEAM]", "--set a=1 --set 'b=2 3'", "run TEAM --set a=1 --set 'b=2 3'"},
+	} {
+		c := &cobra.Command{Use: one.use, Run: func(*cobra.Command, []string) {}}
+		c.Flags().String("reason", "", "")
+		c.Flags().String("as", "", "")
+		c.Flags().Bool("yes", false, "")
+		c.Flags().Bool("graceful", false, "")
+		c.Flags().StringArray("set", nil, "")
+		if err := c.ParseFlags(words(one.typed)); err != nil {
+			t.Fatal(err)
+		}
+		if got := retyped(c, c.Flags().Args()); got != one.want {
+			t.Errorf("%s %s: %s, want %s", one.use, one.typed, got, one.want)
 		}
 	}
 }

@@ -279,8 +279,8 @@ func TestJSONOrText(t *testing.T) {
 
 // TestRebuiltText checks that fsck counts the files that it wrote again.
 func TestRebuiltText(t *testing.T) {
-	for n, want := range map[int]string{1: "\n1 file in Claude Code's folders did not match the team, and was " +
-		"written again\n", 2: "\n2 files in Claude Code's folders did not match the team, and were written again\n"} {
+	for n, want := range map[int]string{1: "\nbrought up to date: 1 file in Claude Code's folders\n",
+		2: "\nbrought up to date: 2 files in Claude Code's folders\n"} {
 		v := verdict{upkeep.Health{Team: "demo", Healthy: true, Rebuilt: n}}
 		if got := printing(t, v.write); !strings.Contains(got, want) {
 			t.Errorf("with %d: got %q, want %q", n, got, want)

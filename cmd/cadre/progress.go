@@ -86,7 +86,7 @@ func (p *progress) saw(r *team.Record, of *engine.Team) {
 	now := ""
 	of.View(func(s *team.State) {
 		all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
-		now = fmt.Sprintf("%d of %d tasks done, %d in progress", s.Count(team.Completed), all, s.Count(team.InProgress))
+		now = fmt.Sprintf("%s, %d in progress", team.TasksDone(s.Count(team.Completed), all), s.Count(team.InProgress))
 	})
 	p.mu.Lock()
 	p.status = now
@@ -107,8 +107,8 @@ func (p *progress) saw(r *team.Record, of *engine.Team) {
 	for _, i := range fresh {
 		if i.Kind == team.ItemTaskFailed && i.Hint.Action == team.ActRetryTask { // a line before has said why
 			p.printf("%s  %s %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
-				sanitize.Hanging{At: textColumn + 2, Indent: textColumn, Text: fmt.Sprintf("To try task %s again: %s",
-					i.TaskCalled(), stepFor(p.app.callable(of.Team()), i))})
+				sanitize.Hanging{At: textColumn + 2, Indent: textColumn, Text: fmt.Sprintf(
+					"To try task %s again within this run: %s", i.TaskCalled(), stepFor(p.app.callable(of.Team()), i))})
 			continue
 		}
 		p.printf("%s  %s %s\n            %s", render.Faint.On(p.clock(r.At)), render.Wait.On("!"),
@@ -133,7 +133,10 @@ func (p *progress) await(r *team.Record, of *engine.Team) {
 		h := one.Task.Hint(&t, team.ActClaimTask)
 		h.Team, h.Member = p.app.callable(t), one.Members[0]
 		what := "waits for member " + strings.Join(one.Members, " or ") + ". To take it"
-		if one.Task.Status == team.InProgress {
+		switch verifies := one.Task.Verifies != ""; {
+		case one.Task.Status == team.InProgress && verifies:
+			h.Action, what = team.ActVerify, "is verified by member "+one.Members[0]+". To accept it"
+		case one.Task.Status == team.InProgress:
 			h.Action, what = team.ActCompleteTask, "is in progress by member "+one.Members[0]+". To complete it"
 		}
 		types := render.CommandFor(h).Line

@@ -21,9 +21,9 @@ func (a *app) pushCommand() *cobra.Command {
 	var include []string
 	c := a.onTeam(0, &cobra.Command{
 		Use: "push [TEAM]", Short: "Push a team with its work to a remote",
-		Long: `Make a checkpoint of the team and push its branch, cadre/TEAM. The branch contains the team, the
-branches of its members, and the team's uncommitted changes. No other branch is pushed, and nothing is overwritten: if
-the remote has another history of the team, the command refuses.
+		Long: `Make a checkpoint of the team and push its branch, cadre/TEAM. That branch carries the whole team:
+its history, the work on its members' branches, its uncommitted changes, and the teams in it. Only that branch is
+pushed. Nothing is overwritten: if the remote has another history of the team, or of a team in it, the command refuses.
 
 The first push to a remote shows what is pushed, and asks; without a terminal it needs --yes. If a commit contains
 files over 5 MiB or likely secrets, the command refuses until --include names the files. Your pre-push hooks run, as
@@ -112,9 +112,7 @@ func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
 		return err
 	}
 	a.noteLeft(p.Checkpoint)
-	if of, err := a.engine().Glance(ctx, o.Team); err == nil {
-		a.noteChildren(of)
-	}
+	a.noteNested(p.Checkpoint)
 	value := pushed{p.Team, p.Seq, p.Commit, p.Remote.Name, p.Remote.URL, p.New, p.Released, leftOf(p.Checkpoint)}
 	return errors.Join(err, a.print(value, func(w *sanitize.Writer) error {
 		what := fmt.Sprintf("team %s is on %s (%s): %s, commit %.12s", o.Team, p.Remote.Name, p.Remote.URL,
@@ -145,8 +143,8 @@ func (a *app) pullCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "pull TEAM", Short: "Fetch a team with its work from a remote", Args: exactly(1),
 		Long: `Fetch the branch cadre/TEAM from a remote and restore the team from it, with the branches of its
-members and its uncommitted changes. Run it in a clone of the project. It starts no session: cadre resume TEAM
-continues the team.
+members, its uncommitted changes, and the teams in it. Run it in a clone of the project. It starts no session: cadre
+resume TEAM continues the team.
 
 Work is restored only where no file of yours is in the way. Missing work is listed by task. If a copy of the team
 exists here, and the remote has everything that it has, the copy is set aside. If both have something new, the command

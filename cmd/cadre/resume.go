@@ -29,7 +29,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	var how resumption
 	var from restoring
 	c := &cobra.Command{
-		Use: "resume [TEAM]", Short: "Continue a team that was paused or killed",
+		Use: "resume [TEAM]", SuggestFor: []string{"continue"}, Short: "Continue a team that was paused or killed",
 		Long: `Continue a team whose lead, teammates, host or machine died. The team is examined first, as cadre probe
 does. Then a lead is started. Sessions that still run continue, and the others are resumed, each with the task that it
 held.
@@ -73,7 +73,14 @@ history of a remote. --take-back continues a team that this machine released.`,
 					return err
 				}
 			}
-			return a.resume(c.Context(), name, how)
+			if err = a.resume(c.Context(), name, how); err == nil || how.restored == nil {
+				return err
+			}
+			if of, _ := a.engine().Glance(c.Context(), name); of.Status == team.TeamPending {
+				a.note(explain(err)) // it is restored, and there is nothing to continue yet
+				return nil
+			}
+			return err
 		},
 	}
 	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first, when "+
@@ -141,10 +148,7 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		return ledError(err)
 	}
 	if continues == engine.Rehosted || continues == engine.LedByHand {
-		a.panesBeside(ctx, of, choice)
-		if choice.Mode == pane.InProcess && choice.Note == "" && a.panesHere() {
-			a.note("members are not shown in panes (in-process); to watch one: " + render.Typed("attach", of.Name, "NAME"))
-		}
+		a.hosted(ctx, of, choice)
 	}
 	switch {
 	case continues == engine.Consolidates:
@@ -164,6 +168,16 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	return a.takeThrough(a.pausesUnread(ctx), o, o.File.Consolidate)
 }
 
+// hosted tells a person whose team runs in the background again that it winds down, and shows its
+// members in panes.
+func (a *app) hosted(ctx context.Context, of *engine.Team, choice pane.Choice) {
+	a.winding(of.Team())
+	a.panesBeside(ctx, of, choice)
+	if choice.Mode == pane.InProcess && choice.Note == "" && a.panesHere() {
+		a.note("members are not shown in panes (in-process); to watch one: " + render.Typed("attach", of.Name, "NAME"))
+	}
+}
+
 // prepare examines the team before it continues, and prints what was found.
 func (a *app) prepare(ctx context.Context, of *engine.Team, name string, how resumption) (*inspect.Examination, error) {
 	called := of.Team().Name
@@ -180,10 +194,12 @@ func (a *app) prepare(ctx context.Context, of *engine.Team, name string, how res
 		all := slices.Concat(restored.Messages, found.Mail)
 		found.Mail = all[max(0, len(all)-10):]
 	}
-	if of.Unsealed() { // only the missing record is printed
+	if of.Unsealed(ctx) { // only the missing record is printed
 		return found, nil
 	}
-	return found, a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found, name) })
+	return found, a.print(found, func(w *sanitize.Writer) error {
+		return examined{w: w, e: found, name: name, now: now(), resumes: true}.write()
+	})
 }
 
 // ledError adds what to type to the error for a lead that another process has.
@@ -202,6 +218,17 @@ func ledError(err error) error {
 func (a *app) probeCommand() *cobra.Command {
 	return a.looking(0, &cobra.Command{
 		Use: "probe [TEAM]", Short: "Show which members are alive (read-only)",
+		Long: `Examine a team: who leads it, which members are alive, what is in progress, and what waits for you. Nothing is
+changed.
+
+LIFE says what is known of a member's session:
+
+  online    it sends heartbeats
+  offline   its heartbeats stopped, or its host has ended
+  paused    no process runs it, so that it can be resumed later
+  outside   another program runs it, and sends no heartbeats
+  ended     the member has ended
+  unknown   its last heartbeat cannot be read, or a clock is wrong`,
 	}, func(c *cobra.Command, d *engine.Team, _ []string) error {
 		found, err := d.Examine(c.Context())
 		if err != nil {
@@ -217,11 +244,14 @@ func (a *app) probeCommand() *cobra.Command {
 	})
 }
 
-// writeExamination writes what was found, in the order of the steps. name is what the person called
-// the team.
+// writeExamination writes what was found. name is what the person called the team.
 func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) error {
-	x := examined{w, e, name, now()}
-	t := e.Team
+	return examined{w: w, e: e, name: name, now: now()}.write()
+}
+
+// write writes what was found, in the order of the steps.
+func (x examined) write() error {
+	e, t := x.e, x.e.Team
 	// those before the restoration are records of the team too
 	x.line(true, "team %s (%s), %s, in %s", t.Name, t.ID, team.Count(t.Restored.Seq+e.Seq, "record"), t.Dir)
 	x.status()
@@ -248,10 +278,11 @@ func writeExamination(w *sanitize.Writer, e *inspect.Examination, name string) e
 
 // examined writes an examination, part by part.
 type examined struct {
-	w    *sanitize.Writer
-	e    *inspect.Examination
-	name string // of the team
-	now  team.Time
+	w       *sanitize.Writer
+	e       *inspect.Examination
+	name    string // of the team
+	now     team.Time
+	resumes bool // the team is about to continue
 }
 
 // line writes a line with a mark, which says whether all is well.
@@ -273,10 +304,13 @@ func (x *examined) status() {
 	t := x.e.Team
 	switch t.Status {
 	case team.TeamConsolidating:
-		if !t.Consolidation.Open() {
+		switch {
+		case x.resumes && !t.Consolidation.Open():
+			x.line(false, "it winds down")
+		case !t.Consolidation.Open():
 			x.line(false, "it winds down, and starts nothing new. To check and commit its work: cadre consolidate "+
 				"%s. To continue it: cadre consolidate %s --rollback", x.name, x.name)
-		} else {
+		default:
 			x.line(false, "it is being consolidated. Wait for the end, or finish it: cadre consolidate %s", x.name)
 			for _, what := range reached(t) {
 				x.line(false, "%s", what)
@@ -336,7 +370,7 @@ func (x *examined) members() error {
 		if m.Saved {
 			why = strings.TrimPrefix(why+"; saved work waits", "; ")
 		}
-		table.Row("", m.Name, m.Agent, string(m.Life), m.Status, seen, cmp.Or(called[m.Task], m.Task),
+		table.Row("", m.Name, m.Agent, string(m.Life), string(m.Status), seen, cmp.Or(called[m.Task], m.Task),
 			percent(m.Context), why)
 	}
 	table.Compact()

@@ -41,8 +41,8 @@ type running struct {
 func (a *app) runCommand() *cobra.Command {
 	r := &running{app: a}
 	c := &cobra.Command{
-		Use: "run FILE | run \"GOAL\"", Short: "Run a team file, or a goal, to its end", Args: oneGoal,
-		Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
+		Use: "run FILE | run \"GOAL\"", SuggestFor: []string{"start"}, Args: oneGoal,
+		Short: "Run a team file, or a goal, to its end", Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
 
 With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and writes the report when all is
 done. --agent and --model choose the agent and its model; without --agent it is the first one that is installed (cadre
@@ -88,7 +88,7 @@ With --json every record is printed as it happens, one a line, and the result la
 		"cadre consolidate")
 	f.BoolVar(&r.dry, "dry-run", false, "show what the run would do, and start nothing")
 	f.BoolVar(&r.yes, "yes", false, "apply the changes of a team file without asking; "+
-		"start over although work of the complete team is not committed")
+		"start over although work of an earlier team of that name is left")
 	f.StringArrayVar(&r.redo, "redo", nil, "do this completed task again, also where only the "+
 		"consolidation is left; may be repeated")
 	f.StringArrayVar(&r.set, "set", nil, "a value for a parameter of the file or template, as NAME=VALUE; may be repeated")
@@ -138,9 +138,9 @@ func oneGoal(c *cobra.Command, args []string) error {
 	return counts(c, args, 0, 1)
 }
 
-// orStartOver adds the command that starts over, where uncommitted work is in the way.
+// orStartOver adds the command that starts over, where work of an earlier team is in the way.
 func (r *running) orStartOver(o run.Options, err error) error {
-	if _, is := errors.AsType[*run.UncommittedError](err); !is {
+	if _, is := errors.AsType[*run.StartOverError](err); !is {
 		return err
 	}
 	again := render.Typed("run", o.File.Goal, "--yes")
@@ -280,6 +280,9 @@ func (a *app) mistyped(ctx context.Context, text string) error {
 	if file := run.NearFile(word); file != "" {
 		likely = append(likely, way{"run " + file, render.Typed("run", file)})
 	}
+	if _, err := a.places("").Find(word); err == nil {
+		likely = append(likely, way{"run the template " + word, render.Typed("run", "--template", word)})
+	}
 	if name := team.Nearest(word, unfinished); name != "" {
 		likely = append(likely, way{"continue team " + name, render.Typed("resume", name)})
 	}
@@ -348,7 +351,7 @@ func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durati
 // takeThrough runs the team and shows how it goes. If commits is set and everything is done, it
 // consolidates the team.
 func (a *app) takeThrough(ctx context.Context, o run.Options, commits bool) error {
-	a.home = a.home.In(o.Dir)
+	a.home, a.team = a.home.In(o.Dir), o.File.Name
 	var again bool
 	var sealed sealedTeam
 	steps := run.Steps{
@@ -419,7 +422,7 @@ func (a *app) printDone(e run.Result, again bool) {
 	if again { // earlier runs did some of the tasks
 		took = "; this run took " + team.Span(e.Took)
 	}
-	a.out.Printf("%d of %d tasks done%s; report: %s\n", e.Completed, e.Completed+e.Failed+e.Open, took, e.Report)
+	a.out.Printf("%s%s; report: %s\n", team.TasksDone(e.Completed, e.Completed+e.Failed+e.Open), took, e.Report)
 }
 
 // printRun prints the result of a run.
@@ -477,6 +480,9 @@ func (a *app) unfinished(r run.Result) error {
 	case r.Team.Ended():
 		review := team.Hint{Action: team.ActShowReview, Team: a.callable(r.Team)}
 		return withWays(team.Refuse(team.NotReady, "not finished: %v", r.Short).With(review), restart(r.Team)...)
+	case team.CodeOf(r.Short) == team.Conflict: // another session leads now
+		return team.Refuse(team.NotReady, "not finished here: %v; the team continues there", r.Short).
+			With(team.Hint{Action: team.ActFollowLog, Team: a.callable(r.Team)})
 	case team.CodeOf(r.Short) == team.Exhausted:
 		return team.Refuse(team.Exhausted,
 			"not finished: %v; with a larger budget, the same command continues where this one stopped",

@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestAsksAboutAChangedFile checks that a run at a terminal shows the changes of a team file and
 // asks. Only a yes applies them.
 func TestAsksAboutAChangedFile(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	if !terminals {
 		t.Skip("needs a terminal of its own")

@@ -167,7 +167,7 @@ func (s *runScreen) show(ctx context.Context, t team.Team) {
 	}
 	switch how {
 	case tui.Pause:
-		a.haste.asks <- request{signal: os.Interrupt}
+		a.haste.asks <- request{screen: true}
 	case tui.Background:
 		if err := s.background(ctx, t, name); err != nil {
 			s.progress.note(fmt.Sprintf("the team cannot continue in the background: %v", err))

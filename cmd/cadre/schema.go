@@ -10,7 +10,7 @@ import (
 func (a *app) schemaCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "schema", Short: "Print a JSON Schema: observe, teamfile", Args: subcommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: a.choice,
 	}
 	c.AddCommand(&cobra.Command{
 		Use: "observe", Short: "Print the JSON Schema of the lines of cadre observe", Args: cobra.NoArgs,

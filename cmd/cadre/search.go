@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func (a *app) searchCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&q.Team, "team", "", "only this team")
-	f.StringSliceVar(&q.Members, "member", nil, "only what these members wrote or got")
+	f.StringSliceVar(&q.Members, "member", nil, "only what these members wrote or got; user for you")
 	f.StringSliceVar(&q.Texts, "kind", nil, "only texts of these kinds: "+strings.Join(engine.TextKinds(), ", "))
 	f.StringSliceVar(&q.TaskRefs, "task", nil, "only texts of these tasks, and messages about them")
 	f.StringVar(&since, "since", "", "no earlier texts: 10m, 2h (before now), 15:04 (today), 2006-01-02, or RFC 3339")
@@ -74,6 +75,10 @@ func (a *app) search(c *cobra.Command, q engine.Search) error {
 		return a.printFound(all)
 	}
 	if heading == "" {
+		if first := q.Words[0]; len(q.Words) > 1 && q.Team == "" && a.isTeam(first) {
+			a.note(first + " is a team; to search it alone: " + render.Typed("search", append(slices.Clone(q.Words[1:]),
+				"--team", first)...))
+		}
 		return a.out.Printf("Nothing was found.\n")
 	}
 	return nil

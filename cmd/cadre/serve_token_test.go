@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestServeTokens checks that a token is created, listed and removed, and shown only when asked
 // for.
 func TestServeTokens(t *testing.T) {
+	soak.Long(t)
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home")}
 	do := func(code int, args ...string) string {

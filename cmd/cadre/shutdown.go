@@ -24,37 +24,36 @@ func (a *app) shutdownCommand() *cobra.Command {
 			"the deadline; then its\nsession is ended. Its tasks return to the queue and its unread mail to the " +
 			"senders. --withdraw withdraws the request.\n\nWith --graceful the whole team winds down: members finish " +
 			"their tasks and start no new ones, and the team waits for cadre\nconsolidate.",
-		RunE: func(c *cobra.Command, args []string) error {
-			if graceful {
-				return a.windDown(c, args)
-			}
-			name, args, err := a.split(c, args, 1)
-			if err != nil {
+	}
+	one := a.onTeam(1, c, func(c *cobra.Command, name string, args []string) error {
+		ctx, cancel := context.WithTimeoutCause(c.Context(), deadline+30*time.Second,
+			fmt.Errorf("%s has not ended yet", args[0]))
+		defer cancel()
+		of, err := a.engine().Open(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer of.Close()
+		if withdraw {
+			if _, err := of.Do(ctx, team.Command{Actor: a.actor,
+				Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeoutCause(c.Context(), deadline+30*time.Second,
-				fmt.Errorf("%s has not ended yet", args[0]))
-			defer cancel()
-			of, err := a.engine().Open(ctx, name)
-			if err != nil {
-				return err
-			}
-			defer of.Close()
-			if withdraw {
-				if _, err := of.Do(ctx, team.Command{Actor: a.actor,
-					Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
-					return err
-				}
-				return a.print(concerned{args[0]}, said("the request to %s is withdrawn; it continues", args[0]))
-			}
-			before := of.Seq()
-			_, err = of.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0],
-				Reason: reason, Deadline: now().Add(deadline)}})
-			if err != nil && team.CodeOf(err) != team.Conflict { // it was asked before: wait for that request
-				return err
-			}
-			return a.awaitEnd(ctx, of, args[0], before)
-		},
+			return a.print(concerned{args[0]}, said("the request to %s is withdrawn; it continues", args[0]))
+		}
+		before := of.Seq()
+		_, err = of.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0],
+			Reason: reason, Deadline: now().Add(deadline)}})
+		if err != nil && team.CodeOf(err) != team.Conflict { // it was asked before: wait for that request
+			return err
+		}
+		return a.awaitEnd(ctx, of, args[0], before)
+	}).RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if graceful {
+			return a.windDown(c, args)
+		}
+		return one(c, args)
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
 	c.Flags().BoolVar(&graceful, "graceful", false, "let the whole team wind down")

@@ -81,11 +81,12 @@ func (a *app) watchStatus(ctx context.Context, d *engine.Team) error {
 	drawn := !a.json && a.out.terminal()
 	var last []byte
 	var before string
+	stays := func(*sanitize.Writer) error { return nil }
 	if drawn {
 		a.out.Draw(sanitize.OpenPage)
 		defer func() {
 			a.out.Draw(sanitize.ClosePage)
-			a.out.Write(last)
+			stays(a.out.Writer)
 		}()
 	}
 	for {
@@ -115,7 +116,7 @@ func (a *app) watchStatus(ctx context.Context, d *engine.Team) error {
 				}
 				a.out.Write(page.Bytes())
 			}
-			last, before = page.Bytes(), is
+			last, before, stays = page.Bytes(), is, shown.write
 		}
 		if shown.Status == team.TeamComplete || shown.Status == team.TeamAborted {
 			return nil
@@ -305,7 +306,7 @@ func (n *standing) addChildren(t *render.Table, member string) {
 		default:
 			shown = c.Level
 			t.Row(strings.Repeat("  ", c.Level)+c.Name, "", "", string(c.Status), "", "", "", "", "",
-				fmt.Sprintf("task %s; %d of %d tasks done", c.Task, c.Completed, c.Tasks))
+				fmt.Sprintf("task %s; %s", c.Task, team.TasksDone(c.Completed, c.Tasks)))
 		}
 	}
 }
@@ -353,7 +354,7 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 	} else {
 		state := o.State()
 		w.Printf("%s is %s: %s\n", render.Strong.On(o.Name), render.StateTone(state).On(state), sanitize.Hanging{
-			Text: o.progress() + " tasks done" + n.open(), At: render.Width(o.Name + " is " + state + ": "), Indent: 2})
+			Text: team.TasksDone(o.counts()) + n.open(), At: render.Width(o.Name + " is " + state + ": "), Indent: 2})
 	}
 	if o.Goal != "" {
 		w.Printf("goal: %s\n", sanitize.Hanging{Text: o.Goal, At: len("goal: "), Indent: len("goal: ")})

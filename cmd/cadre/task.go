@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,12 +19,12 @@ import (
 
 func (a *app) taskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "task", Short: "Add, list, show, change and claim tasks",
+		Use: "task", SuggestFor: []string{"tasks"}, Short: "Add, list, show, change and claim tasks",
 		Long: "Add, list, show, change and claim tasks. ID is the name of a task or its number. Where a name is a " +
 			"number, too, '#2' is\nthe task with the number 2. Quote it: a shell takes #2 for a comment.",
 		Example: "  cadre task show my-team lint-billing\n  cadre task show my-team '#2'",
 		Args:    subcommand,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:    a.choice,
 	}
 	var below []string
 	if len(a.typed) > 0 && a.typed[0] == c.Name() {
@@ -84,9 +85,14 @@ func only(text string) []string {
 }
 
 // awaits says that a task is for a name that no member has, so that a typo is noticed.
-func awaits(task, owner, team string) string {
+func awaits(s *team.State, task, name string) string {
+	t, _ := s.Task(task)
+	agent := ""
+	if t.Run == "" { // a shell, which is what is spawned by default, could not do it
+		agent = " --agent AGENT"
+	}
 	return fmt.Sprintf("no member of the team is named %s: task %s waits until you spawn that member with: cadre "+
-		"spawn %s %s", owner, task, team, owner)
+		"spawn %s %s%s", t.Owner, t.Called(), name, t.Owner, agent)
 }
 
 func (a *app) taskList() *cobra.Command {
@@ -204,8 +210,11 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task], folds bool) e
 			row = append(row, tokens(task.Usage), cost(task.Usage))
 		}
 		subject := task.Subject
+		if subject == task.Name {
+			subject = "" // the first column has it
+		}
 		if task.Group() {
-			subject = strings.TrimPrefix(s.Progress(task.ID)+": "+subject, ": ")
+			subject = strings.TrimSuffix(strings.TrimPrefix(s.Progress(task.ID)+": "+subject, ": "), ": ")
 		}
 		row = append(row, subject)
 		t.Row(row...)
@@ -220,7 +229,7 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task], folds bool) e
 }
 
 // describe writes all that a person may want to know of a task.
-func describe(w *sanitize.Writer, d *engine.Team, t team.Task) error {
+func describe(ctx context.Context, w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	w.Printf("task %s\n\n", titled(t))
 	if err := describeHead(w, d, t); err != nil {
 		return err
@@ -244,7 +253,7 @@ func describe(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	if err := describeJudgement(w, d, t); err != nil {
 		return err
 	}
-	return describeWork(w, d, t)
+	return describeWork(ctx, w, d, t)
 }
 
 // describeHead writes the short fields of a task.
@@ -343,7 +352,7 @@ func (a *app) taskUpdate() *cobra.Command {
 		return a.act(c, name, &body, func(of *engine.Team, _ *team.Record) error {
 			of.View(func(s *team.State) {
 				if t, err := s.Find(args[0]); err == nil && body.Owner != nil && s.Awaits(t.ID) {
-					a.note(awaits(t.Called(), *body.Owner, name))
+					a.note(awaits(s, t.ID, name))
 				}
 			})
 			return a.printTask(of, args[0], is("is changed"))
@@ -370,7 +379,7 @@ func (a *app) taskClaim() *cobra.Command {
 	var next bool
 	var wait waitFlags
 	c := &cobra.Command{
-		Use: "claim [TEAM] ID --as NAME", Short: "Claim a task for a member",
+		Use: "claim [TEAM] ID --as NAME | claim [TEAM] --next --as NAME", Short: "Claim a task for a member",
 		Long: "Claim a task for a member. With --next it is the next task: the highest priority first, then the " +
 			"lowest number. Tasks that\nare blocked or meant for others are skipped. If several members claim one " +
 			"task, one gets it, and the other commands end with\nstatus 1. --next --wait waits for a task.\n\nThe " +
@@ -445,7 +454,8 @@ func (a *app) taskRelease() *cobra.Command {
 	var reason string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "release [TEAM] ID", Short: "Return a task to the queue",
-		Long: "Return a task to the queue: one in progress, or a failed one.",
+		Long: "Return a task to the queue: one in progress, or a failed one. If its command runs, that is ended. An agent is " +
+			"told to\nstop; until it reads that, another member may do the task too.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason},
 			func(of *engine.Team, _ *team.Record) error {
@@ -460,10 +470,15 @@ func (a *app) taskRelease() *cobra.Command {
 func (a *app) taskRemove() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "rm [TEAM] ID", Short: "Delete a task",
+		Long: "Delete a task. If its command runs, that is ended.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.DeleteTask{Task: args[0]}, func(of *engine.Team, r *team.Record) error {
 			e, _ := team.EventIn[*team.TaskDeleted](r)
-			return a.printTask(of, "#"+e.Task, is("is deleted"))
+			words := "is deleted"
+			if len(e.Unblocked) > 0 {
+				of.View(func(s *team.State) { words += "; it frees task " + strings.Join(s.CalledAll(e.Unblocked), ", ") })
+			}
+			return a.printTask(of, "#"+e.Task, is(words))
 		})
 	})
 	actsAs(c)

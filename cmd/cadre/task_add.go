@@ -38,7 +38,7 @@ func (a *app) taskAdd() *cobra.Command {
 						"given that work", s.Called(e.Task.ID)))
 				}
 				if s.Awaits(e.Task.ID) {
-					a.note(awaits(s.Called(e.Task.ID), e.Task.Owner, name))
+					a.note(awaits(s, e.Task.ID, name))
 				}
 			})
 			return a.printTask(of, "#"+e.Task.ID, titled)

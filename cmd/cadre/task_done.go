@@ -68,6 +68,9 @@ func came(s *team.State, r *team.Record) string {
 			if len(e.Unblocked) > 0 {
 				words += "; it frees task " + strings.Join(s.CalledAll(e.Unblocked), ", ")
 			}
+			if s.AsksToMerge(e.Task) {
+				words += "; if the branch is not merged, the consolidation asks again"
+			}
 		case *team.TaskRejected:
 			words += "; task " + s.Called(e.Task) + " is given back"
 		case *team.TaskFailed:

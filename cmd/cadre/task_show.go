@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (a *app) taskShow() *cobra.Command {
 			return err
 		}
 		if !patch {
-			return a.print(t, func(w *sanitize.Writer) error { return describe(w, d, t) })
+			return a.print(t, func(w *sanitize.Writer) error { return describe(c.Context(), w, d, t) })
 		}
 		text, err := d.Patch(c.Context(), "#"+t.ID)
 		if err != nil {
@@ -68,13 +69,13 @@ func (a *app) taskShow() *cobra.Command {
 }
 
 // describeWork writes the recorded work on the task, and where it is.
-func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
+func describeWork(ctx context.Context, w *sanitize.Writer, d *engine.Team, t team.Task) error {
 	of := d.Team()
 	whole := fmt.Sprintf("the whole patch: cadre task show %s %s --patch", d.Name,
 		sanitize.Quote(t.Hint(&of, team.ActShowTask).TypedTask()))
 	if s := t.Saved; s != nil {
 		w.Printf("\nsaved by %s, %s:\n", s.Member, render.When(team.Time(time.Now().UnixMilli()), s.At))
-		patches, err := d.Saved(t)
+		patches, err := d.Saved(ctx, t)
 		if err != nil {
 			w.Printf("  the patch cannot be read: %v\n", err)
 		}
@@ -102,7 +103,7 @@ func describeWork(w *sanitize.Writer, d *engine.Team, t team.Task) error {
 			w.Printf("  %s\n", file)
 		}
 		if len(k.Left) > 0 && k.Commit != "" {
-			w.Printf("  not recorded in the commit: %s\n", byReason(k.Left))
+			w.Printf("  left out of the record: %s\n", byReason(k.Left))
 		}
 		if k.Commit != "" && len(k.Files) > 0 {
 			w.Printf("  %s\n", whole)

@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestTaskNamedLikeANumber checks that a task without a name is called #2 where another task is
 // named 2, by each command, and that a person can type what is shown.
 func TestTaskNamedLikeANumber(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	root := t.TempDir()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),

@@ -71,8 +71,8 @@ func (t *teamTyped) flags(c *cobra.Command) {
 		"wait; 0 for no limit")
 	c.Flags().Int64Var(&t.body.MaxDepth, "max-depth", 0, "how deep teams may be nested in it, up to 3; 0 for no teams in "+
 		"the team")
-	c.Flags().Int64Var(&t.body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 "+
-		"for an agent that leads, and no limit for you")
+	c.Flags().Int64Var(&t.body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; with 0 "+
+		"an agent that leads may spawn 10, and you any number")
 	c.Flags().StringArrayVar(&t.body.Permissions.Allow, "allow", nil, "tools that need no permission, for example "+
 		"'Bash(go test:*)'; may be repeated")
 	c.Flags().StringVar(&t.body.Permissions.Policy, "policy", "", "who answers requests that no rule covers: user, "+
@@ -82,8 +82,8 @@ func (t *teamTyped) flags(c *cobra.Command) {
 		"offline=10m,zombie=30m; cadre schema teamfile has all of them, with the defaults")
 	c.Flags().StringArrayVar(&t.facts, "fact", nil,
 		"NAME=PATH, or PATH: a file that all members rely on; may be repeated")
-	c.Flags().StringArrayVar(&t.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre "+
-		"consolidate commits; may be repeated")
+	c.Flags().StringArrayVar(&t.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before "+
+		"the team's work is committed; may be repeated")
 }
 
 // command returns the command that creates the team.
@@ -172,6 +172,7 @@ func (a *app) spawnCommand() *cobra.Command {
 			return err
 		}
 		waits := wait && body.Agent != team.External
+		hosted := t.Hosted(c.Context())
 		err = t.Spawn(c.Context(), a.actor, &body, func(m team.Member) error {
 			a.winding(t.Team())
 			if waits {
@@ -179,12 +180,8 @@ func (a *app) spawnCommand() *cobra.Command {
 			}
 			return a.print(m, said("%s joined team %s", m.Name, name))
 		})
-		if err == nil && body.Agent != team.External && a.engine().TeammateMode(t.Team().Dir) != "" {
-			choice, err := a.choosePanes(t.Team().Dir, false)
-			if err != nil {
-				return err
-			}
-			a.panesBeside(c.Context(), t, choice)
+		if err == nil && body.Agent != team.External {
+			err = a.runsBeside(c.Context(), t, name, hosted)
 		}
 		if err != nil || !waits {
 			return err
@@ -199,6 +196,23 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().BoolVar(&wait, "wait", false, "wait until its session runs")
 	actsAs(c)
 	return c
+}
+
+// runsBeside says that a host was started, where none ran the team, and shows the members in panes
+// if that is set up.
+func (a *app) runsBeside(ctx context.Context, t *engine.Team, name string, hosted bool) error {
+	if !hosted {
+		a.note(fmt.Sprintf("a host in the background runs the sessions of team %s now; to pause them: cadre pause %s",
+			t.Team().Name, name))
+	}
+	if a.engine().TeammateMode(t.Team().Dir) == "" {
+		return nil
+	}
+	choice, err := a.choosePanes(t.Team().Dir, false)
+	if err == nil {
+		a.panesBeside(ctx, t, choice)
+	}
+	return err
 }
 
 func spawnFlags(c *cobra.Command, body *team.SpawnMember) {

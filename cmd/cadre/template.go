@@ -52,6 +52,11 @@ func (a *app) templateFlag(c *cobra.Command, name *string, meaning string) {
 		if !strings.HasSuffix(err.Error(), "flag needs an argument: --template") {
 			return c.Root().FlagErrorFunc()(c, err)
 		}
+		home, err := findHome() // flags are read before the home is known
+		if err != nil {
+			return err
+		}
+		a.home = home
 		return a.listTemplates(".")
 	})
 }

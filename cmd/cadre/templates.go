@@ -48,15 +48,17 @@ func (a *app) listTemplates(dir string) error {
 		t := render.NewTable(len(all)+1, "TEMPLATE", "WHAT IT IS FOR", "FROM", "NOTE")
 		t.Texts, t.Spare = []string{"WHAT IT IS FOR"}, []string{"FROM"}
 		untrusted := false
-		for _, one := range all {
+		for i, one := range all {
 			from, note := one.Source, ""
 			switch {
+			case found[i].Trouble != nil:
+				note = "cannot be read"
 			case one.Trouble != "":
 				note = "has mistakes"
 			case one.Untrusted:
 				note = "not trusted"
 			}
-			untrusted = untrusted || one.Untrusted
+			untrusted = untrusted || one.Untrusted && one.Trouble == ""
 			t.Row(one.Name, one.Summary, from, note)
 		}
 		t.Compact()

@@ -21,6 +21,14 @@ type trusted struct {
 	Trusted   bool                `json:"trusted"`             // they run for as long as they do not change
 	Hooks     []hook.ExaminedHook `json:"hooks,omitempty"`     // the hooks that were shown before the question
 	Templates []askedTemplate     `json:"templates,omitempty"` // the templates that were shown before the question
+	Broken    []brokenTemplate    `json:"broken,omitempty"`    // templates that nobody can agree to, because they cannot be used
+}
+
+// brokenTemplate is a template of a project that cannot be used.
+type brokenTemplate struct {
+	Name string `json:"name"` // name of the template
+	Path string `json:"path"` // path of the file
+	Why  string `json:"why"`  // its mistakes, or why it cannot be read
 }
 
 // askedTemplate is a template of a project that a person is asked about.
@@ -50,7 +58,7 @@ change, they need your agreement again.
 
 Trust covers the commands of hooks, and every file of the project that they name. It does not cover what these files and
 other programs run or read, such as a makefile that no command names. The command lists what it cannot follow before it
-asks you. Of a template it covers the text of the file, and no other file.
+asks you. Of a template it covers the text of the file, and no other file. A template with mistakes is left out.
 
 Without a terminal, --yes is needed. A session of a team can never trust hooks or templates.`,
 		Example: "  cadre trust\n  cadre trust --yes --dir ~/src/project\n  cadre trust --revoke",
@@ -86,11 +94,11 @@ func (a *app) trust(ctx context.Context, path string, yes bool) error {
 	if err != nil {
 		return usage{err}
 	}
-	found, err := a.places(path).Untrusted()
+	found, broken, err := a.places(path).Untrusted()
 	if err != nil {
 		return usage{err}
 	}
-	value := trusted{e.Dir, true, e.Hooks, askedTemplates(found)}
+	value := trusted{e.Dir, true, e.Hooks, askedTemplates(found), brokenTemplates(broken)}
 	agree := func() error {
 		if e.Digest != "" {
 			if err := a.engine().Trust(e); err != nil {
@@ -104,11 +112,13 @@ func (a *app) trust(ctx context.Context, path string, yes bool) error {
 	}
 	what := whatTrusted(e, found)
 	if what == "" {
-		return a.print(value, said("%s has no hooks of its own and no templates to agree to, so it needs no trust",
-			e.Dir))
+		return a.print(value, func(w *sanitize.Writer) error {
+			return errors.Join(w.Printf("%s has no hooks of its own and no templates to agree to, so it needs no trust\n",
+				e.Dir), writeBroken(w, value.Broken))
+		})
 	}
 	write := func(w *sanitize.Writer) error {
-		return errors.Join(writeTrust(w, e), writeAskedTemplates(w, value.Templates))
+		return errors.Join(writeTrust(w, e), writeAskedTemplates(w, value.Templates), writeBroken(w, value.Broken))
 	}
 	if yes {
 		if err := agree(); err != nil {
@@ -153,6 +163,26 @@ func askedTemplates(found []templates.Template) (all []askedTemplate) {
 		all = append(all, one)
 	}
 	return all
+}
+
+func brokenTemplates(broken []templates.Template) (all []brokenTemplate) {
+	for _, t := range broken {
+		_, err := t.Alone()
+		all = append(all, brokenTemplate{t.Name, t.Path, err.Error()})
+	}
+	return all
+}
+
+// writeBroken says which templates are left out, and why.
+func writeBroken(w *sanitize.Writer, all []brokenTemplate) (err error) {
+	for _, t := range all {
+		err = errors.Join(err, w.Printf("  template %s: left out, because it cannot be used:\n%s\n", t.Name,
+			sanitize.Block(t.Why)))
+	}
+	if len(all) > 0 {
+		err = errors.Join(err, w.Printf("  once these are mended: cadre trust\n"))
+	}
+	return err
 }
 
 // writeAskedTemplates writes the commands of each template: the first line of each, since they can

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/render"
+	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
 	"cadre/internal/team"
@@ -21,15 +25,17 @@ type validated struct {
 	Members int    `json:"members"`        // number of members, without the lead
 	Tasks   int    `json:"tasks"`          // number of tasks
 	// names of the parameters without a default, which a run has to set
-	Required []string      `json:"required,omitempty"`
-	Errors   []run.Mistake `json:"errors"` // the mistakes in the file
+	Required []string `json:"required,omitempty"`
+	// the teams in the team, each followed by those in it
+	ChildTeams []run.PreviewTeam `json:"childTeams,omitempty"`
+	Errors     []run.Mistake     `json:"errors"` // the mistakes in the file
 }
 
 func (a *app) validateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "validate FILE...", Short: "Check team files", Args: atLeast(1),
-		Long: "Check team files and start nothing. Every mistake is shown with its line and column. Exit status 2 " +
-			"says that a file is not valid.",
+		Long: "Check team files and start nothing. Every mistake is shown with its line and column, also those in the " +
+			"files and templates\nof members that are teams. Exit status 2 says that a file is not valid.",
 		Example: "  cadre validate team.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			var all []validated
@@ -63,6 +69,7 @@ func (a *app) validate(name string) (validated, error) {
 	f, err := a.places(dir).Loader().Check(name)
 	if err == nil {
 		one.Valid, one.Team, one.Members, one.Tasks = true, f.Name, len(f.Members), len(f.Tasks)
+		one.ChildTeams = run.TeamsIn(f)
 		for _, p := range f.Parameters {
 			if p.Required {
 				one.Required = append(one.Required, p.Name)
@@ -86,6 +93,17 @@ func writeValidated(w *sanitize.Writer, all []validated) error {
 		if err := w.Printf("%s is valid: team %s, %s, %s%s\n", one.File, one.Team, team.Count(one.Members, "member"),
 			team.Count(one.Tasks, "task"), needs); err != nil {
 			return err
+		}
+		shown := one.ChildTeams[:min(len(one.ChildTeams), mostTeams)]
+		for _, c := range shown {
+			w.Printf("%s%s", strings.Repeat("  ", c.Level), doneBy(c))
+			if c.Goal == "" {
+				w.Printf(": %s, %s", team.Count(len(c.Members), "member"), team.Count(len(c.Tasks), "task"))
+			}
+			w.Printf("\n")
+		}
+		if more := len(one.ChildTeams) - len(shown); more > 0 {
+			w.Printf("  and %s in the team\n", team.Count(more, "more team"))
 		}
 	}
 	return nil
@@ -115,7 +133,7 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 				completed++
 			}
 		}
-		others := some(p.Completed-completed, ", and %d that the file does not have")
+		others := some(p.Completed-completed, ", and %d done that are not in the file")
 		w.Printf("team %s would continue in %s: %d of %s done%s\n", p.Team, p.Dir, completed,
 			team.Count(len(p.Tasks), "task"), others)
 		if len(p.Changes) > 0 {
@@ -132,7 +150,10 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 	if err := writeValues(w, p.Parameters); err != nil {
 		return err
 	}
-	if err := writePlanned(w, p); err != nil {
+	if err := writePlanned(w, 0, p.Lead, p.Members, slices.Concat(p.Tasks, p.ByHand)); err != nil {
+		return err
+	}
+	if err := writeChildTeams(w, p.ChildTeams); err != nil {
 		return err
 	}
 	w.Printf("\n")
@@ -170,23 +191,86 @@ func writeValues(w *sanitize.Writer, all []run.PreviewParameter) error {
 	return t.Write(w)
 }
 
-// writePlanned prints the members and the tasks of a preview.
-func writePlanned(w *sanitize.Writer, p run.Preview) error {
+// These bound what a preview shows of the teams in a team. With --json there is all of it.
+const (
+	mostTeams = 20
+	mostRows  = 20 // members, and tasks, of each
+)
+
+// doneBy says what the teams of a member are made from.
+func doneBy(c run.PreviewTeam) string {
+	of := c.Of[:min(len(c.Of), mostRows)]
+	words := "each task of " + strings.Join(of, ", ")
+	if more := len(c.Of) - len(of); more > 0 {
+		words += fmt.Sprintf(" and %d more", more)
+	}
+	words += " is done by a team "
+	switch {
+	case c.File != "":
+		return words + "from " + c.File
+	case c.Template != "":
+		return words + "from the template " + c.Template
+	}
+	return words + "that " + cmp.Or(c.Lead.Agent, "the first installed agent") + " leads to the goal " +
+		team.Quoted(render.CutWords(excerpt.FirstLine(c.Goal), 60))
+}
+
+// writeChildTeams prints the teams in the team of a preview.
+func writeChildTeams(w *sanitize.Writer, all []run.PreviewTeam) error {
+	shown := all[:min(len(all), mostTeams)]
+	for _, c := range shown {
+		indent := strings.Repeat("  ", c.Level)
+		w.Printf("\n%s%s\n", indent[2:], doneBy(c))
+		if c.Goal != "" {
+			continue
+		}
+		members, tasks := c.Members[:min(len(c.Members), mostRows)], c.Tasks[:min(len(c.Tasks), mostRows)]
+		if err := writePlanned(w, c.Level, c.Lead, members, tasks); err != nil {
+			return err
+		}
+		if more := len(c.Members) - len(members); more > 0 {
+			w.Printf("%sand %s\n", indent, team.Count(more, "more member"))
+		}
+		if more := len(c.Tasks) - len(tasks); more > 0 {
+			w.Printf("%sand %s\n", indent, team.Count(more, "more task"))
+		}
+	}
+	if more := len(all) - len(shown); more > 0 {
+		return w.Printf("\nand %s in the team\n", team.Count(more, "more team"))
+	}
+	return nil
+}
+
+// writePlanned prints the members and the tasks of a team at that level of a preview.
+func writePlanned(w *sanitize.Writer, level int, lead run.PreviewMember, all []run.PreviewMember,
+	planned []run.PreviewTask) error {
+	table := func(rows int, head ...string) *render.Table {
+		if level > 0 { // a column without a head indents the others
+			head = append([]string{""}, head...)
+		}
+		return render.NewTable(rows+1, head...)
+	}
+	row := func(t *render.Table, cells ...string) {
+		if level > 0 {
+			cells = append([]string{strings.Repeat("  ", level-1)}, cells...)
+		}
+		t.Row(cells...)
+	}
 	w.Printf("\n")
-	members := render.NewTable(len(p.Members)+2, "MEMBER", "AGENT", "ROLE", "ISOLATION")
+	members := table(len(all)+1, "MEMBER", "AGENT", "ROLE", "ISOLATION")
 	members.Spare = []string{"ROLE"}
-	members.Row(p.Lead.Name, p.Lead.Agent, "lead", "")
-	for _, m := range p.Members {
-		members.Row(m.Name, m.Agent, m.Role, m.Isolation)
+	row(members, lead.Name, lead.Agent, "lead", "")
+	for _, m := range all {
+		row(members, m.Name, m.Agent, m.Role, m.Isolation)
 	}
 	members.Compact()
-	if err := members.Write(w); err != nil || len(p.Tasks) == 0 {
+	if err := members.Write(w); err != nil || len(planned) == 0 {
 		return err
 	}
 	w.Printf("\n")
-	tasks := render.NewTable(len(p.Tasks)+1, "TASK", "STATUS", "FOR", "AFTER", "SUBJECT", "RUN")
+	tasks := table(len(planned), "TASK", "STATUS", "FOR", "AFTER", "SUBJECT", "RUN")
 	tasks.Texts, tasks.Spare = []string{"SUBJECT", "RUN", "AFTER"}, []string{"FOR", "STATUS"}
-	for _, t := range p.Tasks {
+	for _, t := range planned {
 		after := strings.Join(t.BlockedBy, ", ")
 		if t.When == team.Always {
 			after += " (always)"
@@ -195,7 +279,7 @@ func writePlanned(w *sanitize.Writer, p run.Preview) error {
 		if t.Role != "" {
 			whose = "role " + t.Role
 		}
-		tasks.Row(t.Name, t.Status, whose, after, t.Subject, t.Run)
+		row(tasks, t.Name, t.Status, whose, after, t.Subject, t.Run)
 	}
 	tasks.Compact()
 	return tasks.Write(w)

@@ -315,6 +315,13 @@ type (
 		Problem     *Problem // why the turn failed; nil if it finished
 		Continues   bool     // another turn follows at once by itself: the session is not idle
 	}
+	// Nested is a use of a tool in the team that the session runs, which began or ended at that
+	// time: ToolStarted or ToolFinished, whose id is unique among those of the session. Only the
+	// host needs it: viewers watch that team.
+	Nested struct {
+		Update
+		At time.Time
+	}
 	// Ended is the last update. Err is nil if the session was stopped; otherwise it says why the
 	// session ended by itself.
 	Ended struct{ Err error }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 
+	"cadre/internal/journal/store"
 	"cadre/internal/team"
 )
 
 // failed abandons the attempt if it cannot be finished. After any other error, the next call
 // continues the same attempt.
 func (w *work) failed(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), store.ErrLost) {
+		return err // another process may be at work
+	}
 	c := w.state()
 	code := team.CodeOf(err)
 	if c.Step == team.Abandoned && !errors.Is(err, ErrCheck) { // by another process

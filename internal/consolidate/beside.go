@@ -1,6 +1,11 @@
 package consolidate
 
 import (
+	"slices"
+	"strings"
+
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
 	"cadre/internal/sys/paths"
 	"cadre/internal/team"
 )
@@ -20,6 +25,35 @@ func Beside(t, other team.Team) bool {
 		return false
 	case other.Status == team.TeamComplete || other.Status == team.TeamAborted:
 		return other.UpdatedAt > t.CreatedAt
+	}
+	return true
+}
+
+// Untouched reports whether the team is known to have changed no file: it is complete, its members
+// are shells that a run led, no task was deleted, and the record of each task names at most the
+// team's report. An agent may write while it has no task, so of a team with agents this is never
+// known.
+func Untouched(s *team.State) bool {
+	t := s.Team()
+	if t.Status != team.TeamComplete || t.Origin == "" || s.Count(team.Deleted) > 0 {
+		return false
+	}
+	for _, m := range s.Members() {
+		if m.Agent != team.Shell && !(m.Name == t.Lead && m.Agent == team.External) {
+			return false
+		}
+	}
+	report := worktree.From(t.Base.Top, t.Report)
+	for task := range s.Tasks() {
+		w := task.Work
+		if w == nil && task.Attempts == 0 && task.Status != team.Completed {
+			continue // nobody has worked on it
+		}
+		if w == nil || !w.Done ||
+			slices.ContainsFunc(w.Files, func(path string) bool { return path != report }) ||
+			slices.ContainsFunc(w.Left, func(why string) bool { return !strings.HasSuffix(why, "("+host.AsItWas+")") }) {
+			return false
+		}
 	}
 	return true
 }

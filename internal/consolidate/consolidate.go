@@ -14,19 +14,23 @@ import (
 	"cadre/internal/git"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/replica"
 	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
 // Options say what to consolidate. Each function may be nil.
 type Options struct {
-	Replica  *replica.Replica
-	Dir      string   // the team's folder
-	Actor    string   // the user, or the lead
-	Except   []string // folders in which cadre keeps its own files
+	Replica *replica.Replica
+	Dir     string     // the team's folder
+	Shared  store.Team // what the team's processes share; nil for what is in Dir
+	Actor   string     // the user, or the lead
+	// Except are folders in which cadre keeps its own files. One around the work tree excludes
+	// nothing: a team in a team works there in the worktree of a member.
+	Except   []string
 	Message  string   // of the commit; "" for one made from the tasks
 	Include  []string // paths from the top of the work tree; see [team.Consolidation]
 	Only     []string
@@ -50,7 +54,10 @@ type Options struct {
 	// check that starts.
 	Saw      func(*team.Record)
 	Checking func(check string)
-	Log      func(string)
+	// Tried is called with the end of each check of a trial, which makes no record: a
+	// [team.CheckPassed] or a [team.CheckFailed].
+	Tried func(end team.Event)
+	Log   func(string)
 	// Advise receives advice, with what to do about it; if nil, Log receives it.
 	Advise func(team.Advice)
 
@@ -59,7 +66,6 @@ type Options struct {
 }
 
 const (
-	lockFile     = "consolidate.lock"
 	scratch      = "consolidation" // folder in the team's
 	settledFile  = "settled"       // reports that Settle has finished; the team accepts no attempt after that
 	children     = "processes"     // folder in the scratch folder
@@ -74,17 +80,18 @@ func (o Options) within() Options {
 	return o
 }
 
-// Running reports whether a process on this machine is consolidating the team, or rolling its
-// consolidation back. teamDir is the team's folder.
-func Running(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lockFile)) }
+// Running reports whether a process is consolidating the team, or rolling its consolidation back.
+func Running(ctx context.Context, leases store.Leases) bool {
+	return leases.Held(ctx, store.Consolidation)
+}
 
 // Run consolidates the team, and continues an interrupted attempt. It returns the team's record.
-func Run(ctx context.Context, o Options) (*Record, error) {
-	w, done, err := prepare(ctx, o, false)
+func Run(ctx context.Context, o Options) (_ *Record, err error) {
+	w, ctx, done, err := prepare(ctx, o, false)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer done(&err)
 	if c := w.state(); c.Open() && o.Restart {
 		if err := w.cancel(ctx, "it is started over"); err != nil {
 			return nil, err
@@ -92,6 +99,9 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 	}
 	t := o.Replica.Team()
 	if c := w.state(); t.Status == team.TeamComplete && c.Step == team.Done {
+		if err := w.late(ctx, c); err != nil {
+			return nil, err
+		}
 		w.tell(ctx, c)
 		return w.seal(ctx)
 	} else if !c.Open() {
@@ -132,12 +142,12 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 // RollBack abandons the open attempt. It commits nothing, restores the work tree, and the team
 // continues. It also resumes a team that was only marked for its end. It fails if HEAD names the
 // commit already.
-func RollBack(ctx context.Context, o Options, reason string) error {
-	w, done, err := prepare(ctx, o, false)
+func RollBack(ctx context.Context, o Options, reason string) (err error) {
+	w, ctx, done, err := prepare(ctx, o, false)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer done(&err)
 	c := w.state()
 	if t := o.Replica.Team(); !c.Open() && t.Status == team.TeamConsolidating { // the team was only marked for its end
 		return w.do(ctx, &team.SetStatus{Status: team.TeamActive, Reason: reason})
@@ -152,16 +162,16 @@ func RollBack(ctx context.Context, o Options, reason string) error {
 // Settle cleans up after an attempt that ended with the team. It waits for a running attempt, and
 // removes from the work tree what a killed one had put there. It does so once: a file that appears
 // later is a person's work.
-func Settle(ctx context.Context, o Options) error {
+func Settle(ctx context.Context, o Options) (err error) {
 	settled := filepath.Join(o.Dir, settledFile)
 	if _, err := os.Stat(settled); err == nil {
 		return nil
 	}
-	w, done, err := prepare(ctx, o, true)
+	w, ctx, done, err := prepare(ctx, o, true)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer done(&err)
 	if c := w.state(); c.Step == team.Abandoned {
 		if err := w.lift(ctx, c); err != nil {
 			return err
@@ -194,22 +204,25 @@ func (o *Options) listen() {
 }
 
 // prepare makes sure that no other process consolidates the team, and ends the processes that a
-// killed one left behind. With wait, it waits for another process.
-func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), err error) {
+// killed one left behind. With wait, it waits for another process. The work must end with the
+// returned context, because another process may consolidate the team then. done gets the error of
+// the work, and says in it if that is why.
+func prepare(ctx context.Context, o Options, wait bool) (w *work, while context.Context, done func(*error), err error) {
 	o.listen()
-	path := filepath.Join(o.Dir, lockFile)
-	lock, err := filelock.New(path)
-	if wait && errors.Is(err, filelock.ErrHeld) {
-		lock, err = filelock.Wait(ctx, path)
+	shared := filestore.Or(o.Shared, o.Dir)
+	lease, err := shared.Acquire(ctx, store.Consolidation)
+	if wait && errors.Is(err, store.ErrHeld) {
+		lease, err = store.Wait(ctx, shared, store.Consolidation)
 	}
-	if errors.Is(err, filelock.ErrHeld) {
-		return nil, nil, notReady("team %s is being consolidated by another process", o.Replica.Team().Name)
+	if errors.Is(err, store.ErrHeld) {
+		return nil, nil, nil, notReady("team %s is being consolidated by another process", o.Replica.Team().Name)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	w = &work{Options: o.within()}
-	done = func() {
+	while, stop := store.While(ctx, lease)
+	done = func(failure *error) {
 		if w.procs != nil {
 			if err := w.sweep(context.WithoutCancel(ctx)); err != nil {
 				w.Log("the clean checkout of the checks was not removed: " + err.Error())
@@ -221,13 +234,17 @@ func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), e
 				os.RemoveAll(filepath.Join(o.Dir, scratch))
 			}
 		}
-		lock.Unlock()
+		if *failure != nil && errors.Is(context.Cause(while), store.ErrLost) {
+			*failure = notReady("the consolidation of team %s was stopped: %v", o.Replica.Team().Name, store.ErrLost)
+		}
+		stop()
+		lease.Release()
 	}
-	if err := w.start(ctx); err != nil {
-		done()
-		return nil, nil, err
+	if err := w.start(while); err != nil {
+		done(&err)
+		return nil, nil, nil, err
 	}
-	return w, done, nil
+	return w, while, done, nil
 }
 
 func (w *work) start(ctx context.Context) error {
@@ -462,11 +479,11 @@ func (w *work) endMember(ctx context.Context, m team.Member) error {
 			return err
 		}
 	}
-	hosts := filepath.Join(w.Dir, "hosts")
+	hosts, leases := filepath.Join(w.Dir, "hosts"), filestore.Or(w.Shared, w.Dir)
 	for {
 		var seq int64
 		w.Replica.View(func(s *team.State) { m, _ = s.Member(m.Name); seq = s.Seq() })
-		if m.Host == "" || !host.Hosted(hosts) {
+		if m.Host == "" || !host.Hosted(ctx, leases) {
 			if err := host.Clear(ctx, hosts, w.Log); err != nil {
 				return err
 			}
@@ -561,7 +578,7 @@ func (w *work) seal(ctx context.Context) (*Record, error) {
 		return nil, err
 	}
 	w.save(ctx) // after a kill here, a checkpoint has the end of the team
-	r, err := seal(ctx, w.Replica, w.Dir)
+	r, err := seal(ctx, w.Replica, filestore.Or(w.Shared, w.Dir))
 	if err == nil {
 		w.save(ctx) // with the record
 	}

@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
+	"cadre/internal/journal/store/storetest"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestOneCommit checks that the team's work is one commit, and that the user's changes stay as they
@@ -112,6 +116,7 @@ func TestRecord(t *testing.T) {
 }
 
 func TestNothingToCommit(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, change := range map[string]func(l *lab){
 		"nothing was done": func(*lab) {},
@@ -247,6 +252,7 @@ func TestFailedCheck(t *testing.T) {
 }
 
 func TestChecks(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		command string
@@ -565,6 +571,43 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("%v, %s", err, said)
 	}
 	l.want(l.committed(), "A:new.txt")
+}
+
+// TestLeaseLost checks that a consolidation which loses its lease, at any step, stops there. It
+// commits nothing more and does not give the attempt up: the next process continues it.
+func TestLeaseLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
+	t.Parallel()
+	for _, step := range []string{"began", string(team.Merged), string(team.Staged), string(team.Made)} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.found(team.Check{Name: "build", Command: "true"})
+			l.write("new.txt", "the team's\n")
+			head := l.git("rev-parse", "HEAD")
+			shared := &storetest.Losing{Team: filestore.Team(l.folder), Lasts: time.Hour}
+			o, seq := l.options(), int64(0)
+			o.Shared = shared
+			o.at = func(at string) {
+				if at == step {
+					shared.Lose(store.Consolidation)
+					seq = l.replica.Seq()
+				}
+			}
+			_, err := Run(l.ctx, o)
+			if team.CodeOf(err) != team.NotReady || !strings.Contains(err.Error(), "was stopped") {
+				t.Errorf("it ended with %v", err)
+			}
+			if now := l.git("rev-parse", "HEAD"); now != head || l.replica.Seq() != seq || seq == 0 {
+				t.Errorf("HEAD is %s, and was %s; the history has %d records, and had %d", now, head, l.replica.Seq(), seq)
+			}
+			l.run()
+			l.want(l.committed(), "A:new.txt")
+			l.tidy()
+		})
+	}
 }
 
 // TestUnknownBase checks that work that cannot be told from earlier changes is not committed.

@@ -117,7 +117,7 @@ func (a aside) holds(r *repository, e entry) bool {
 // it: otherwise a clone would have an older report than the checks saw.
 func (w *work) aside(c team.Consolidation) aside {
 	t := w.Replica.Team()
-	a := aside{folders: w.Except, report: worktree.From(w.repo.top, t.Report),
+	a := aside{folders: paths.NotAround(w.repo.top, w.Except...), report: worktree.From(w.repo.top, t.Report),
 		origin: worktree.From(w.repo.top, t.Origin)}
 	for _, named := range slices.Concat(c.Include, c.Only) {
 		if named == a.report || strings.HasPrefix(a.report, named+"/") {
@@ -229,7 +229,7 @@ func Look(ctx context.Context, dir string, except ...string) team.Base {
 	b := team.Base{Top: r.top}
 	if b.Commit, err = r.head(ctx); err == nil {
 		var files []entry
-		if files, err = r.differing(ctx, aside{folders: realPaths(except)}); err == nil {
+		if files, err = r.differing(ctx, aside{folders: paths.NotAround(r.top, realPaths(except)...)}); err == nil {
 			b.Dirty, err = r.facts(ctx, files)
 		}
 	}
@@ -297,8 +297,8 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 	}
 	for _, p := range slices.Concat(c.Include, c.Only) {
 		if !s.found[p] {
-			return s.selection, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be included, because it "+
-				"does not differ from the last commit; paths are from the top of the work tree, %s", p, r.top)}
+			return s.selection, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s does not differ from "+
+				"the last commit, so there is nothing of it to commit; %s is the top of the work tree", p, r.top)}
 		}
 	}
 	return s.selection, nil
@@ -437,4 +437,28 @@ func names(paths []string) string {
 		return strings.Join(paths[:shown], ", ") + fmt.Sprintf(" and %d more", len(paths)-shown)
 	}
 	return strings.Join(paths, ", ")
+}
+
+// late refuses files that the finished consolidation did not commit: it commits nothing more.
+func (w *work) late(ctx context.Context, c team.Consolidation) error {
+	if len(w.Include)+len(w.Only) == 0 || w.repo.top == "" {
+		return nil
+	}
+	changes, err := w.repo.changes(ctx, c.Parent, c.Tree)
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, path := range slices.Concat(w.Include, w.Only) {
+		if !slices.ContainsFunc(pathsOf(changes), func(has string) bool {
+			return has == path || strings.HasPrefix(has, path+"/")
+		}) {
+			left = append(left, path)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return team.Refuse(team.Finished, "team %s is consolidated already, without %s. Commit that with git",
+		w.Replica.Team().Name, names(left)).With(w.hint(team.ActShowReview))
 }

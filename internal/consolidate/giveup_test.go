@@ -11,7 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"cadre/internal/sys/filelock"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -107,7 +108,7 @@ func TestSettle(t *testing.T) {
 
 	l = newLab(t) // it waits for a running consolidation
 	l.found()
-	lock, err := filelock.New(filepath.Join(l.folder, lockFile))
+	lock, err := filestore.Team(l.folder).Acquire(t.Context(), store.Consolidation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestSettle(t *testing.T) {
 	if err := Settle(ctx, l.options()); team.CodeOf(err) != team.NotReady {
 		t.Errorf("Settle returns %v", err)
 	}
-	lock.Unlock()
+	lock.Release()
 	if err := Settle(l.ctx, l.options()); err != nil {
 		t.Error(err)
 	}

@@ -249,6 +249,17 @@ func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s
 	return s, err
 }
 
+// of returns the part of s that is about the paths of the changes.
+func (s sorted) of(changes []git.Change) sorted {
+	paths := map[string]bool{}
+	for _, c := range changes {
+		paths[c.Path] = true
+	}
+	other := func(c git.Change) bool { return !paths[c.Path] }
+	return sorted{slices.DeleteFunc(s.here, other), slices.DeleteFunc(s.there, other),
+		slices.DeleteFunc(s.elsewhere, other)}
+}
+
 func (r *repository) changed(ctx context.Context, from, to string) (map[string]bool, error) {
 	changes, err := r.changes(ctx, from, to)
 	all := map[string]bool{}

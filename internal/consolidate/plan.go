@@ -97,12 +97,12 @@ func (p *Plan) String() string {
 }
 
 // Preview returns the plan of a consolidation with these options.
-func Preview(ctx context.Context, o Options) (*Plan, error) {
-	w, done, err := prepare(ctx, o, false)
+func Preview(ctx context.Context, o Options) (_ *Plan, err error) {
+	w, ctx, done, err := prepare(ctx, o, false)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer done(&err)
 	t := w.Replica.Team()
 	p := &Plan{Team: t.Name, Paths: []Staged{}, Checks: []string{}, Branches: []string{}, Top: w.repo.top}
 	for _, check := range t.Checks {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestPreview checks that the plan of a consolidation has each path with what becomes of it, and
@@ -70,6 +71,7 @@ func TestPreview(t *testing.T) {
 
 // TestPreviewOfConflicts checks that the plan names the paths of a branch that does not merge.
 func TestPreviewOfConflicts(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.found()

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestWhereNothingCanBeCommitted checks that a team is not completed while its repository, or git,
 // is missing. Its work would never be committed.
 func TestWhereNothingCanBeCommitted(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "test", Command: "true"})

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"cadre/internal/git"
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
-	"cadre/internal/sys/regularfile"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/team"
 )
 
@@ -35,12 +36,12 @@ type Undone struct {
 // If other members worked in the same directory at the same time, the owner of the task's files is
 // unknown, and the rollback is refused. With [Options.Only] it restores just these files: the
 // caller says that they are the task's.
-func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, error) {
-	w, done, err := prepare(ctx, o, false)
+func RollBackTask(ctx context.Context, o Options, task, reason string) (_ Undone, err error) {
+	w, ctx, done, err := prepare(ctx, o, false)
 	if err != nil {
 		return Undone{}, err
 	}
-	defer done()
+	defer done(&err)
 	if err := host.RecordWork(ctx, w.Replica, w.procs, w.Dir, "", w.Log); err != nil {
 		return Undone{}, err
 	}
@@ -102,22 +103,29 @@ func (w *work) undoes(ctx context.Context, t team.Task) ([]git.Change, error) {
 
 // named returns the changes in the files that the caller named, or all if it named none.
 func (w *work) named(t team.Task, changes []git.Change) ([]git.Change, error) {
+	return only(w, t, changes, func(c git.Change) string { return c.Path })
+}
+
+// only returns those of the task's changes whose path the caller named, or all if it named none.
+func only[C any](w *work, t team.Task, changes []C, path func(C) string) ([]C, error) {
 	if len(w.Only) == 0 {
 		return changes, nil
 	}
-	var some []git.Change
-	for _, path := range w.Only {
-		of := slices.DeleteFunc(slices.Clone(changes), func(c git.Change) bool {
-			return c.Path != path && !strings.HasPrefix(c.Path, path+"/")
-		})
-		if len(of) == 0 {
+	in := func(c C, named string) bool { return path(c) == named || strings.HasPrefix(path(c), named+"/") }
+	for _, named := range w.Only {
+		if !slices.ContainsFunc(changes, func(c C) bool { return in(c, named) }) {
+			var paths []string
+			for _, c := range changes {
+				paths = append(paths, path(c))
+			}
 			of := w.Replica.Team()
-			return nil, team.Refuse(team.Invalid, "task %s did not change %s; it changed %s", t.Called(), path,
-				names(pathsOf(changes))).With(t.Hint(&of, team.ActShowTask))
+			return nil, team.Refuse(team.Invalid, "task %s did not change %s; it changed %s", t.Called(), named,
+				names(paths)).With(t.Hint(&of, team.ActShowTask))
 		}
-		some = append(some, of...)
 	}
-	return some, nil
+	return slices.DeleteFunc(slices.Clone(changes), func(c C) bool {
+		return !slices.ContainsFunc(w.Only, func(named string) bool { return in(c, named) })
+	}), nil
 }
 
 // undecided refuses a rollback of files that several tasks may have changed. by lists the paths for
@@ -131,8 +139,7 @@ func (w *work) undecided(t team.Task, by map[string][]string) error {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	of := w.Replica.Team()
-	hint, show := t.Hint(&of, team.ActRollBackTask), t.Hint(&of, team.ActShowTask)
-	hint.Paths = all[:1]
+	hint, show := t.Hint(&of, team.ActRollBackTask), t.Hint(&of, team.ActShowTask) // only the caller can name the files
 	return team.Refuse(team.Conflict, "task %s cannot be rolled back, and nothing was touched: %s, so cadre cannot "+
 		"tell whose these files are: %s. Name those that are the task's", t.Called(), strings.Join(why, ", "),
 		names(all)).
@@ -143,9 +150,13 @@ func (w *work) undecided(t team.Task, by map[string][]string) error {
 type obstacles struct {
 	files []string    // each with the reason
 	tasks []team.Task // the other tasks that changed them, or may have
+	free  []string    // files of the task that are not in the way
 }
 
 func (o *obstacles) add(path, why string) { o.files = append(o.files, path+" ("+why+")") }
+
+// mostFree bounds the files that the refusal of a rollback proposes to undo alone.
+const mostFree = 5
 
 // by adds a file that another task changed.
 func (o *obstacles) by(path string, of other) {
@@ -168,6 +179,11 @@ func (w *work) conflict(t team.Task, o obstacles) error {
 		}
 		refusal.With(other.Hint(&of, action))
 	}
+	if n := len(o.free); 0 < n && n <= mostFree {
+		some := t.Hint(&of, team.ActRollBackTask)
+		some.Paths = o.free
+		refusal.With(some)
+	}
 	return refusal.With(t.Hint(&of, team.ActShowTask))
 }
 
@@ -181,6 +197,7 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 	if err != nil {
 		return err
 	}
+	at = at.of(changes)
 	var in obstacles
 	dirty := map[string]bool{}
 	for _, f := range w.Replica.Team().Base.Dirty {
@@ -215,6 +232,8 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 			shared[by.said] = append(shared[by.said], c.Path)
 		case elsewhere[c.Path]:
 			in.add(c.Path, "changed since")
+		default:
+			in.free = append(in.free, c.Path)
 		}
 	}
 	switch {
@@ -388,6 +407,7 @@ func (w *work) undoInWorktree(ctx context.Context, t team.Task, place worktree.P
 	if err != nil {
 		return err
 	}
+	at = at.of(changes)
 	if len(at.elsewhere) > 0 {
 		var in obstacles
 		in.add(names(pathsOf(at.elsewhere)), "changed in the worktree of "+t.Work.Member+", and not committed")
@@ -438,7 +458,7 @@ func (w *work) reverting(ctx context.Context, r *repository, t team.Task, tip st
 
 // undoSaved takes the saved work of an uncompleted task out of the place where its member worked.
 func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
-	patch, err := Patch(w.Dir, t)
+	patch, err := Patch(ctx, filestore.Or(w.Shared, w.Dir), t)
 	if err != nil {
 		return err
 	}
@@ -451,9 +471,13 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 	if at.Dir, err = w.savedIn(t.Saved.Member); err != nil {
 		return err
 	}
+	patches, err := only(w, t, worktree.Patches(patch), func(p worktree.Patch) string { return p.Path })
+	if err != nil {
+		return err
+	}
 	var in obstacles
 	var do [][]byte
-	for _, one := range worktree.Patches(patch) {
+	for _, one := range patches {
 		applies := func(reverse ...string) (bool, error) {
 			_, err := at.Run(ctx, one.Text, slices.Concat([]string{"apply", "--check"}, reverse)...)
 			if refused(err) {
@@ -515,22 +539,19 @@ func (w *work) savedIn(member string) (string, error) {
 	return place.Dir, nil
 }
 
-// maxPatch bounds how much of a patch is read.
-const maxPatch = 64 << 20
-
-// Patch returns the whole patch that was saved for the task: from the file beside the team, or from
+// Patch returns the whole patch that was saved for the task: from the values of the team, or from
 // the task's record.
-func Patch(teamDir string, t team.Task) ([]byte, error) {
+func Patch(ctx context.Context, values store.Values, t team.Task) ([]byte, error) {
 	if t.Saved == nil {
 		return nil, nil
 	}
-	for _, name := range []string{t.ID + "-" + t.Saved.Member + ".patch", t.Saved.Member + ".patch"} {
-		path := filepath.Join(teamDir, "saved", name)
-		if !strings.Contains(t.Saved.Note, path) {
+	for _, task := range []string{t.ID, ""} {
+		key := host.PatchKey(task, t.Saved.Member)
+		if !strings.Contains(t.Saved.Note, filestore.Where(values, key)) {
 			continue
 		}
-		data, err := regularfile.Read(path, maxPatch)
-		if err == nil || !errors.Is(err, os.ErrNotExist) {
+		data, err := values.Get(ctx, key)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return data, err
 		}
 	}

@@ -12,7 +12,9 @@ import (
 
 	"cadre/internal/git/worktree"
 	"cadre/internal/host"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // begin lets the member claim the task, and records its starting point.
@@ -162,8 +164,7 @@ func TestRollBackSharedFiles(t *testing.T) {
 	l.end("bob", "3")
 	for task, other := range map[string]string{"2": "bob worked on task 3", "3": "ann worked on task 2"} {
 		l.notRolledBack(task, team.Conflict, other+" in the same directory at the same time, so cadre cannot tell "+
-			"whose these files are: hers.txt, his.txt", `{"action":"rollback_task","team":"demo","task":"`+task+
-			`","paths":["hers.txt"]}`)
+			"whose these files are: hers.txt, his.txt", `{"action":"rollback_task","team":"demo","task":"`+task+`"}`)
 	}
 	o := l.options()
 	o.Only = []string{"a.txt"}
@@ -182,6 +183,67 @@ func TestRollBackSharedFiles(t *testing.T) {
 		if got := l.task(task).Status; got != team.Pending {
 			t.Errorf("task %s is %s", task, got)
 		}
+	}
+}
+
+// TestRollBackOnly names one of the files of a task: in the team's directory, in a worktree, and of
+// work that was saved. Every other file stays as it is.
+func TestRollBackOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs git many times; not with -short")
+	}
+	t.Parallel()
+	only := func(l *lab, path string, want ...string) {
+		l.Helper()
+		o := l.options()
+		o.Only = []string{path}
+		u, err := RollBackTask(l.ctx, o, "2", "")
+		if err != nil {
+			l.Fatal(err)
+		}
+		l.want(u.Files, want...)
+	}
+	l := shared(t)
+	only(l, "a.txt", "a.txt")
+	if status := l.git("status", "--porcelain"); status != " D gone.txt\n?? deep/\n?? mine.txt" {
+		t.Errorf("in the team's directory the status is\n%s", status)
+	}
+	l = shared(t)
+	only(l, "deep", "deep/new.txt")
+	if status := l.git("status", "--porcelain"); status != " M a.txt\n D gone.txt\n?? mine.txt" {
+		t.Errorf("in the team's directory the status is\n%s", status)
+	}
+
+	l = newLab(t)
+	l.found()
+	l.isolate("eve", "hers.txt")
+	l.do(team.Host("h"), &team.AttachMember{Member: "eve"})
+	l.do(team.User, &team.ReportStarted{Member: "eve", Session: "s"})
+	l.do("lead", &team.CreateTask{Subject: "two files", Owner: "eve"})
+	l.begin("eve", "2", "cadre/demo@eve")
+	l.hers("eve", "a.txt", "hers\n")
+	l.hers("eve", "b.txt", "hers\n")
+	l.end("eve", "2")
+	only(l, "b.txt", "b.txt")
+	l.hasHers("a.txt", "hers\n")
+	l.hasHers("b.txt", "one\n")
+	if status := l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "status", "--porcelain"); status != "" {
+		t.Errorf("in the worktree the status is\n%s", status)
+	}
+
+	l = newLab(t)
+	l.found()
+	l.do("lead", &team.CreateTask{Subject: "more"})
+	l.do("ann", &team.ClaimTask{Task: "2"})
+	l.write("a.txt", "half of it\n")
+	l.write("new.txt", "half\n")
+	if err := host.KeepDone(l.ctx, l.replica, l.folder, filestore.Team(l.folder), l.task("2")); err != nil {
+		t.Fatal(err)
+	}
+	l.do("lead", &team.ReleaseTask{Task: "2"})
+	only(l, "new.txt", "new.txt")
+	if status := l.git("status", "--porcelain"); status != " M a.txt" {
+		t.Errorf("with saved work the status is\n%s", status)
 	}
 }
 
@@ -338,6 +400,7 @@ func TestRollBackInAWorktree(t *testing.T) {
 
 // TestNoRollBackOfWhatIsInHEAD checks that the user has to undo what is in HEAD.
 func TestNoRollBackOfWhatIsInHEAD(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := branched(t)
 	l.git("merge", "-q", "--no-edit", "cadre/demo@eve")
@@ -355,7 +418,7 @@ func TestRollBackOfWhatWasSaved(t *testing.T) {
 	l.write("a.txt", "half of it\n")
 	l.write("new.bin", "\x00half\n")
 	l.write("long.txt", strings.Repeat("a line of it\n", 10_000))
-	if err := host.KeepDone(l.ctx, l.replica, l.folder, l.task("2")); err != nil {
+	if err := host.KeepDone(l.ctx, l.replica, l.folder, filestore.Team(l.folder), l.task("2")); err != nil {
 		t.Fatal(err)
 	}
 	l.do("lead", &team.ReleaseTask{Task: "2"})

@@ -9,17 +9,16 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"reflect"
 	"time"
 
-	"cadre/internal/sys/regularfile"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/team"
 )
 
-// RecordFile is the name of the record of a consolidated team, in the team's folder.
-const RecordFile = "COMPLETED"
+// RecordFile is the key of the record of a consolidated team, and its name in the team's folder.
+const RecordFile = store.CompletedKey
 
 // ErrDamaged is wrapped by the error of [Sealed] for a file that is not a record.
 var ErrDamaged = errors.New("damaged")
@@ -73,9 +72,9 @@ type Journal interface {
 	Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error]
 }
 
-// seal writes the record of a consolidated team into its folder, unless it exists, and returns it.
-func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
-	if r, err := Sealed(dir); r != nil || err != nil {
+// seal writes the record of a consolidated team, unless there is one, and returns it.
+func seal(ctx context.Context, j Journal, values store.Values) (*Record, error) {
+	if r, err := Sealed(ctx, values); r != nil || err != nil {
 		return r, err
 	}
 	r, err := describe(ctx, j, 0)
@@ -86,53 +85,42 @@ func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	making := filepath.Join(dir, "."+RecordFile)
-	if err := os.Remove(making); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed process
+	if data, err = values.PutOnce(ctx, RecordFile, append(data, '\n')); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(making, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o400)
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(making, filepath.Join(dir, RecordFile)); err != nil {
-		return nil, err
-	}
-	return Sealed(dir)
+	return decode(data, filestore.Where(values, RecordFile))
 }
 
-// SealRestored writes the record of a team that was consolidated before it was restored into this
-// folder. It does nothing for any other team. The record of the lost folder does not match, because
-// it has the checksum of the lost history.
-func SealRestored(ctx context.Context, j Journal, dir string) error {
+// SealRestored writes the record of a team that was consolidated before it was restored. It does
+// nothing for any other team. The record of the lost folder does not match, because it has the
+// checksum of the lost history.
+func SealRestored(ctx context.Context, j Journal, values store.Values) error {
 	var t team.Team
 	j.View(func(s *team.State) { t = s.Team() })
 	if t.Status != team.TeamComplete || t.Consolidation.Step != team.Done {
 		return nil
 	}
-	_, err := seal(ctx, j, dir)
+	_, err := seal(ctx, j, values)
 	return err
 }
 
-// maxRecord bounds how much of a record is read, in bytes.
-const maxRecord = 64 << 20
-
-// Sealed reads the record from the team's folder, or nil.
-func Sealed(dir string) (*Record, error) {
-	data, err := regularfile.Read(filepath.Join(dir, RecordFile), maxRecord)
+// Sealed returns the record of the team, or nil.
+func Sealed(ctx context.Context, values store.Values) (*Record, error) {
+	data, err := values.Get(ctx, RecordFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	return decode(data, filestore.Where(values, RecordFile))
+}
+
+func decode(data []byte, where string) (*Record, error) {
 	r := &Record{}
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("%s is %w: %w; it can be moved elsewhere, and the next consolidation writes it again "+
-			"from the history", filepath.Join(dir, RecordFile), ErrDamaged, err)
+			"from the history", where, ErrDamaged, err)
 	}
 	return r, nil
 }

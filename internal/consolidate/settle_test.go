@@ -541,6 +541,7 @@ func TestMissingIsRemembered(t *testing.T) {
 // TestBranchBringsReport checks that a member's file at the path of the report prevents only
 // cadre's own report, and that the lead gets a message about it.
 func TestBranchBringsReport(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.isolated = true

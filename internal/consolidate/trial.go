@@ -25,12 +25,12 @@ type Trial struct {
 // that they change nothing in the team's directory. Ignored files are not in it. Outside a
 // repository, they run in the team's directory. A branch that conflicts is an error, and no task is
 // created for it.
-func Try(ctx context.Context, o Options) (*Trial, error) {
-	w, done, err := prepare(ctx, o, false)
+func Try(ctx context.Context, o Options) (_ *Trial, err error) {
+	w, ctx, done, err := prepare(ctx, o, false)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer done(&err)
 	if w.Replica.View(func(s *team.State) {
 		_, err = team.Decide(s, team.Command{ID: "trial", At: replica.Now(), Actor: w.Actor,
 			Body: &team.Consolidate{NoCommit: true, Without: w.Without}})
@@ -126,6 +126,13 @@ func (w *work) tryChecks(ctx context.Context, c team.Consolidation, dir, where s
 		}
 		if err != nil {
 			return nil, err
+		}
+		var end team.Event = &team.CheckPassed{Check: check.Name, Took: ran.took}
+		if ran.how != "" {
+			end = &team.CheckFailed{Check: check.Name, Took: ran.took}
+		}
+		if w.Tried != nil {
+			w.Tried(end)
 		}
 		if ran.how != "" {
 			return nil, &FailedCheck{check.Name, ran.how, ran.output, "the team stays as it is" + where}

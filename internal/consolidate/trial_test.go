@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestTry checks that the checks alone change and record nothing, and that the team can be
@@ -163,6 +164,7 @@ func TestTryWithoutCommit(t *testing.T) {
 // TestTryRefusals checks that a failed check, a conflict and open work are errors that change
 // nothing.
 func TestTryRefusals(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "no", Command: "echo reason; exit 3"})

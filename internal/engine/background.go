@@ -10,6 +10,7 @@ import (
 
 	"cadre/internal/access"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -70,7 +71,7 @@ func (t *Team) EnsureHost(ctx context.Context, members ...string) error {
 }
 
 // Hosted reports whether a process runs the sessions of the team's members.
-func (t *Team) Hosted() bool { return host.Hosted(t.Hosts()) }
+func (t *Team) Hosted(ctx context.Context) bool { return host.Hosted(ctx, t.Shared()) }
 
 // Ensure does the same as [Team.EnsureHost].
 func (l *Launch) Ensure(ctx context.Context, members ...string) error {
@@ -106,9 +107,9 @@ func (l *Launch) await(ctx context.Context, member string, started *bool) error 
 		filepath.Join(t.Dir, hostLog)), func() (bool, error) {
 		m, _ := t.member(member)
 		switch {
-		case !m.Status.Running() || t.leased(m):
+		case !m.Status.Running() || t.leased(ctx, m):
 			return true, nil
-		case !*started && !host.Hosted(t.Hosts()):
+		case !*started && !t.Hosted(ctx):
 			*started = true
 			return false, l.start(ctx)
 		}
@@ -141,13 +142,13 @@ func (t *Team) awaitHost(ctx context.Context, late error, done func() (bool, err
 }
 
 // Served reports whether a running host has the member's lease.
-func (t *Team) Served(member string) bool {
+func (t *Team) Served(ctx context.Context, member string) bool {
 	m, _ := t.member(member)
-	return t.leased(m)
+	return t.leased(ctx, m)
 }
 
-func (t *Team) leased(m team.Member) bool {
-	return m.Host != "" && proc.HostAlive(filepath.Join(t.Hosts(), m.Host))
+func (t *Team) leased(ctx context.Context, m team.Member) bool {
+	return m.Host != "" && t.Shared().Held(ctx, store.Host(m.Host))
 }
 
 // member returns the member and the seq of the record that the answer is based on.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestPatchOfAFailedTask: only the work of completed tasks is recorded, and the refusal says where
@@ -31,6 +32,7 @@ func TestPatchOfAFailedTask(t *testing.T) {
 // files and what was committed since the task began, and without secrets. Without a worktree it is
 // what was saved.
 func TestChanges(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(&team.SpawnMember{Name: "ann", Agent: team.Shell, Isolation: team.Worktree},

@@ -20,6 +20,8 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/journal"
 	"cadre/internal/journal/recorded"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
@@ -358,7 +360,7 @@ func (t *Team) Remove(ctx context.Context) error {
 	if t.replaced(ctx) {
 		return nil
 	}
-	if err := host.Settle(ctx, t.Hosts(), of.Dir, t.engine.Note); err != nil {
+	if err := host.Settle(ctx, t.Shared(), t.Hosts(), of.Dir, t.engine.Note); err != nil {
 		return err
 	}
 	if t.replaced(ctx) { // meanwhile
@@ -389,6 +391,14 @@ func (t *Team) OnDisk() bool { return t.kept == nil }
 // Hosts returns the folder of the team's hosts.
 func (t *Team) Hosts() string { return filepath.Join(t.Dir, "hosts") }
 
+// Shared returns what the processes of the team share besides its journal.
+func (t *Team) Shared() store.Team {
+	if t.kept != nil {
+		return t.kept.shared
+	}
+	return filestore.Team(t.Dir)
+}
+
 // Lead returns the member that leads. Its agent is external if a person or a program leads.
 func (t *Team) Lead() (m team.Member) {
 	t.View(func(s *team.State) { m, _ = s.Member(s.Team().Lead) })
@@ -397,7 +407,7 @@ func (t *Team) Lead() (m team.Member) {
 
 // Consolidation returns the options that a consolidation, its merged worktree and a rollback need.
 func (t *Team) Consolidation() consolidate.Options {
-	o := consolidate.Options{Replica: t.Replica, Dir: t.Dir, Log: t.engine.Note,
+	o := consolidate.Options{Replica: t.Replica, Dir: t.Dir, Shared: t.Shared(), Log: t.engine.Note,
 		Advise: t.engine.Tell}
 	if t.OnDisk() {
 		o.Except = []string{t.engine.Home.Root, t.engine.Home.Claude}

@@ -122,11 +122,13 @@ func listed(h hook.Hook, of team.Team, trusted bool) Hook {
 // hook. Hooks that are not set up any more are found only by their ID.
 func (l HookList) Find(name string) (Hook, error) {
 	var of []Hook
+	var events []string
 	known := "no hooks are set up"
 	for i, h := range l.Hooks {
 		if h.ID == name {
 			return h, nil
 		}
+		events = append(events, h.Event)
 		if h.Event == name && !h.Gone {
 			of = append(of, h)
 		}
@@ -143,7 +145,11 @@ func (l HookList) Find(name string) (Hook, error) {
 	if len(of) > 1 {
 		return Hook{}, &NoHookError{fmt.Sprintf("%q names several hooks. Name one by its id; %s", name, known)}
 	}
-	return Hook{}, &NoHookError{fmt.Sprintf("no hook is called %q; %s", name, known)}
+	meant := ""
+	if near := team.Nearest(name, events); near != "" {
+		meant = ", did you mean " + near + "?"
+	}
+	return Hook{}, &NoHookError{fmt.Sprintf("no hook is called %q%s; %s", name, meant, known)}
 }
 
 // NoHookError says that no hook, or more than one, has a name.

@@ -17,9 +17,9 @@ import (
 	"cadre/internal/engine/transfer"
 	"cadre/internal/git/checkout"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
-	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -40,6 +40,9 @@ type HostOptions struct {
 	// Said gets what agents say, a whole text at a time, from any goroutine. If it is nil, the
 	// engine's Log gets the first line.
 	Said func(member, text string)
+	// Outer connects the host of a nested team with the session that runs the team. The zero value
+	// is for a team by itself.
+	Outer host.Outer
 	// UntilIdle ends the host when no member has a session any more.
 	UntilIdle bool
 	// StopGrace bounds how long a session may take to end by itself; 0 for the host's default.
@@ -111,7 +114,7 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 		return nil, err
 	}
 	id := strings.ToLower(replica.NewID())
-	procs, err := host.Enroll(t.Hosts(), id)
+	procs, lease, err := host.Enroll(ctx, t.Shared(), t.Hosts(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +127,10 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	}
 	t.procs.Store(procs)
 	options := host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers, Room: t.room(),
-		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Procs: procs, ID: id, Env: o.Env,
-		Turns: turns, Log: t.engine.Note, Said: o.Said, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Hurry: o.Hurry,
-		Kill: o.Kill, Checkpoints: t.OnDisk(),
+		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Procs: procs, Lease: lease, ID: id,
+		Env:   o.Env,
+		Turns: turns, Log: t.engine.Note, Said: o.Said, Outer: o.Outer, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace,
+		Hurry: o.Hurry, Kill: o.Kill, Checkpoints: t.OnDisk(), Machine: host.Machine{Shared: t.Shared()},
 		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
 			return consolidate.Hold(ctx, t.Consolidation(), members)
 		}}
@@ -139,9 +143,7 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	h := &Host{id: id, end: end, done: make(chan struct{})}
 	var beside sync.WaitGroup
 	beside.Go(func() { t.KeepProjections(running) })
-	if t.OnDisk() { // another process can ask
-		beside.Go(func() { h.awaitPause(running, filepath.Join(t.Hosts(), id), o.Pause) })
-	}
+	beside.Go(func() { h.awaitPause(running, t.Shared(), o.Pause) })
 	go func() {
 		defer close(h.done)
 		h.err = runs.Run(running)
@@ -152,14 +154,17 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	return h, nil
 }
 
-// awaitPause ends the host, or calls pause, when another process asks for it.
-func (h *Host) awaitPause(ctx context.Context, at string, pause func()) {
-	switch asked := awaitPause(ctx, at); {
-	case asked && pause != nil:
-		pause()
-	case asked:
-		h.end(host.ErrPaused)
+// awaitPause ends the host, or calls pause, when another process asks for it with [Team.Pause].
+func (h *Host) awaitPause(ctx context.Context, values store.Values, pause func()) {
+	key := store.PauseKey(h.id)
+	if values.Await(ctx, key) != nil {
+		return
 	}
+	if pause == nil {
+		pause = func() { h.end(host.ErrPaused) }
+	}
+	pause()
+	_ = values.Delete(context.WithoutCancel(ctx), key) // it goes with the team at the latest
 }
 
 // withNested returns the agents of the options, and the one of members that are teams.
@@ -232,7 +237,8 @@ func (t *Team) Runnable(ctx context.Context) error {
 	if err := errors.Join(of.CheckOurs(), of.CheckHere(), t.workable(ctx, of)); err != nil {
 		return err
 	}
-	if t.OnDisk() {
+	// the parent of a nested team decided that this copy of the tree continues
+	if t.OnDisk() && (of.Parent.Team == "" || t.engine.Home.Has(of.Parent.Team) == "") {
 		if err := transfer.Here(ctx, t.Replica, t.Dir, false); err != nil {
 			return lasting(err)
 		}
@@ -259,29 +265,20 @@ func unworkable(t team.Team, err error) error {
 	return err
 }
 
-// Claim takes the right to lead the team until release is called. One process at a time has it.
-// Claim refuses with NotReady while another process does.
-func (t *Team) Claim(ctx context.Context) (release func(), err error) {
-	held := false
-	if t.kept != nil {
-		release, held = t.engine.Memory.claim(t.kept)
-	} else {
-		lock, err := leader.Claim(t.Dir)
-		if err != nil && !errors.Is(err, filelock.ErrHeld) {
-			return nil, err
-		}
-		if held = err == nil; held {
-			release = func() { lock.Unlock() }
-		}
-	}
-	if !held {
+// Claim takes the right to lead the team until the lease is released or lost. One process at a time
+// has it. Claim refuses with NotReady while another process does.
+func (t *Team) Claim(ctx context.Context) (store.Lease, error) {
+	lease, err := leader.Claim(ctx, t.Shared())
+	if errors.Is(err, store.ErrHeld) {
 		name := t.Team().Name
 		return nil, team.Refuse(team.NotReady, "team %s is being run already", name).
 			With(team.Hint{Action: team.ActFollowLog, Team: name})
 	}
-	if err := t.Refresh(ctx); err != nil { // another process led until now
-		release()
+	if err != nil {
 		return nil, err
 	}
-	return release, nil
+	if err := t.Refresh(ctx); err != nil { // another process led until now
+		return nil, errors.Join(err, lease.Release())
+	}
+	return lease, nil
 }

@@ -17,6 +17,7 @@ import (
 	"cadre/internal/replica"
 	"cadre/internal/team"
 	"cadre/internal/testkit/hosttest"
+	"cadre/internal/testkit/soak"
 )
 
 var ann = &team.SpawnMember{Name: "ann", Agent: team.Shell}
@@ -24,6 +25,7 @@ var ann = &team.SpawnMember{Name: "ann", Agent: team.Shell}
 // TestAHost: a host of a program does what a host of the command line does. It ends the sessions of
 // dead hosts, shows the team while it runs, and makes checkpoints.
 func TestAHost(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(ann, &team.CreateTask{Subject: "say hello", Run: "echo hello >said"})
@@ -65,6 +67,7 @@ func TestAHost(t *testing.T) {
 // TestVariablesOfACheck: the check of a task knows the task, its item, the tasks before it and the
 // values that its command has, once and in each of its rounds.
 func TestVariablesOfACheck(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	const say = `echo "$CADRE_TASK_NAME $CADRE_ITEM $CADRE_RESULT_FIND $CADRE_FAILED_TASKS $CADRE_EVENT_MEMBER" >>said`
 	for name, c := range map[string]struct {
@@ -96,6 +99,7 @@ func TestVariablesOfACheck(t *testing.T) {
 // TestHooksOfAHost: a running host starts the hooks of settings files, which its register marks as
 // the user's. The functions of a program are called after them.
 func TestHooksOfAHost(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	settings := filepath.Join(l.Home.Claude, "settings.json")
@@ -132,6 +136,7 @@ func TestHooksOfAHost(t *testing.T) {
 // TestRefusedHosts: a team that may not run is refused before anything starts, and the attempt
 // leaves nothing behind.
 func TestRefusedHosts(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before func(l *lab)
@@ -207,6 +212,7 @@ func TestAHostOfAnEndedTeam(t *testing.T) {
 
 // TestUntilIdle: with UntilIdle a host ends by itself when no member has a session.
 func TestUntilIdle(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(ann)
@@ -229,7 +235,7 @@ func TestClaim(t *testing.T) {
 			l.Memory = memory
 			l.create()
 			one, two := l.open(), l.open()
-			release, err := one.Claim(within(t))
+			lease, err := one.Claim(within(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,12 +243,12 @@ func TestClaim(t *testing.T) {
 			if _, err := two.Claim(within(t)); team.CodeOf(err) != team.NotReady || !hinted(err, team.ActFollowLog) {
 				t.Errorf("the second claim: %v", err)
 			}
-			release()
-			release, err = two.Claim(within(t))
+			lease.Release()
+			lease, err = two.Claim(within(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer release()
+			defer lease.Release()
 			if one, two := one.Seq(), two.Seq(); one != two {
 				t.Errorf("who leads now knows of %d records, and who led of %d", two, one)
 			}
@@ -253,6 +259,7 @@ func TestClaim(t *testing.T) {
 // TestMemory: a team in memory has a folder while it is open, and no checkpoints and no
 // projections.
 func TestMemory(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.Memory = new(engine.Memory)

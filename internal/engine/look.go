@@ -61,6 +61,24 @@ func (e *Engine) OnlyInGit(ctx context.Context, dir, name string, here []string)
 	return catalog.OnlyInGit(found, name, here)
 }
 
+// UnfinishedInGit finds a checkpoint of an unfinished team of that name that is in the repository
+// of the directory and not in this home. A team that was removed from this home does not count.
+func (e *Engine) UnfinishedInGit(ctx context.Context, dir, name string) (of checkpoint.Listed, there bool) {
+	for _, one := range e.OnlyInGit(ctx, dir, name, nil) {
+		if e.Continuable(one) && !e.Home.Removed(one.Team, one.Commit) {
+			return one, true
+		}
+	}
+	return checkpoint.Listed{}, false
+}
+
+// Continuable reports whether the team of a checkpoint can be continued here from it: it is not in
+// this home or its archive, is unfinished, and is not in another team, which continues it.
+func (e *Engine) Continuable(of checkpoint.Listed) bool {
+	return of.Why == "" && of.Parent == "" && !of.Status.Ended() && e.Home.Has(of.Team) == "" &&
+		e.Home.InArchive(of.Team) == ""
+}
+
 // OutermostInGit returns the name of the team that contains the team of the checkpoint and all
 // others of its tree. It is the checkpoint's own name if the team is not nested, and "" if a team
 // between has no checkpoint.
@@ -85,7 +103,7 @@ func (e *Engine) Attention(only string) *attention.Follower {
 }
 
 // Unfinished returns the teams of the home that have not ended, sorted by name. The name is the id
-// if several teams of the home have the name. A team that cannot be read may be unfinished, so it
+// if the name does not stand for the team here. A team that cannot be read may be unfinished, so it
 // is included with its name alone.
 func (e *Engine) Unfinished(ctx context.Context) (open []team.Team, err error) {
 	names, err := e.Home.Names()
@@ -137,25 +155,29 @@ func (e *WhichError) Error() string {
 }
 
 // Meant returns the name or id of the team that is meant where none is named: the one unfinished
-// team whose project is the directory. With guess it may also be the only team that has not ended,
-// or the only team at all. Otherwise it returns a [*WhichError].
+// team whose project is the directory, or the team of the member whose worktree it is in. With
+// guess it may also be the only team that has not ended, or the only team at all. Otherwise it
+// returns a [*WhichError].
 func (e *Engine) Meant(ctx context.Context, dir string, guess bool) (string, error) {
 	names, err := e.Home.Names()
 	if err != nil {
 		return "", err
 	}
 	if len(names) == 0 {
-		return "", team.Refuse(team.NotFound, "the home has no teams yet").With(team.Hint{Action: team.ActCreate})
+		return "", team.Refuse(team.NotFound, "there is no team yet").With(team.Hint{Action: team.ActCreate})
 	}
 	open, err := e.Unfinished(ctx)
 	if err != nil {
 		return "", err
 	}
-	switch here := inProject(dir, open); {
+	here, around := inProject(dir, open), e.Home.Around(dir)
+	switch {
 	case len(here) == 1:
 		return here[0].Name, nil
 	case len(here) > 1: // no other can be meant
 		return "", &WhichError{Unfinished: here, Here: true}
+	case around != "":
+		return around, nil
 	case guess && len(open) == 1:
 		return open[0].Name, nil
 	case guess && len(names) == 1:
@@ -318,7 +340,7 @@ func (t *Team) Standing(ctx context.Context) (n catalog.Standing, err error) {
 // Looker returns a looker that examines the processes of the team again and again. It is for one
 // goroutine, which follows the team.
 func (t *Team) Looker() *inspect.Looker {
-	l := &inspect.Looker{Replica: t.Replica, Dir: t.Dir}
+	l := &inspect.Looker{Replica: t.Replica, Dir: t.Dir, Shared: t.Shared()}
 	if t.OnDisk() {
 		l.Home = t.engine.Home
 	}

@@ -15,8 +15,8 @@ import (
 
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
+	"cadre/internal/journal/store"
 	"cadre/internal/layout"
-	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 	"cadre/internal/testkit/hosttest"
@@ -146,7 +146,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // the lock for a moment longer.
 func (l *lab) unled(of *engine.Team) {
 	l.t.Helper()
-	eventually(l.t, "the lock of the lead is released", func() bool { return !leader.Alive(of.Dir) })
+	eventually(l.t, "the lead is released", func() bool { return !of.Shared().Held(l.t.Context(), store.Lead) })
 }
 
 func completed(id string) func(*team.State) bool {

@@ -1,66 +1,69 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"cadre/internal/journal"
-	"cadre/internal/journal/memjournal"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/memstore"
 	"cadre/internal/team"
 )
 
 // Memory keeps teams in memory. The zero Memory is empty and ready for use. Engines that share a
-// Memory see the same teams, as processes do that share a folder. Files that sessions need are in a
-// temporary folder while the team is open, and longer if a member left work in a worktree there.
+// Memory see the same teams, as processes do that share a folder. A name is unique in it, and the
+// id of its team there. Files that sessions need are in a temporary folder while the team is open,
+// and longer if a member left work in a worktree there.
 type Memory struct {
-	mu    sync.Mutex
-	teams map[string]*kept
+	teams memstore.Teams
+
+	mu   sync.Mutex
+	kept map[string]*kept // the teams that were opened, by their names
 }
 
-// kept is a team in memory, guarded by Memory.mu.
+// kept is an open team in memory, guarded by Memory.mu.
 type kept struct {
-	store *memjournal.Store
-	dir   string // the team's temporary folder, while it exists
-	users int
-	led   bool // a process has the lead
+	shared store.Team
+	dir    string // the team's temporary folder, while it exists
+	users  int
 }
 
 // Names returns the names of the teams, sorted.
-func (m *Memory) Names() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.teams))
+func (m *Memory) Names() (names []string) {
+	teams, _ := m.teams.List(context.Background()) // a memory can be read
+	for _, t := range teams {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 func (m *Memory) create(name string, commands []team.Command) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.teams[name] != nil {
-		return team.Refuse(team.Taken, "a team named %s exists already; choose another name, or clean that one up",
-			name)
-	}
 	_, records, err := team.Begin(commands)
 	if err != nil {
 		return err
 	}
-	if m.teams == nil {
-		m.teams = map[string]*kept{}
+	err = m.teams.Create(context.Background(), store.Entry{ID: name, Name: name}, records)
+	if errors.Is(err, journal.ErrExists) {
+		return team.Refuse(team.Taken, "a team named %s exists already; choose another name, or clean that one up",
+			name)
 	}
-	m.teams[name] = &kept{store: memjournal.New(name, records...)}
-	return nil
+	return err
 }
 
 // open returns the team, its folder, and a journal on it.
 func (m *Memory) open(name string) (t *kept, dir string, j journal.Journal, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t = m.teams[name]; t == nil {
+	opened, err := m.teams.Open(context.Background(), name)
+	if err != nil {
 		return nil, "", nil, team.Refuse(team.NotFound, "team %s does not exist in this memory", name)
+	}
+	if t = m.kept[name]; t == nil {
+		t = &kept{shared: opened.Shared}
 	}
 	if t.dir == "" {
 		temp, err := os.MkdirTemp("", "cadre-")
@@ -69,22 +72,12 @@ func (m *Memory) open(name string) (t *kept, dir string, j journal.Journal, err 
 		}
 		t.dir = filepath.Join(temp, name)
 	}
-	t.users++
-	return t, t.dir, t.store.Open(), nil
-}
-
-func (m *Memory) claim(t *kept) (release func(), held bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if t.led {
-		return nil, false
+	if m.kept == nil {
+		m.kept = map[string]*kept{}
 	}
-	t.led = true
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		t.led = false
-	}, true
+	m.kept[name] = t
+	t.users++
+	return t, t.dir, opened.Journal, nil
 }
 
 func (m *Memory) leave(t *kept) {
@@ -97,9 +90,7 @@ func (m *Memory) leave(t *kept) {
 
 // tidy removes the team's folder, unless it has unsaved work.
 func (t *kept) tidy() {
-	for _, passing := range []string{"hosts", "heartbeats"} {
-		os.RemoveAll(filepath.Join(t.dir, passing))
-	}
+	os.RemoveAll(filepath.Join(t.dir, "hosts"))
 	for _, empty := range []string{filepath.Join(t.dir, "worktrees"), t.dir, filepath.Dir(t.dir)} {
 		if err := os.Remove(empty); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return
@@ -111,10 +102,10 @@ func (t *kept) tidy() {
 func (m *Memory) remove(name string, t *kept) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.teams[name] == t {
-		delete(m.teams, name)
+	if m.kept[name] == t {
+		delete(m.kept, name)
+		_ = m.teams.Remove(context.Background(), name) // another process has removed it
 	}
-	t.store.Remove()
 	if t.users == 0 && t.dir != "" { // the members' work is on their branches now
 		t.tidy()
 	}

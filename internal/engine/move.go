@@ -57,27 +57,42 @@ func (e *Engine) forgetLost(ctx context.Context, o transfer.Options) {
 	if err != nil {
 		return
 	}
-	t, err := e.Look(ctx, o.Team)
+	t, err := e.LookIn(ctx, folder)
 	if err != nil {
 		return
 	}
-	defer t.Close()
 	procs, err := proc.Open("")
-	if err != nil {
-		return
+	if err == nil {
+		t.forgetLost(ctx, procs, t.Team().Dir, o.Log)
+		procs.Close(context.WithoutCancel(ctx))
 	}
-	defer procs.Close(context.WithoutCancel(ctx))
+	t.Close()
+}
+
+// forgetLost does that for the team and the teams in it. project is a directory in their
+// repository.
+func (t *Team) forgetLost(ctx context.Context, procs *proc.Register, project string, log func(string)) {
+	of := t.Team()
+	of.Dir = project
 	var members []team.Member
 	t.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
 		if m.Isolation != team.Worktree || !m.Status.Running() {
 			continue
 		}
-		if words, err := host.ForgetLost(ctx, procs, host.Place(t.Team(), folder, m.Name)); err != nil {
-			o.Log(m.Name + ": " + err.Error())
+		if words, err := host.ForgetLost(ctx, procs, host.Place(of, t.Dir, m.Name)); err != nil {
+			log(m.Name + ": " + err.Error())
 		} else if words != "" {
-			o.Log(m.Name + ": " + words)
+			log(m.Name + ": " + words)
 		}
+	}
+	for _, c := range t.children() {
+		below, err := t.engine.LookIn(ctx, c.dir)
+		if err != nil {
+			continue
+		}
+		below.forgetLost(ctx, procs, project, log)
+		below.Close()
 	}
 }
 
@@ -107,14 +122,25 @@ func (e *Engine) damaged(ctx context.Context, home layout.Home, name string) (bo
 		With(team.Hint{Action: team.ActResume, Team: name})
 }
 
+// CanPush asks the remote whether the team could be pushed, before anything changes; see
+// [transfer.CanPush].
+func (e *Engine) CanPush(ctx context.Context, o transfer.PushOptions) (first bool, err error) {
+	e.here(&o.Options)
+	first, err = transfer.CanPush(ctx, o)
+	return first, lasting(err)
+}
+
 // Push makes a checkpoint of the team and pushes its branch. It calls agree once per remote that
 // gets the team for the first time, with an error that says what is sent; an error of agree refuses
 // the push. If agree is nil, the push is refused. The engine sets the options as [Engine.Restore]
 // does.
 func (e *Engine) Push(ctx context.Context, o transfer.PushOptions, agree func(error) error) (*transfer.Pushed, error) {
 	e.here(&o.Options)
-	if e.Elsewhere != nil {
-		if of, err := e.Glance(ctx, o.Team); err == nil {
+	if of, err := e.Glance(ctx, o.Team); err == nil {
+		if err := e.WithParent(ctx, of, "pushed", ""); err != nil {
+			return nil, err
+		}
+		if e.Elsewhere != nil {
 			e.tellElsewhere(of)
 		}
 	}
@@ -134,6 +160,11 @@ func (e *Engine) Push(ctx context.Context, o transfer.PushOptions, agree func(er
 func (e *Engine) Pull(ctx context.Context, o transfer.PullOptions) (*transfer.Pulled, error) {
 	e.here(&o.Options)
 	o.Home = o.Home.In(o.Dir)
+	if of, err := e.In(o.Dir).Glance(ctx, o.Team); err == nil {
+		if err := e.WithParent(ctx, of, "pulled", team.ActPull); err != nil {
+			return nil, err
+		}
+	}
 	pulled, err := transfer.Pull(ctx, o)
 	return pulled, lasting(err)
 }

@@ -1,15 +1,19 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"cadre/internal/claude/projection"
+	"cadre/internal/consolidate"
 	"cadre/internal/consolidate/branches"
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/git/project"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
 	"cadre/internal/inspect/catalog"
@@ -74,6 +78,26 @@ func (t *Team) childTeams(ctx context.Context, level int) (all []catalog.ChildTe
 	return all, nil
 }
 
+// NamesOnBranches returns the names of the teams whose members have branches in the repository of
+// the home's directory.
+func (e *Engine) NamesOnBranches(ctx context.Context) ([]string, error) {
+	if _, repository := project.Of(e.Home.Dir); !repository { // then there is no need for git
+		return nil, nil
+	}
+	return branches.Teams(ctx, e.Home.Dir)
+}
+
+// ConsolidateChild is [Team.Consolidate] for a child team, which its parent's host runs. Only the
+// teams of one member work in its worktree, one after the other, so all changes there are work of
+// that member, and no other team is asked about.
+func (t *Team) ConsolidateChild(ctx context.Context, o consolidate.Options) (*consolidate.Record, error) {
+	o, err := t.placed(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return consolidate.Run(ctx, o)
+}
+
 // EndChildren aborts the child teams that have nothing more to do and have not ended, with the
 // teams in them. It may be called again at any time: after a kill it ends what is left.
 func (t *Team) EndChildren(ctx context.Context) error {
@@ -106,6 +130,7 @@ func (t *Team) EndChildren(ctx context.Context) error {
 // end aborts a child team of that parent, unless it has ended, and the teams in it.
 func (t *Team) end(ctx context.Context, parent team.Team) error {
 	if of := t.Team(); of.Ended() {
+		defer host.HoldAbort(ctx, t.Shared())()
 		return t.EndChildren(ctx)
 	}
 	why := fmt.Sprintf("team %s needs it no more", parent.Name)
@@ -116,11 +141,44 @@ func (t *Team) end(ctx context.Context, parent team.Team) error {
 }
 
 // Abort ends the team and the teams in it at once, as [upkeep.Abort] does, and with its errors.
+// A [upkeep.LingeringError] also names the processes that run in the teams in it.
 func (t *Team) Abort(ctx context.Context, actor, reason string) error {
-	if err := upkeep.Abort(ctx, t.Upkeep(actor), reason); err != nil {
-		return err
+	if t.Team().Status != team.TeamComplete { // it refuses, and nothing of it changes
+		defer host.HoldAbort(ctx, t.Shared())()
 	}
-	return t.EndChildren(ctx)
+	its, err := t.upkeepInTree(ctx, actor)
+	if err == nil {
+		err = upkeep.Abort(ctx, its, reason)
+	}
+	if err == nil {
+		return t.EndChildren(ctx)
+	}
+	if lingers, is := errors.AsType[*upkeep.LingeringError](err); is {
+		below, failure := t.sessionsBelow(context.WithoutCancel(ctx))
+		if failure == nil && len(below) > 0 {
+			lingers.Err = fmt.Errorf("%w; %s", lingers.Err, strings.Join(below, "; "))
+		}
+	}
+	return err
+}
+
+// sessionsBelow names the processes that run in the teams in this one, a line for each team.
+func (t *Team) sessionsBelow(ctx context.Context) (all []string, err error) {
+	for _, c := range t.children() {
+		of, err := t.engine.LookIn(ctx, c.dir)
+		if err != nil {
+			return nil, err
+		}
+		if words := host.Sessions(of.Hosts()); words != "" {
+			all = append(all, "in team "+of.Team().Name+words)
+		}
+		below, err := of.sessionsBelow(ctx)
+		if err := errors.Join(err, of.Close()); err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return all, nil
 }
 
 // ArchiveChildren archives the child teams of a team that has ended, with the teams in them, before
@@ -134,7 +192,10 @@ func (t *Team) ArchiveChildren(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = errors.Join(of.ArchiveChildren(ctx), host.KeepWork(ctx, c.dir, of.Team().Dir, t.engine.Note))
+		top, err := of.outermost(ctx)
+		if err == nil {
+			err = errors.Join(of.ArchiveChildren(ctx), host.KeepWork(ctx, c.dir, top.Dir, t.engine.Note))
+		}
 		if err := errors.Join(err, of.Close()); err != nil {
 			return err
 		}
@@ -164,8 +225,13 @@ func (t *Team) PutInArchive() error {
 // because it would replace a child that ends.
 func (t *Team) removeChildren(ctx context.Context, r Removal) (removed []branches.Branch, err error) {
 	children, now := t.children(), t.Team()
+	defer host.HoldAbort(ctx, t.Shared())()
 	if len(children) > 0 && !now.Ended() {
-		if err := upkeep.Abort(ctx, t.Upkeep(r.Actor), "it is removed"); err != nil {
+		its, err := t.upkeepInTree(ctx, r.Actor)
+		if err == nil {
+			err = upkeep.Abort(ctx, its, "it is removed")
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -187,6 +253,11 @@ func (t *Team) removeChildren(ctx context.Context, r Removal) (removed []branche
 	if err := errors.Join(errs...); err != nil || len(now.Children) == 0 {
 		return removed, err
 	}
+	top, err := t.outermost(ctx)
+	if err != nil {
+		return removed, err
+	}
+	now.Dir = top.Dir
 	before, err := upkeep.NestedBranches(ctx, now, upkeep.Removal{Home: t.engine.Home, Force: r.Force,
 		Branches: r.Branches})
 	for _, b := range before {
@@ -245,10 +316,22 @@ func (e *Engine) WithParent(ctx context.Context, nested team.Team, what string, 
 // Outermost returns the team that the team is nested in and that is nested in no other team of the
 // home: the team itself if it is not nested.
 func (e *Engine) Outermost(ctx context.Context, of team.Team) (team.Team, error) {
+	return e.around(ctx, of, e.Home.Has)
+}
+
+// outermost is [Engine.Outermost] for a team that may be archived, with the teams around it.
+func (t *Team) outermost(ctx context.Context) (team.Team, error) {
+	return t.engine.around(ctx, t.Team(), func(id string) string {
+		return cmp.Or(t.engine.Home.Has(id), t.engine.Home.InArchive(id))
+	})
+}
+
+// around returns the outermost of the teams that the team is in and whose folders are found.
+func (e *Engine) around(ctx context.Context, of team.Team, folderOf func(id string) string) (team.Team, error) {
 	for range team.MostDepth {
 		folder := ""
 		if of.Parent.Team != "" {
-			folder = e.Home.Has(of.Parent.Team)
+			folder = folderOf(of.Parent.Team)
 		}
 		if folder == "" {
 			break
@@ -259,4 +342,18 @@ func (e *Engine) Outermost(ctx context.Context, of team.Team) (team.Team, error)
 		}
 	}
 	return of, nil
+}
+
+// upkeepInTree is [Team.Upkeep] for what goes through the whole tree: a nested team that has ended
+// may have lost the worktree in which it worked.
+func (t *Team) upkeepInTree(ctx context.Context, actor string) (upkeep.Team, error) {
+	its, of := t.Upkeep(actor), t.Team()
+	if of.Parent.Team == "" {
+		return its, nil
+	}
+	top, err := t.outermost(ctx)
+	if err == nil && top.ID != of.ID {
+		its.Outermost = top
+	}
+	return its, err
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,9 +9,12 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
+	"cadre/internal/host"
 	"cadre/internal/inspect"
+	"cadre/internal/inspect/catalog"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // nestedLab has the team demo, whose member sub runs the team demo-sub for its task. A person's
@@ -30,9 +34,10 @@ func nestedLab(t *testing.T) (l *lab, parent, child *engine.Team) {
 	as("sub", &team.BeginChild{Task: "1", Team: id, Name: "demo-sub"})
 	var commands []team.Command
 	of := parent.Team()
+	l.git("worktree", "add", "-q", "-b", "cadre/demo@sub", worktreeOf(parent))
 	for _, body := range []team.Body{
-		&team.CreateTeam{TeamID: id, Name: "demo-sub", Dir: l.project, Depth: 1,
-			Parent: team.Parent{Team: of.ID, Name: of.Name, Member: "sub", Task: "1"}},
+		&team.CreateTeam{TeamID: id, Name: "demo-sub", Dir: worktreeOf(parent), Depth: 1,
+			Parent: team.Parent{Team: of.ID, Name: of.Name, Member: "sub", Task: "1", Worktree: true}},
 		&team.SpawnMember{Name: "ann", Agent: team.External},
 		&team.CreateTask{Subject: "for ann", Owner: "ann", Retries: 0},
 	} {
@@ -49,13 +54,22 @@ func nestedLab(t *testing.T) (l *lab, parent, child *engine.Team) {
 	return l, parent, child
 }
 
+// worktreeOf returns the worktree of the member sub, in which the child team works.
+func worktreeOf(parent *engine.Team) string { return filepath.Join(parent.Dir, "worktrees", "sub") }
+
+// endSub removes that worktree, as when the member has ended.
+func (l *lab) endSub(parent *engine.Team) {
+	l.git("worktree", "remove", worktreeOf(parent))
+	l.git("branch", "-D", "cadre/demo@sub")
+}
+
 // kindsOf returns the kinds of what waits for the user in the team, after that time.
 func kindsOf(t *testing.T, of *engine.Team, later time.Duration) (kinds []team.ItemKind, first team.Item) {
 	t.Helper()
 	if err := of.Refresh(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	outside, err := inspect.Look(within(t), of.Replica, of.Dir, time.Now())
+	outside, err := (&inspect.Looker{Replica: of.Replica, Dir: of.Dir}).Look(within(t), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,12 +106,18 @@ func TestChildWaitsInItsParent(t *testing.T) {
 // TestKilledAbortIsNamed: a child that a killed abort has left is named until the abort is called
 // again, and cannot be resumed. It is not named while the abort may still be at work.
 func TestKilledAbortIsNamed(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l, parent, child := nestedLab(t)
 	l.do(parent, team.User, &team.SetStatus{Status: team.TeamAborted, Reason: "stop"}) // the kill comes now
 	if kinds, _ := kindsOf(t, parent, 0); len(kinds) > 0 {
 		t.Errorf("during the abort, in the parent wait %v", kinds)
 	}
+	done := host.HoldAbort(t.Context(), parent.Shared()) // another one is at work, however long it takes
+	if kinds, _ := kindsOf(t, parent, time.Minute); len(kinds) > 0 {
+		t.Errorf("during a long abort, in the parent wait %v", kinds)
+	}
+	done()
 	if _, nested := kindsOf(t, parent, time.Minute); nested.Hint.Action != team.ActAbort {
 		t.Errorf("in the parent waits %+v", nested)
 	}
@@ -117,6 +137,7 @@ func TestKilledAbortIsNamed(t *testing.T) {
 // TestRemovalEndsTheParentFirst: a forced removal leaves no team in the team, and no parent that
 // could make another one.
 func TestRemovalEndsTheParentFirst(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l, parent, child := nestedLab(t)
 	parent.Close()
@@ -133,6 +154,7 @@ func TestRemovalEndsTheParentFirst(t *testing.T) {
 // later one, which removes them. What a team in the team has nowhere else stays, and with it the
 // checkpoints that lead to it.
 func TestBranchesOfATree(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	const demo, child, bobs, other = "cadre/demo", "cadre/demo-sub", "cadre/demo-sub@bob", "cadre/demo-sub2"
 	for name, first := range map[string]func(*lab) engine.Removal{
@@ -166,6 +188,7 @@ func TestBranchesOfATree(t *testing.T) {
 				}
 				of.Close()
 			}
+			l.endSub(parent)
 			l.git("branch", other)
 			l.git("checkout", "-q", "-b", bobs)
 			l.git("commit", "-q", "--allow-empty", "-m", "bob's")
@@ -213,10 +236,12 @@ func TestBranchesOfATree(t *testing.T) {
 // TestBranchesOfAnArchivedTree: no checkpoint names the branches of a team in an archived team, but
 // its history does.
 func TestBranchesOfAnArchivedTree(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	const bobs = "cadre/demo-sub@bob"
 	l, parent, nested := nestedLab(t)
 	l.do(nested, team.User, &team.SpawnMember{Name: "bob", Agent: team.Shell, Isolation: team.Worktree})
+	l.endSub(parent)
 	if err := parent.Abort(within(t), team.User, "enough"); err != nil {
 		t.Fatal(err)
 	}
@@ -232,5 +257,29 @@ func TestBranchesOfAnArchivedTree(t *testing.T) {
 	r, err := l.RemoveTeam(within(t), "demo", engine.Removal{Actor: team.User, Branches: true, Dir: l.project})
 	if err != nil || len(r.Branches) != 1 || r.Branches[0].Name != bobs || !r.Branches[0].Removed || r.Team.Name != "demo" {
 		t.Errorf("removed are %+v of %s, %v", r.Branches, r.Team.Name, err)
+	}
+}
+
+// TestChildWithoutItsWorktree: a team in a team belongs to the project of its parent also when the
+// worktree in which it worked was removed, and nobody is asked where that is.
+func TestChildWithoutItsWorktree(t *testing.T) {
+	t.Parallel()
+	l, parent, child := nestedLab(t)
+	if err := child.Abort(within(t), team.User, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	l.endSub(parent)
+	home := l.Home.In(l.project)
+	if folder, err := home.Own("demo-sub"); err != nil || folder != child.Dir {
+		t.Errorf("its folder is %s, %v", folder, err)
+	}
+	all, err := catalog.List(within(t), home, false, func(text string) { t.Log(text) })
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, e := range all {
+		if o := e.Overview; !o.Here || o.Unusable != "" {
+			t.Errorf("%s is in the project %s (here: %t), and its directory %s %s", e.Name, o.Project, o.Here, o.Dir, o.Unusable)
+		}
 	}
 }

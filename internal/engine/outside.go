@@ -18,10 +18,10 @@ import (
 	"cadre/internal/agent/tools"
 	"cadre/internal/agent/wake"
 	"cadre/internal/claude/settings"
+	"cadre/internal/journal/store"
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
-	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -63,7 +63,7 @@ func NameOf(dir string) (name string, ok bool) {
 // session runs in dir. A member has one session at a time. As the lead it leads the team; if
 // another session leads, it works beside that one. When it ends, its teammates are without a lead,
 // and notice that after a while. The context of serve ends when another session took the lead over,
-// because that session must get the lead's mail.
+// because that session must get the lead's mail, and when it lost the right to act as the member.
 func (t *Team) Attend(ctx context.Context, member, dir string,
 	serve func(ctx context.Context, o *Outside) error) error {
 	if member == "" {
@@ -72,17 +72,22 @@ func (t *Team) Attend(ctx context.Context, member, dir string,
 	if err := t.isOutside(member); err != nil {
 		return err
 	}
-	present, err := filelock.New(detector.Presence(t.Dir, member))
-	if errors.Is(err, filelock.ErrHeld) {
+	present, err := t.Shared().Acquire(ctx, store.Presence(member))
+	if errors.Is(err, store.ErrHeld) {
 		return team.Refuse(team.NotReady, "another session is %s in team %s already; end that session, or be another "+
 			"member", member, t.Name).With(team.Hint{Action: team.ActSpawn, Team: t.Name, Agent: team.External})
 	}
 	if err != nil {
 		return err
 	}
-	defer present.Unlock()
-	if err := proc.Sign(present); err != nil {
+	defer present.Release()
+	ctx, stay := store.While(ctx, present)
+	defer stay()
+	switch _, signed, err := t.Shared().Holder(ctx, store.Presence(member)); {
+	case err != nil:
 		t.engine.Note("this session cannot be woken: " + err.Error())
+	case !signed:
+		t.engine.Note("this session cannot be woken, because it is not known which process it is")
 	}
 	if member == t.Team().Lead {
 		leading, release, err := t.leadBeside(ctx)
@@ -97,12 +102,13 @@ func (t *Team) Attend(ctx context.Context, member, dir string,
 	defer kept.Wait()
 	defer leave()
 	kept.Go(func() {
-		detector.Keep(beside, detector.Options{Replica: t.Replica, Dir: t.Dir, Member: member, Log: t.engine.Note})
+		detector.Keep(beside, detector.Options{Replica: t.Replica, Dir: t.Dir, Shared: t.Shared(), Member: member,
+			Log: t.engine.Note})
 	})
 	o := &Outside{team: t, member: member, dir: dir, ctx: beside, kept: &kept}
 	o.tools = o.newTools()
 	err = serve(ctx, o)
-	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {
+	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) || errors.Is(cause, store.ErrLost) {
 		return team.Refuse(team.Conflict, "%v; this session cannot act in team %s any more", cause, t.Name)
 	}
 	return err
@@ -129,8 +135,8 @@ func (t *Team) isOutside(name string) error {
 // leadBeside makes this session lead for as long as it runs, unless another session leads.
 func (t *Team) leadBeside(ctx context.Context) (leading context.Context, release func(), err error) {
 	of := t.Team()
-	lock, err := leader.Claim(t.Dir)
-	if errors.Is(err, filelock.ErrHeld) {
+	lock, err := leader.Claim(ctx, t.Shared())
+	if errors.Is(err, store.ErrHeld) {
 		t.engine.Note(fmt.Sprintf("session %s leads team %s already; this session works beside it, as the same lead",
 			of.LeadSession, of.Name))
 		return ctx, func() {}, nil
@@ -138,24 +144,25 @@ func (t *Team) leadBeside(ctx context.Context) (leading context.Context, release
 	if err != nil {
 		return nil, nil, err
 	}
-	lead, err := leader.Take(ctx, leader.Options{Replica: t.Replica, Dir: t.Dir,
-		Session: "mcp-" + strings.ToLower(replica.NewID()), Beats: true, Agent: true, Log: t.engine.Note})
+	lead, err := leader.Take(ctx, leader.Options{Replica: t.Replica, Shared: t.Shared(),
+		Session: "mcp-" + strings.ToLower(replica.NewID()), Lease: lock, Beats: true, Agent: true,
+		Log: t.engine.Note})
 	if err != nil {
-		lock.Unlock()
+		lock.Release()
 		return nil, nil, err
 	}
 	leading, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-lead.Lost():
-			cancel(leader.ErrTakenOver)
+			cancel(lead.Why())
 		case <-leading.Done():
 		}
 	}()
 	return leading, func() {
 		cancel(nil)
 		lead.Close()
-		lock.Unlock()
+		lock.Release()
 	}, nil
 }
 

@@ -7,10 +7,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/engine"
-	"cadre/internal/liveness/leader"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/storetest"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // attended is an external session, until it ends.
@@ -140,6 +143,34 @@ func TestWhoCanBeOutside(t *testing.T) {
 	l.attend(l.open(), "eve")
 }
 
+// TestPresenceLost: a session that loses the right to act as its member ends, with that reason.
+// Another one can be the member then.
+func TestPresenceLost(t *testing.T) {
+	t.Parallel()
+	for member, lease := range map[string]string{"eve": store.Presence("eve"), "": store.Lead} {
+		t.Run(lease, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.Memory = new(engine.Memory)
+			l.create(&team.SpawnMember{Name: "eve", Agent: team.External})
+			of := l.open()
+			shared := &storetest.Losing{Team: of.Shared(), Lasts: time.Hour}
+			of.Share(shared)
+			lost := l.attend(of, member)
+			shared.Lose(lease)
+			select {
+			case <-lost.ctx.Done():
+			case <-time.After(10 * time.Second):
+				t.Fatal("it does not hear of it")
+			}
+			if err := lost.leave(); team.CodeOf(err) != team.Conflict || !strings.Contains(err.Error(), "cannot act") {
+				t.Errorf("it ended with %v", err)
+			}
+			l.attend(l.open(), member)
+		})
+	}
+}
+
 // TestLeadOutside: the session that acts as the lead leads while it is alive. When another one
 // takes the lead over, its context ends with that reason. A second session beside it works as the
 // same lead.
@@ -154,7 +185,7 @@ func TestLeadOutside(t *testing.T) {
 	}
 	of := l.open()
 	lead := l.attend(of, "")
-	if s := of.Team().LeadSession; !strings.HasPrefix(s, "mcp-") || !leader.Alive(of.Dir) {
+	if s := of.Team().LeadSession; !strings.HasPrefix(s, "mcp-") || !of.Shared().Held(t.Context(), store.Lead) {
 		t.Errorf("the lead is %q", s)
 	}
 	if text := lead.Greet("gemini-cli-mcp-client"); !strings.Contains(text, "demo") {
@@ -171,6 +202,7 @@ func TestLeadOutside(t *testing.T) {
 // TestToolsOutside: the tools of an external lead add members with a background host, and remove
 // the team.
 func TestToolsOutside(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create()

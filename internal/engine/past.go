@@ -4,20 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"cadre/internal/inspect/history"
 	"cadre/internal/journal/recorded"
-	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
+	"cadre/internal/journal/store"
 	"cadre/internal/team"
 )
 
@@ -76,21 +69,18 @@ func lost(err error) bool {
 	return is
 }
 
-// looked is the file that says what a person saw of the team.
+// looked is the value that says what a person saw of the team.
 type looked struct {
 	Seq int64 `json:"seq"`
 }
 
-const (
-	lookedFile = "looked.json"
-	maxLooked  = 1 << 10
-)
+const lookedKey = "looked.json"
 
 // Looked returns the last record that a person saw, as [Team.Saw] kept it: 0 if no person looked
 // yet, or the history is another one since.
-func (t *Team) Looked() int64 {
+func (t *Team) Looked(ctx context.Context) int64 {
 	var l looked
-	data, err := regularfile.Read(filepath.Join(t.Dir, lookedFile), maxLooked)
+	data, err := t.Shared().Get(ctx, lookedKey)
 	if err != nil || json.Unmarshal(data, &l) != nil || l.Seq < 0 || l.Seq > t.Seq() {
 		return 0
 	}
@@ -99,29 +89,10 @@ func (t *Team) Looked() int64 {
 
 // Saw keeps that a person saw everything up to the record seq. Several screens may do so: the last
 // one counts.
-func (t *Team) Saw(seq int64) error {
+func (t *Team) Saw(ctx context.Context, seq int64) error {
 	data, err := json.Marshal(looked{seq})
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(t.Dir, lookedFile)
-	err = atomicfile.Replace(path, append(data, '\n'),
-		atomicfile.Passing{Name: fmt.Sprintf("%s.%d", path, os.Getpid())})
-	t.sweepLooked()
-	return err
-}
-
-// sweepLooked removes the temporary files of processes that were killed in [Team.Saw].
-func (t *Team) sweepLooked() {
-	files, _ := os.ReadDir(t.Dir)
-	for _, f := range files {
-		number, left := strings.CutPrefix(f.Name(), lookedFile+".")
-		pid, err := strconv.Atoi(number)
-		if !left || err != nil {
-			continue
-		}
-		if _, err := proc.StartTime(pid); err != nil { // it has ended
-			os.Remove(filepath.Join(t.Dir, f.Name()))
-		}
-	}
+	return t.Shared().Replace(ctx, store.Value{Key: lookedKey, Data: append(data, '\n')})
 }

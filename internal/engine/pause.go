@@ -2,27 +2,15 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"cadre/internal/host"
-	"cadre/internal/liveness/leader"
-	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/fswatch"
-	"cadre/internal/sys/proc"
+	"cadre/internal/journal/store"
 	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
-
-// pauseFile is the file in a host's folder that asks the host to pause. A signal would end a whole
-// program, and a program may run hosts of other teams too.
-const pauseFile = "pause"
 
 // pauseLook is how often [Team.Pause] checks whether the hosts have ended.
 const pauseLook = 20 * time.Millisecond
@@ -49,7 +37,8 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 	if err := t.nestedIn(ctx, "paused", ""); err != nil {
 		return Paused{}, err
 	}
-	asked, err := t.askPause()
+	asked, err := t.askPause(ctx)
+	defer t.unaskPause(context.WithoutCancel(ctx), asked)
 	if err != nil {
 		return Paused{}, err
 	}
@@ -57,15 +46,15 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 	t.View(func(s *team.State) {
 		for _, m := range s.Members() {
 			if m.Status.Running() &&
-				slices.ContainsFunc(asked, func(h pausing) bool { return filepath.Base(h.dir) == m.Host }) {
+				slices.ContainsFunc(asked, func(h pausing) bool { return h.id == m.Host }) {
 				p.Members = append(p.Members, m.Name)
 			}
 		}
 	})
-	for t.ending(asked) {
+	for t.ending(ctx, asked) {
 		if sleep.For(ctx, pauseLook) != nil {
 			return p, team.Refuse(team.NotReady, "team %s is not paused yet: %s still has to end its sessions", of.Name,
-				processes(asked)).With(team.Hint{Action: team.ActShowAlive, Team: t.Name})
+				t.processes(ctx, asked)).With(team.Hint{Action: team.ActShowAlive, Team: t.Name})
 		}
 	}
 	err = t.Refresh(ctx)
@@ -75,61 +64,72 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 
 // pausing is a host that was asked to pause.
 type pausing struct {
-	dir string
-	pid int // 0 if unknown
+	id     string
+	holder store.Holder // its process; the zero Holder if unknown
 }
 
-// askPause asks each running host to pause.
-func (t *Team) askPause() (asked []pausing, err error) {
-	for _, dir := range host.Running(t.Hosts()) {
-		h, _, err := proc.HolderOf(filepath.Join(dir, proc.AliveFile)) // the pid is only for people
-		if err != nil {
+// askPause asks each running host to pause. The request is a value and not a signal, which would
+// end a whole program: a program may run hosts of other teams too.
+func (t *Team) askPause(ctx context.Context) (asked []pausing, err error) {
+	shared := t.Shared()
+	held, err := shared.AllHeld(ctx, store.HostPrefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range held {
+		h := pausing{id: strings.TrimPrefix(name, store.HostPrefix)}
+		if h.holder, _, err = shared.Holder(ctx, name); err != nil {
 			return asked, err
 		}
-		err = atomicfile.Replace(filepath.Join(dir, pauseFile), nil, atomicfile.Passing{})
-		if errors.Is(err, fs.ErrNotExist) { // it has ended
-			continue
+		if err := shared.Replace(ctx, store.Value{Key: store.PauseKey(h.id)}); err != nil {
+			return asked, fmt.Errorf("ask process %s to pause team %s: %w", h, t.Name, err)
 		}
-		if err != nil {
-			return asked, fmt.Errorf("ask process %d to pause team %s: %w", h.Pid, t.Name, err)
-		}
-		asked = append(asked, pausing{dir, h.Pid})
+		asked = append(asked, h)
 	}
 	return asked, nil
 }
 
+// unaskPause removes the requests. A host that has not seen its request yet ends all the same: it
+// reads the request, or has ended.
+func (t *Team) unaskPause(ctx context.Context, asked []pausing) {
+	for _, h := range asked {
+		if t.running(ctx, h) {
+			continue
+		}
+		if err := t.Shared().Delete(ctx, store.PauseKey(h.id)); err != nil {
+			t.engine.Note(err.Error())
+		}
+	}
+}
+
+func (t *Team) running(ctx context.Context, h pausing) bool {
+	return t.Shared().Held(ctx, store.Host(h.id))
+}
+
 // ending reports whether one of the hosts is running, or its process leads the team.
-func (t *Team) ending(asked []pausing) bool {
-	if slices.ContainsFunc(asked, func(h pausing) bool { return proc.HostAlive(h.dir) }) {
+func (t *Team) ending(ctx context.Context, asked []pausing) bool {
+	if slices.ContainsFunc(asked, func(h pausing) bool { return t.running(ctx, h) }) {
 		return true
 	}
-	pid := leader.Pid(t.Dir)
-	return pid != 0 && slices.ContainsFunc(asked, func(h pausing) bool { return h.pid == pid })
+	lead, led, _ := t.Shared().Holder(ctx, store.Lead)
+	return led && slices.ContainsFunc(asked, func(h pausing) bool { return h.holder == lead })
 }
 
 // processes names the processes of the hosts.
-func processes(of []pausing) string {
-	var pids []string
+func (t *Team) processes(ctx context.Context, of []pausing) string {
+	var all []string
 	for _, h := range of {
-		if proc.HostAlive(h.dir) || len(of) == 1 {
-			pids = append(pids, fmt.Sprint(h.pid))
+		if len(of) == 1 || t.running(ctx, h) {
+			all = append(all, h.String())
 		}
 	}
-	return "process " + strings.Join(pids, ", ")
+	return "process " + strings.Join(all, ", ")
 }
 
-// awaitPause returns true once a caller asks the host of the folder to pause, and false when ctx
-// ends.
-func awaitPause(ctx context.Context, dir string) bool {
-	folders := fswatch.New()
-	defer folders.Close()
-	folders.Add(dir)
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, pauseFile)); err == nil {
-			return true
-		}
-		if _, _, ok := folders.Wait(ctx, folders.Pace()); !ok {
-			return false
-		}
+// String returns the process as a person finds it.
+func (h pausing) String() string {
+	if h.holder.Machine != "" {
+		return fmt.Sprintf("%d on %s", h.holder.Pid, h.holder.Machine)
 	}
+	return fmt.Sprint(h.holder.Pid)
 }

@@ -8,13 +8,25 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestPauseOfAHostInAProgram: a host in a Go program pauses, and the program continues. If the
 // program passes its own function for a pause, the host calls only that.
 func TestPauseOfAHostInAProgram(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
-	l := newLab(t)
+	for name, memory := range map[string]*engine.Memory{"disk": nil, "memory": new(engine.Memory)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.Memory = memory
+			l.pauseOfAHost(t)
+		})
+	}
+}
+
+func (l *lab) pauseOfAHost(t *testing.T) {
 	l.create(ann, &team.CreateTask{Subject: "wait", Run: "echo begun >begun; while ! test -e go; do sleep 0.05; done"})
 	of, other := l.open(), l.open()
 	begun := func() bool { _, err := os.Stat(filepath.Join(l.project, "begun")); return err == nil }

@@ -67,7 +67,11 @@ func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Remove
 	}
 	how.Needed = slices.ContainsFunc(within, branches.Branch.Stays)
 	how.Shared = e.Home.Archived(t.Dir) && e.succeeded(t.Team())
-	removed, err := upkeep.Remove(ctx, t.Upkeep(r.Actor), how)
+	its, err := t.upkeepInTree(ctx, r.Actor)
+	if err != nil {
+		return Removed{}, errors.Join(err, t.Close())
+	}
+	removed, err := upkeep.Remove(ctx, its, how)
 	removed.Branches = append(within, removed.Branches...)
 	return Removed{Removed: removed}, err
 }
@@ -121,14 +125,16 @@ func (e *Engine) removeOfArchived(ctx context.Context, r *Removed, folder, dir s
 		return nil
 	}
 	of, within := t.Team(), t.children()
+	top, err := t.outermost(ctx)
 	var members []team.Member
 	t.View(func(s *team.State) { members = s.Members() })
-	if err := t.Close(); err != nil {
+	if err := errors.Join(err, t.Close()); err != nil {
 		return err
 	}
-	if !project.Same(of.Dir, dir) {
+	if !project.Same(top.Dir, dir) {
 		return nil
 	}
+	of.Dir = top.Dir
 	if r.Team.ID == "" {
 		r.Team = of
 	}

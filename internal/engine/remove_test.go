@@ -8,11 +8,13 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestRemoveAfterAnother: another process removed a team, and a new team took its name. A second
 // removal leaves the other team alone, hosted or not, and does not wait for its host.
 func TestRemoveAfterAnother(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create()

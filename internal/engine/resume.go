@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"cadre/internal/consolidate"
+	"cadre/internal/engine/transfer"
 	"cadre/internal/engine/upkeep"
-	"cadre/internal/host"
 	"cadre/internal/inspect"
+	"cadre/internal/journal/store"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/team"
 )
@@ -34,25 +35,28 @@ const (
 
 // Unsealed reports whether the process that consolidated the team was killed before it wrote the
 // record of that. [Team.Consolidate] writes it.
-func (t *Team) Unsealed() bool {
+func (t *Team) Unsealed(ctx context.Context) bool {
 	of := t.Team()
 	if of.Status != team.TeamComplete || of.Consolidation.Step != team.Done || of.CleanedUp {
 		return false
 	}
-	record, err := consolidate.Sealed(t.Dir)
+	record, err := consolidate.Sealed(ctx, t.Shared())
 	return record == nil && err == nil
 }
 
 // Prepare examines a team before it is resumed, as [upkeep.Prepare] does. It accepts a
 // [Team.Unsealed] team, although that is complete.
 func (t *Team) Prepare(ctx context.Context, how upkeep.Resumption) (*inspect.Examination, error) {
-	if t.Unsealed() {
+	if t.Unsealed(ctx) {
 		return t.Examine(ctx)
 	}
 	if err := t.nestedIn(ctx, "resumed", team.ActResume); err != nil {
 		return nil, err
 	}
 	found, err := upkeep.Prepare(ctx, t.Upkeep(team.User), how)
+	if err == nil && how.TakeBack {
+		err = transfer.TakeBack(ctx, t.engine.Home, t.Team(), t.engine.Note)
+	}
 	return found, lasting(err)
 }
 
@@ -79,10 +83,10 @@ func (t *Team) Continue(ctx context.Context, found *inspect.Examination,
 func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 	how upkeep.Takeover) (_ Continuation, release func(), err error) {
 	of := t.Team()
-	if of.Consolidation.Open() || t.Unsealed() {
+	if of.Consolidation.Open() || t.Unsealed(ctx) {
 		return Consolidates, func() {}, nil
 	}
-	if t.byHand() && how == upkeep.LeaveIt && found.Lead.Alive && found.Hostless() && !host.Hosted(t.Hosts()) {
+	if t.byHand() && how == upkeep.LeaveIt && found.Lead.Alive && found.Hostless() && !t.Hosted(ctx) {
 		return Rehosted, func() {}, nil
 	}
 	lock, err := upkeep.TakeLead(ctx, t.Upkeep(team.User), found, how)
@@ -90,18 +94,20 @@ func (t *Team) TakeUp(ctx context.Context, found *inspect.Examination,
 		return 0, nil, err
 	}
 	continues := NeedsRun
+	while, stop := store.While(ctx, lock)
+	defer stop()
 	if t.byHand() {
 		continues = LedByHand
-		err = leader.Attach(ctx, leader.Options{Replica: t.Replica, Dir: t.Dir, Log: t.engine.Note})
+		err = leader.Attach(while, leader.Options{Replica: t.Replica, Shared: t.Shared(), Log: t.engine.Note})
 	}
 	if err == nil {
-		err = upkeep.KeepSaved(ctx, t.Upkeep(team.User))
+		err = upkeep.KeepSaved(while, t.Upkeep(team.User))
 	}
 	if err != nil {
-		lock.Unlock()
+		lock.Release()
 		return 0, nil, err
 	}
-	return continues, func() { lock.Unlock() }, nil
+	return continues, func() { lock.Release() }, nil
 }
 
 // Rehost continues a team whose sessions may run again, for example because its budget was raised.
@@ -112,7 +118,7 @@ func (t *Team) Rehost(ctx context.Context) (started bool, next team.Hint, err er
 	if err := t.awaitEnding(ctx); err != nil {
 		return false, next, err
 	}
-	outside, err := inspect.Look(ctx, t.Replica, t.Dir, time.Now())
+	outside, err := t.Looker().Look(ctx, time.Now())
 	if err != nil {
 		return false, next, err
 	}
@@ -150,7 +156,7 @@ func (t *Team) awaitEnding(ctx context.Context) error {
 				return m.Status.Running() && m.Agent != team.External && m.Exhausted == ""
 			})
 		})
-		return !idle || !host.Hosted(t.Hosts()), nil
+		return !idle || !t.Hosted(ctx), nil
 	})
 	if errors.Is(err, late) {
 		return nil
@@ -190,7 +196,7 @@ func (t *Team) rehost(ctx context.Context) error {
 func (t *Team) ensureItems(ctx context.Context) error {
 	found := func() (so bool) {
 		t.View(func(s *team.State) { so = len(s.Unfound(&team.Outside{})) == 0 })
-		return so || host.Hosted(t.Hosts())
+		return so || t.Hosted(ctx)
 	}
 	if found() {
 		return nil

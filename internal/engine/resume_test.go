@@ -13,6 +13,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // resume resumes the team demo, up to the point where a process has to stay.
@@ -28,6 +29,7 @@ func (l *lab) resume(of *engine.Team, how upkeep.Takeover) (engine.Continuation,
 // TestHostThatIsAboutToEnd: a host that is about to end starts no more sessions. A new host
 // replaces it after its end, whether a member needs a session or a budget was raised.
 func TestHostThatIsAboutToEnd(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, need := range map[string]func(*engine.Team) error{
 		"a session": func(of *engine.Team) error { return of.EnsureHost(within(t), "ann") },
@@ -44,7 +46,7 @@ func TestHostThatIsAboutToEnd(t *testing.T) {
 			l := newLab(t)
 			l.create(ann)
 			of := l.open()
-			ending, err := host.Enroll(of.Hosts(), "ending")
+			ending, _, err := host.Enroll(t.Context(), of.Shared(), of.Hosts(), "ending")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +66,7 @@ func TestHostThatIsAboutToEnd(t *testing.T) {
 			until(t, of, func(s *team.State) bool { m, _ := s.Member("ann"); return m.Host != "" })
 			l.do(of, team.User, &team.RequestShutdown{Member: "ann"})
 			until(t, of, func(s *team.State) bool { m, _ := s.Member("ann"); return !m.Status.Running() })
-			eventually(t, "the host ends", func() bool { return !host.Hosted(of.Hosts()) })
+			eventually(t, "the host ends", func() bool { return !of.Hosted(t.Context()) })
 		})
 	}
 }
@@ -72,6 +74,7 @@ func TestHostThatIsAboutToEnd(t *testing.T) {
 // TestContinueByHand: a team that a person leads by commands is theirs again, and its sessions run
 // in the background.
 func TestContinueByHand(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(ann)
@@ -80,8 +83,8 @@ func TestContinueByHand(t *testing.T) {
 		t.Fatalf("%v, %v", continues, err)
 	}
 	l.unled(of)
-	if of.Team().LeadSession != team.User || !host.Hosted(of.Hosts()) {
-		t.Errorf("%q leads; a host runs: %v", of.Team().LeadSession, host.Hosted(of.Hosts()))
+	if of.Team().LeadSession != team.User || !of.Hosted(t.Context()) {
+		t.Errorf("%q leads; a host runs: %v", of.Team().LeadSession, of.Hosted(t.Context()))
 	}
 	l.endBackground(of, "ann")
 }
@@ -96,6 +99,7 @@ func (l *lab) endBackground(of *engine.Team, name string) {
 // TestContinueBesideALead: a running lead keeps the lead. If only the host of its teammates has
 // ended, they get another.
 func TestContinueBesideALead(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(ann)
@@ -106,8 +110,8 @@ func TestContinueBesideALead(t *testing.T) {
 	if continues, err := l.resume(of, upkeep.LeaveIt); err != nil || continues != engine.Rehosted {
 		t.Fatalf("%v, %v", continues, err)
 	}
-	if now := of.Team().LeadSession; now != session || !host.Hosted(of.Hosts()) {
-		t.Errorf("%s leads, and not %s; a host runs: %v", now, session, host.Hosted(of.Hosts()))
+	if now := of.Team().LeadSession; now != session || !of.Hosted(t.Context()) {
+		t.Errorf("%s leads, and not %s; a host runs: %v", now, session, of.Hosted(t.Context()))
 	}
 	var led *upkeep.LedError
 	if _, err := l.resume(of, upkeep.LeaveIt); !errors.As(err, &led) || team.CodeOf(err) != team.NotReady {
@@ -138,7 +142,7 @@ func TestContinueARun(t *testing.T) {
 		t.Fatalf("%v, %v", continues, err)
 	}
 	l.unled(of)
-	if host.Hosted(of.Hosts()) {
+	if of.Hosted(t.Context()) {
 		t.Error("a host was started")
 	}
 }
@@ -147,6 +151,7 @@ func TestContinueARun(t *testing.T) {
 // the team gets no lead, and no session starts. The same holds for a complete team if the record of
 // its completion is missing, which the consolidation writes.
 func TestContinueAConsolidation(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(&team.SpawnMember{Name: "eve", Agent: team.External})
@@ -158,8 +163,8 @@ func TestContinueAConsolidation(t *testing.T) {
 			t.Fatalf("%v, %v", continues, err)
 		}
 		l.unled(of)
-		if of.Team().LeadSession != "" || host.Hosted(of.Hosts()) {
-			t.Errorf("%q leads; a host runs: %v", of.Team().LeadSession, host.Hosted(of.Hosts()))
+		if of.Team().LeadSession != "" || of.Hosted(t.Context()) {
+			t.Errorf("%q leads; a host runs: %v", of.Team().LeadSession, of.Hosted(t.Context()))
 		}
 	}
 	consolidates()
@@ -187,6 +192,7 @@ func TestContinueAConsolidation(t *testing.T) {
 // TestAwaitEnd: without a running host, the waiting caller ends the member itself. It does not wait
 // for a member whose request was withdrawn.
 func TestAwaitEnd(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(ann, &team.SpawnMember{Name: "bob", Agent: team.Shell},
@@ -225,6 +231,7 @@ func TestAwaitEnd(t *testing.T) {
 // TestAwaitEndOfWhoRefuses: a refusal is reported once, with its reason, and the member still ends
 // at the deadline.
 func TestAwaitEndOfWhoRefuses(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(&team.SpawnMember{Name: "eve", Agent: team.External})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"cadre/internal/journal"
@@ -121,6 +122,9 @@ func (e *Engine) searchIn(ctx context.Context, q Search, name, dir string, yield
 	defer t.close()
 	query := q.Query
 	query.Candidate = func() { t.loadNames(ctx) }
+	if query.Members, err = t.withUser(ctx, q.Members); err != nil {
+		return yield(Found{}, err)
+	}
 	for _, ref := range q.TaskRefs {
 		id, err := t.taskID(ctx, ref)
 		switch {
@@ -210,17 +214,44 @@ type unclosed struct{ journal.Journal }
 
 func (unclosed) Close() error { return nil }
 
+// load reads the state. It is called before the search begins.
+func (t *toSearch) load(ctx context.Context) error {
+	if t.of != nil {
+		return nil
+	}
+	of, err := (&Team{engine: t.engine}).with(ctx, unclosed{t.journal}, replica.Options{Log: t.engine.Note})
+	if err == nil {
+		t.of = of
+	}
+	return err
+}
+
 // taskID returns the id of the task that a person names. It is called before the search begins.
 func (t *toSearch) taskID(ctx context.Context, ref string) (id string, err error) {
-	if t.of == nil {
-		of := &Team{engine: t.engine}
-		if of, err = of.with(ctx, unclosed{t.journal}, replica.Options{Log: t.engine.Note}); err != nil {
-			return "", err
-		}
-		t.of = of
+	if err := t.load(ctx); err != nil {
+		return "", err
 	}
 	t.of.View(func(s *team.State) { id, err = s.TaskID(ref) })
 	return id, err
+}
+
+// withUser returns the members. If "user" or "@user" is among them, it adds the user's name in
+// records. Where no agent leads, the user reads the mail of the lead, so it adds the lead too.
+// It is called before the search begins.
+func (t *toSearch) withUser(ctx context.Context, members []string) ([]string, error) {
+	if !slices.Contains(members, team.User) && !slices.Contains(members, team.ForUser) {
+		return members, nil
+	}
+	if err := t.load(ctx); err != nil {
+		return nil, err
+	}
+	members = append(slices.Clone(members), team.User)
+	t.of.View(func(s *team.State) {
+		if lead, _ := s.Member(s.Team().Lead); lead.Agent == team.External {
+			members = append(members, lead.Name)
+		}
+	})
+	return members, nil
 }
 
 func (t *toSearch) taskName(ctx context.Context, id string) (name string, err error) {

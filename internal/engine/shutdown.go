@@ -39,7 +39,7 @@ func (t *Team) AwaitEnd(ctx context.Context, name string, after int64,
 			refused(m, reason)
 		}
 		wait := lookAgain
-		if t.hostless(m) {
+		if t.hostless(ctx, m) {
 			due, err := t.endHostless(ctx, m)
 			if err != nil {
 				return m, err
@@ -62,8 +62,8 @@ func (t *Team) AwaitEnd(ctx context.Context, name string, after int64,
 }
 
 // hostless reports whether no running host would end the member.
-func (t *Team) hostless(m team.Member) bool {
-	return m.Agent == team.External || m.Host == "" || !host.Hosted(t.Hosts())
+func (t *Team) hostless(ctx context.Context, m team.Member) bool {
+	return m.Agent == team.External || m.Host == "" || !t.Hosted(ctx)
 }
 
 // endHostless ends a member without a host once that is due, and returns the time until then.

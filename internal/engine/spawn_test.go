@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"cadre/internal/engine"
-	"cadre/internal/host"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestSpawn: a spawned member has a background host, which a second member shares, and which ends
 // by itself when none is left.
 func TestSpawn(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create()
@@ -106,8 +107,8 @@ func TestRefusedSpawns(t *testing.T) {
 			if rooms != 0 {
 				t.Errorf("room for %d teammates is reserved", rooms)
 			}
-			if of.Seq() != seq || host.Hosted(of.Hosts()) {
-				t.Errorf("of %d records there are %d; a host runs: %v", seq, of.Seq(), host.Hosted(of.Hosts()))
+			if of.Seq() != seq || of.Hosted(t.Context()) {
+				t.Errorf("of %d records there are %d; a host runs: %v", seq, of.Seq(), of.Hosted(t.Context()))
 			}
 		})
 	}
@@ -170,6 +171,7 @@ func TestHostThatTakesNobody(t *testing.T) {
 
 // TestAwaitStart: a session that cannot start is reported at its first failure.
 func TestAwaitStart(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.create(ann)

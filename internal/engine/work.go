@@ -69,7 +69,7 @@ func (t *Team) Review(ctx context.Context) (r Review, err error) {
 		return r, err
 	}
 	t.View(func(s *team.State) { r.All = slices.Collect(s.Tasks()) })
-	if r.Record, err = consolidate.Sealed(t.Dir); err == nil && r.Record != nil {
+	if r.Record, err = consolidate.Sealed(ctx, t.Shared()); err == nil && r.Record != nil {
 		r.Intact, err = r.Record.Holds(ctx, t)
 	}
 	return r, err
@@ -77,8 +77,8 @@ func (t *Team) Review(ctx context.Context) (r Review, err error) {
 
 // Upkeep returns the team for maintenance by the actor.
 func (t *Team) Upkeep(actor string) upkeep.Team {
-	return upkeep.Team{Replica: t.Replica, Dir: t.Dir, Actor: actor, Log: t.engine.Note, Advise: t.engine.Tell,
-		Warn: t.engine.warn}
+	return upkeep.Team{Replica: t.Replica, Dir: t.Dir, Shared: t.Shared(), Actor: actor, Log: t.engine.Note,
+		Advise: t.engine.Tell, Warn: t.engine.warn}
 }
 
 // MoveComplete records where the project of a complete team is now, whose work is still to be
@@ -130,8 +130,8 @@ func (t *Team) Patch(ctx context.Context, ref string) ([]byte, error) {
 }
 
 // Saved returns what a member saved of the task, a patch for each file; nil if there is nothing.
-func (t *Team) Saved(task team.Task) ([]worktree.Patch, error) {
-	patch, err := consolidate.Patch(t.Dir, task)
+func (t *Team) Saved(ctx context.Context, task team.Task) ([]worktree.Patch, error) {
+	patch, err := consolidate.Patch(ctx, t.Shared(), task)
 	if err != nil {
 		return nil, err
 	}
@@ -229,23 +229,16 @@ func (t *Team) RollBackTask(ctx context.Context, actor, ref, reason string, only
 }
 
 // consolidating fills in the options about the team and its place. Without may name tasks as people
-// do.
+// do. It refuses a nested team, which [Team.ConsolidateChild] consolidates.
 func (t *Team) consolidating(ctx context.Context, o consolidate.Options) (consolidate.Options, error) {
-	err := t.Refresh(ctx)
+	o, err := t.placed(ctx, o)
 	if err != nil {
 		return o, err
-	}
-	of := t.Team()
-	if of.CleanedUp || of.Status == team.TeamAborted {
-		return o, team.Refuse(team.Finished, "team %s is %s, and has no work left to consolidate", t.Name,
-			of.Status).With(team.Hint{Action: team.ActShowReview, Team: t.Name})
 	}
 	if err := t.nestedIn(ctx, "checked and committed", team.ActConsolidate); err != nil {
 		return o, err
 	}
-	place := t.Consolidation()
-	o.Replica, o.Dir, o.Except = place.Replica, place.Dir, place.Except
-	o.Log, o.Advise = place.Log, place.Advise
+	of := t.Team()
 	o.Beside = func(ctx context.Context) ([]string, error) {
 		return catalog.Beside(ctx, t.engine.Home, of, t.engine.Note, func(name string, err error) {
 			t.engine.warn(fmt.Errorf("whether team %s works in the same work tree is not known: %w", name, err))
@@ -253,6 +246,22 @@ func (t *Team) consolidating(ctx context.Context, o consolidate.Options) (consol
 	}
 	t.View(func(s *team.State) { o.Without, err = s.TaskIDs(o.Without) })
 	return o, err
+}
+
+// placed fills in the options about the place of the team. It refuses a team that has been removed
+// or aborted.
+func (t *Team) placed(ctx context.Context, o consolidate.Options) (consolidate.Options, error) {
+	if err := t.Refresh(ctx); err != nil {
+		return o, err
+	}
+	if of := t.Team(); of.CleanedUp || of.Status == team.TeamAborted {
+		return o, team.Refuse(team.Finished, "team %s is %s, and has no work left to consolidate", t.Name,
+			of.Status).With(team.Hint{Action: team.ActShowReview, Team: t.Name})
+	}
+	place := t.Consolidation()
+	o.Replica, o.Dir, o.Shared, o.Except = place.Replica, place.Dir, place.Shared, place.Except
+	o.Log, o.Advise, o.Foreign = place.Log, place.Advise, place.Foreign
+	return o, nil
 }
 
 // Pending reports whether a consolidation would have something to check or commit. It returns true

@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"cadre/internal/git"
+	"cadre/internal/testkit/soak"
 )
 
 // TestBlocked checks that a command ends soon if a pipe is in the place of a file that git reads,
 // and that the error names the pipe. No process writes into these pipes.
 func TestBlocked(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pipe   string
@@ -65,6 +67,7 @@ func TestBlocked(t *testing.T) {
 // TestBlockedAnywhere checks that on Linux any pipe for which git waits is named, even one that
 // another process holds open without writing.
 func TestBlockedAnywhere(t *testing.T) {
+	soak.Long(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not tell")
 	}

@@ -14,9 +14,11 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/sys/proc"
+	"cadre/internal/testkit/soak"
 )
 
 func TestAnswers(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	long := strings.Repeat("a line of a large file\n", 1<<16) // more than any pipe holds
@@ -60,6 +62,7 @@ func TestAnswers(t *testing.T) {
 // TestChanges checks that the differences between two sides are listed by path, in the format of an
 // index.
 func TestChanges(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	const name = "two\n\twords \"é.txt"
@@ -93,6 +96,7 @@ func TestChanges(t *testing.T) {
 // TestNoAnswer checks that a git without an answer does not count as a refusal, whatever the
 // reason, and that all of its processes end.
 func TestNoAnswer(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
@@ -157,6 +161,7 @@ func canceled() context.Context {
 // TestLocked checks that a command waits for a lock of another git as long as its patience lasts,
 // and then names the lock.
 func TestLocked(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for _, name := range []string{"index.lock", "HEAD.lock", "packed-refs.lock", "refs/heads/main.lock"} {
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +207,7 @@ func TestLocked(t *testing.T) {
 // TestUpdateOwn checks that the lock which a killed git left on a reference of cadre's own is
 // removed. A lock of a running git is waited for, and another file's lock is named.
 func TestUpdateOwn(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	const ref = "refs/cadre/demo/work"
 	lab := func(lock string, age time.Duration) (*lab, string, func() error) {
@@ -269,6 +275,7 @@ func TestUpdateOwn(t *testing.T) {
 // TestIndex checks that the index is locked as git locks it. A lock of ours that a kill left is
 // taken over, and one that a git left is not.
 func TestIndex(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	folder := filepath.Join(l.Dir, ".git")

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"cadre/internal/sys/proc"
+	"cadre/internal/testkit/soak"
 )
 
 // TestSuspect checks that, where the system does not show what git waits for, only a pipe under a
 // name that git opens by itself is suspected.
 func TestSuspect(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		pipe, link string // where it is, and to what a link leads instead

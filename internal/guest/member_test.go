@@ -15,6 +15,7 @@ import (
 	"cadre/internal/agent/shell"
 	"cadre/internal/claude/teamfiles"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestLife covers a member's life. It gets the prompt that it was spawned with unchanged, and later
@@ -201,6 +202,7 @@ func TestQuestionsEnd(t *testing.T) {
 // TestCrash checks that the lead is notified when a session ends by itself, and that the next
 // session resumes it and gets what it had not received.
 func TestCrash(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s := newStage(t, "ann")
 	lives := make(chan bool, 8)

@@ -10,6 +10,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/traceparent"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestModeThatTakesANewSession checks that a mode that a running session cannot get takes a new
@@ -67,6 +68,7 @@ func TestModeThatTakesANewSession(t *testing.T) {
 // TestModeAfterAFailedTurn checks that if the turn ends because the model cannot be reached, the
 // new session tries again.
 func TestModeAfterAFailedTurn(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look"})
 	sessions := modelled(s)

@@ -11,10 +11,12 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/host"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // quick is a timing that a test need not wait for.
@@ -37,15 +39,14 @@ func newTimedStage(t *testing.T, timing team.Timing, bodies ...team.Body) (*stag
 		&team.AttachLead{Session: "L1"}}, bodies...)...), dir
 }
 
-// working is a session that claims a task and works on it until it must end.
+// working is a session that claims a task, unless it holds one, and works on it until it must end.
 func working(started chan<- struct{}) scripted {
 	return func(s *session) error {
 		s.updates <- agent.Started{Session: "session of " + s.Member}
 		s.updates <- agent.TurnStarted{}
-		if _, err := s.Do(context.Background(), &team.ClaimTask{Member: s.Member}); err == nil {
-			s.updates <- agent.Text{Text: "half of it is done"}
-			started <- struct{}{}
-		}
+		s.Do(context.Background(), &team.ClaimTask{Member: s.Member}) // refused if it holds one
+		s.updates <- agent.Text{Text: "half of it is done"}
+		started <- struct{}{}
 		<-s.stop
 		return nil
 	}
@@ -54,18 +55,20 @@ func working(started chan<- struct{}) scripted {
 // TestWorkIsSavedWithoutALead checks that a teammate whose lead is lost saves its work at
 // intervals. When a session leads again, the work is kept with the task.
 func TestWorkIsSavedWithoutALead(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s, dir := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
-	started := make(chan struct{}, 1)
-	s.start("h1", working(started))
-	<-started
+	s.claimed()
 	if err := os.WriteFile(filepath.Join(dir, "new.txt"), []byte("a new line\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	started := make(chan struct{}, 1)
+	s.start("h1", working(started))
+	<-started
 	s.until("the lead is lost", func(st *team.State) bool { return st.Team().LeadLost != 0 })
 	teamDir := filepath.Dir(s.hosts)
 	saved := func() (w host.SavedWork, there bool) {
-		w, there, err := host.ReadSaved(teamDir, "ann")
+		w, there, err := host.ReadSaved(context.Background(), filestore.Team(teamDir), "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,12 +82,12 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 		t.Errorf("saved %+v, want ann's edits of task 1, its output and one file", w)
 	}
 	eventually(t, "it is saved again", func() bool { again, _ := saved(); return again.At > w.At })
-	b, there, err := heartbeat.Of(teamDir).Of("ann")
+	b, there, err := heartbeat.In(filestore.Team(teamDir)).Of(t.Context(), "ann")
 	if err != nil || !there || b.Task != "1" {
 		t.Errorf("its sign of life is %+v, %v, %v", b, there, err)
 	}
 	eventually(t, "its signs of life say what it is", func() bool {
-		b, _, _ := heartbeat.Of(teamDir).Of("ann")
+		b, _, _ := heartbeat.In(filestore.Team(teamDir)).Of(t.Context(), "ann")
 		return b.Status == "zombie"
 	})
 	// the user is never lost
@@ -100,16 +103,18 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 // TestZombieRests checks that after a while without a lead the member's task returns to the queue,
 // and its session ends until a session leads again.
 func TestZombieRests(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	timing := quick
 	timing.Zombie = 200 * time.Millisecond
 	s, dir := newTimedStage(t, timing, spawn("ann"), &team.CreateTask{Subject: "one"})
-	started := make(chan struct{}, 4)
-	s.start("h1", working(started))
-	<-started
+	s.claimed()
 	if err := os.WriteFile(filepath.Join(dir, "new.txt"), []byte("a new line\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	started := make(chan struct{}, 4)
+	s.start("h1", working(started))
+	<-started
 	s.until("ann rests", func(st *team.State) bool {
 		ann, _ := st.Member("ann")
 		task, _ := st.Task("1")
@@ -117,7 +122,7 @@ func TestZombieRests(t *testing.T) {
 			task.Saved != nil && strings.Contains(task.Saved.Diff, "+a new line")
 	})
 	eventually(t, "it gives no signs of life", func() bool {
-		beats, err := heartbeat.Of(filepath.Dir(s.hosts)).All()
+		beats, err := heartbeat.In(s.shared()).All(t.Context())
 		return err == nil && len(beats) == 0
 	})
 	// the user is never lost
@@ -136,6 +141,7 @@ func (s *stage) claimed() {
 // TestBlockedZombieYields checks that a teammate returns its task if it waits for an answer that
 // cannot come.
 func TestBlockedZombieYields(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
 	s.claimed()
@@ -156,26 +162,27 @@ func TestBlockedZombieYields(t *testing.T) {
 
 // TestLeadLives checks that a lead that sends heartbeats is never lost. When it ends it is.
 func TestLeadLives(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	timing := quick
 	timing.LeadLost = time.Second // a busy machine may keep a process from its heartbeats for a while
 	s, _ := newTimedStage(t, timing, spawn("ann"))
 	teamDir := filepath.Dir(s.hosts)
 	rep := s.open()
-	lead, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: teamDir, Session: "L1", Beats: true,
+	lead, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: s.shared(), Session: "L1", Beats: true,
 		Log: func(text string) { t.Log(text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.start("h1", scripted(obedient))
 	for range 60 { // longer than the silence that makes a lead lost
-		b, _, err := heartbeat.Of(teamDir).Of("lead")
+		b, _, err := heartbeat.In(filestore.Team(teamDir)).Of(t.Context(), "lead")
 		if err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the next sign of life", func() bool {
 			next, _,
-				_ := heartbeat.Of(teamDir).Of("lead")
+				_ := heartbeat.In(filestore.Team(teamDir)).Of(t.Context(), "lead")
 			return next.Count > b.Count
 		})
 	}
@@ -206,7 +213,7 @@ func TestLeadIsTakenOver(t *testing.T) {
 		spawn("ann"))
 	teamDir := filepath.Dir(s.hosts)
 	take := func(session string, over bool) (*leader.Lead, error) {
-		return leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: teamDir, Session: session, Beats: true,
+		return leader.Take(t.Context(), leader.Options{Replica: s.open(), Shared: s.shared(), Session: session, Beats: true,
 			TakeOver: over, Log: func(text string) { t.Log(text) }})
 	}
 	old, err := take("L1", false)
@@ -218,14 +225,14 @@ func TestLeadIsTakenOver(t *testing.T) {
 	other := heartbeat.Beat{Member: "lead", Session: "L1", Machine: "elsewhere", At: time.Now().UnixMilli(),
 		Count: 1 << 40}
 	old.Close()
-	if err := heartbeat.Of(teamDir).Write(other); err != nil {
+	if err := heartbeat.In(filestore.Team(teamDir)).Write(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := take("L2", false); team.CodeOf(err) != team.Conflict {
 		t.Errorf("a living lead was replaced: %v", err)
 	}
 	other.At = time.Now().Add(time.Hour).UnixMilli()
-	if err := heartbeat.Of(teamDir).Write(other); err != nil {
+	if err := heartbeat.In(filestore.Team(teamDir)).Write(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := take("L2", false); team.CodeOf(err) != team.Conflict {
@@ -247,7 +254,7 @@ func TestLeadIsTakenOver(t *testing.T) {
 		t.Fatal("the former lead did not notice within 20 s that another session leads")
 	}
 	eventually(t, "the new lead's signs of life are there", func() bool {
-		b, _, _ := heartbeat.Of(teamDir).Of("lead")
+		b, _, _ := heartbeat.In(filestore.Team(teamDir)).Of(t.Context(), "lead")
 		return b.Session == "L3"
 	})
 	fresh.Release(t.Context()) // it does not have the lead any more
@@ -267,7 +274,7 @@ func TestLateMessagesAreTold(t *testing.T) {
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, &team.AttachLead{Session: "L1"}, &team.SpawnMember{Name: "bob",
 		Agent: team.External}, spawn("ann"))
-	lead, err := leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: filepath.Dir(s.hosts),
+	lead, err := leader.Take(t.Context(), leader.Options{Replica: s.open(), Shared: s.shared(),
 		Session: "L1", Beats: true})
 	if err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ type pulse struct {
 }
 
 func newPulse(o Options) *pulse {
-	return &pulse{others: detector.Detector{Dir: filepath.Dir(o.Hosts), Beats: o.Machine.Beats,
-		Alive: o.Machine.Hosts.Alive, Log: o.Log,
+	return &pulse{others: detector.Detector{Dir: filepath.Dir(o.Hosts), Shared: o.Machine.Shared,
+		Beats: o.Machine.Beats, Alive: o.Machine.Hosts.Alive, Log: o.Log,
 		Wall: func() time.Time { return time.UnixMilli(int64(o.Replica.Now())) }}}
 }
 
@@ -49,10 +49,8 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 		}
 	})
 	every := t.Timing.OrDefaults().Beat
-	for _, b := range beats {
-		if err := h.Machine.Beats.Write(b); err != nil {
-			h.Log(fmt.Sprintf("no heartbeat for %s: %v", b.Member, err))
-		}
+	if err := h.Machine.Beats.Write(ctx, beats...); err != nil {
+		h.Log(fmt.Sprintf("not all heartbeats were written: %v", err))
 	}
 	p.next = now.Add(every)
 	p.others.Look(ctx, t, p.all, func(member string) bool { return h.slots[member] != nil })

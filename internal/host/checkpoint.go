@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -40,6 +41,8 @@ type keeper struct {
 	due   time.Time
 	mail  int
 	told  string // the last error, which is logged once
+	quiet bool   // nothing happened since the last checkpoint, except perhaps in the teams in the team
+	tree  tree
 }
 
 // startKeeping starts making checkpoints, until kept is called.
@@ -67,13 +70,24 @@ func (h *Host) keepCheckpoints(ctx context.Context) {
 	if notice := store.Notice(); notice != "" {
 		h.Log(notice)
 	}
-	k := &keeper{host: h, store: store, seen: h.Replica.Seq(), due: time.Now().Add(completionDelay)}
+	k := &keeper{host: h, store: store, seen: h.Replica.Seq(), due: time.Now().Add(completionDelay),
+		tree: tree{replica: h.Replica, folder: h.teamDir()}}
 	for ctx.Err() == nil {
 		k.wait(ctx)
 		k.look(ctx)
-		if !k.due.IsZero() && !time.Now().Before(k.due) && ctx.Err() == nil {
-			k.write(ctx)
+		if k.due.IsZero() || time.Now().Before(k.due) || ctx.Err() != nil {
+			continue
 		}
+		if k.quiet && !k.tree.changed(ctx) {
+			k.due = time.Now().Add(checkpoints(h.Replica.Team()))
+			continue
+		}
+		k.write(ctx)
+	}
+	select {
+	case <-h.fence.killed: // another host may write them by now
+		return
+	default:
 	}
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpoint)
 	defer cancel()
@@ -115,7 +129,7 @@ func (k *keeper) look(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		k.seen = r.Seq
+		k.seen, k.quiet = r.Seq, false
 		by(every)
 		for _, e := range r.Events {
 			switch e.(type) {
@@ -136,7 +150,9 @@ func (k *keeper) write(ctx context.Context) {
 	if h.Replica.Team().CleanedUp {
 		return
 	}
-	made, err := k.store.Write(ctx, h.Replica, beside(h.teamDir()))
+	what := beside(ctx, h.Machine.Shared, h.teamDir())
+	what.Nested = k.tree.checkpoints
+	made, err := k.store.Write(ctx, h.Replica, what)
 	switch {
 	case err == nil:
 		h.covered.Store(made.Seq)
@@ -149,19 +165,24 @@ func (k *keeper) write(ctx context.Context) {
 		k.told = err.Error()
 		h.Log(err.Error())
 	}
-	if err != nil && !checkpoint.Lasting(err) { // the next change tries it again anyway
+	k.quiet = err == nil
+	// the next change tries it again anyway; what the teams in this one do may be no change here
+	if err != nil && !checkpoint.Lasting(err) || nesting(h.Replica.Team()) {
 		k.due = time.Now().Add(checkpoints(h.Replica.Team()))
 	}
 }
 
 // beside returns the other contents of a checkpoint, besides the team's state.
-func beside(teamDir string) checkpoint.Beside {
+func beside(ctx context.Context, in store.Team, teamDir string) checkpoint.Beside {
 	b := checkpoint.Beside{Heartbeats: map[string]team.Time{}, Except: ownFolders(teamDir)}
-	beats, _ := heartbeat.Of(teamDir).All() // a checkpoint is valid without them
+	shared := filestore.Or(in, teamDir)
+	beats, _ := heartbeat.In(shared).All(ctx) // a checkpoint is valid without them
 	for name, beat := range beats {
 		b.Heartbeats[name] = team.Time(beat.At)
 	}
-	b.Completed, _ = regularfile.Read(filepath.Join(teamDir, "COMPLETED"), mostRecord)
+	if b.Completed, _ = shared.Get(ctx, store.CompletedKey); len(b.Completed) > mostRecord {
+		b.Completed = nil
+	}
 	return b
 }
 
@@ -181,8 +202,9 @@ func ownFolders(teamDir string) []string {
 	return all
 }
 
-// Checkpoint makes a checkpoint by hand, from a process that is not a host of the team. The paths,
-// from the top of the work tree, are included from now on whatever they contain.
+// Checkpoint makes a checkpoint by hand, from a process that is not a host of the team, and first
+// of the teams in it. The paths, from the top of the work tree, are included from now on whatever
+// they contain.
 func Checkpoint(ctx context.Context, rep *replica.Replica, teamDir string,
 	include ...string) (checkpoint.Checkpoint, error) {
 	procs, err := proc.Open("")
@@ -195,7 +217,8 @@ func Checkpoint(ctx context.Context, rep *replica.Replica, teamDir string,
 	if err != nil {
 		return checkpoint.Checkpoint{}, err
 	}
-	what := beside(teamDir)
+	what := beside(ctx, nil, teamDir)
 	what.Include = include
+	what.Nested = (&tree{replica: rep, folder: teamDir}).checkpoints
 	return store.Write(ctx, rep, what)
 }

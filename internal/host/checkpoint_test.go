@@ -9,6 +9,7 @@ import (
 
 	"cadre/internal/host"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // project is a repository, and the team's commits in it.
@@ -111,6 +112,7 @@ func TestCheckpointsAreMadeFor(t *testing.T) {
 // TestTheLastCheckpoint checks that a host makes a last checkpoint as it ends, even if it ends at
 // once. The checkpoint covers the records by which the host gives its members back.
 func TestTheLastCheckpoint(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	p := newProject(t)
 	s, h := keeping(t, p, 0)

@@ -93,11 +93,9 @@ func (s *slot) follow(session agent.Session, started chan<- agent.Started) error
 			s.answers()
 			s.uses(u)
 		case agent.ToolFinished:
-			s.host.writes.ended(s.member, u.ID, time.Now())
-			if carried := envelope.Carries(s.teamID, s.member, u.Output); len(carried) > 0 {
-				s.update(func(t *turn) { t.shows = true })
-				s.arrived(s.post.arrived(byTool, carried...))
-			}
+			s.finished(u)
+		case agent.Nested:
+			s.usesWithin(u)
 		case agent.Compacted:
 			s.update(func(t *turn) { t.restate = true })
 		case agent.Retrying:
@@ -118,7 +116,17 @@ func (s *slot) follow(session agent.Session, started chan<- agent.Started) error
 		}
 		s.record(body)
 	}
+	s.usesNone(time.Now())
 	return end
+}
+
+// finished notes the end of a tool's use, and which mail its result carried.
+func (s *slot) finished(u agent.ToolFinished) {
+	s.usedUntil(u.ID, time.Now())
+	if carried := envelope.Carries(s.teamID, s.member, u.Output); len(carried) > 0 {
+		s.update(func(t *turn) { t.shows = true })
+		s.arrived(s.post.arrived(byTool, carried...))
+	}
 }
 
 // used records what the session used, also when it ends in the middle of a turn. It records nothing

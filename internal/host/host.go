@@ -14,13 +14,14 @@
 //	                                                       │ want gone ─────▶ stopped, lease returned (detached)
 //	                                                       │ want rest ─────▶ its work saved, its tasks queued, lease returned: no lead
 //	                                                       │ lease lost ────▶ stopped, nothing reported: another host has it
+//	                                                       │                  or may get it
 //
 // # Guarantees
 //
 //   - A member has a session on at most one host: the lease is taken before the session starts, and
 //     every report carries it.
-//   - The lease of a dead host is taken over as soon as the kernel has released its lock, after the
-//     processes that it left are ended.
+//   - The members of a dead host are taken over as soon as its lease [store.Host] is free, after the
+//     processes that it left on this machine are ended.
 //   - A message is recorded as delivered after the session has it.
 //   - Nothing is retried blindly: a session that does not start, or ends by itself, is reported in
 //     its own words.
@@ -28,6 +29,8 @@
 //   - Saved work of a task is kept with the task before the task returns to the queue, and before
 //     other work is saved over it.
 //   - A host that can record nothing any more ends, and other hosts take its members.
+//   - A host whose lease can be lost has ended its sessions before another process can get it: see
+//     [ErrLeaseLost]. A session that runs in the host's own process is only told to end.
 //   - When Run returns, no session is running and the leases are returned. When the host is killed,
 //     its children end with it.
 //
@@ -43,10 +46,12 @@
 //	save.go, work.go       work that is kept when a task or a member ends
 //	expand.go              the items of tasks that make one task for each
 //	paths.go, writes.go    which member may change which files, and who changed the files of others
+//	fence.go               the end of a host that loses its lease
+//	ending.go              who aborts the team, and what still runs then
 //	beat.go                heartbeats
 //	turns.go               how many teammates have a turn on the machine at a time
 //	pool.go, limit.go      which members share a rate limit, and what their sessions say of it
-//	checkpoint.go          checkpoints of the team in the repository
+//	checkpoint.go, tree.go checkpoints of the team, and of the teams in it, in the repository
 //	machine.go             the parts of the computer that tests replace
 //	plainerrors.go         errors of programs as plain text
 package host
@@ -67,6 +72,8 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/roles"
 	"cadre/internal/agent/sessionlog"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/replica"
 	"cadre/internal/sys/filelock"
@@ -87,6 +94,7 @@ type Options struct {
 	// Hosts is the team's folder of hosts, in which this host makes its own.
 	Hosts string
 	Procs *proc.Register // for its children; made with [Enroll]
+	Lease store.Lease    // made with it; nil for a host that has none
 	ID    string         // that of Procs
 	Env   []string       // added to the environment of sessions
 	// Relay is the command that connects its standard input and output with the socket that is its
@@ -100,6 +108,9 @@ type Options struct {
 	// Said gets what agents say, a whole text at a time, from any goroutine. If it is nil, Log gets
 	// the first line.
 	Said func(member, text string)
+	// Outer connects the host of a nested team with the session that runs the team. The zero Outer
+	// is for a team by itself.
+	Outer Outer
 
 	// Merge makes the merged worktree for a task that builds on the work of these members, and
 	// locks it until release is called. It is nil for a host whose tasks do not run there.
@@ -138,24 +149,33 @@ const (
 // home returns cadre's folder that contains the team.
 func (h *Host) home() string { return filepath.Dir(filepath.Dir(filepath.Dir(h.Hosts))) }
 
-// Enroll makes the folder of a new host with that id, and its register of children. The host is
-// listed beside the team's folder, so that programs which its sessions start know that they run
-// below it.
-func Enroll(hosts, id string) (*proc.Register, error) {
+// Enroll takes the lease of a new host with that id, and makes the host's folder with its register
+// of children. On files the lease is the lock of the register. The host is listed beside the team's
+// folder, so that programs which its sessions start know that they run below it. The lease must be
+// released after the register is closed.
+func Enroll(ctx context.Context, leases store.Leases, hosts, id string) (*proc.Register, store.Lease, error) {
+	lease, err := leases.Acquire(ctx, store.Host(id))
+	if err != nil {
+		return nil, nil, fmt.Errorf("enroll the host: %w", err)
+	}
 	dir := filepath.Dir(hosts)
-	return proc.OpenListed(filepath.Join(hosts, id),
-		proc.Listing{Folder: filepath.Join(filepath.Dir(dir), proc.ListFolder), Team: filepath.Base(dir)})
+	procs, err := proc.OpenListed(filepath.Join(hosts, id),
+		proc.Listing{Folder: filepath.Join(filepath.Dir(dir), proc.ListFolder), Team: filepath.Base(dir),
+			Alive: filestore.LockOf(lease)})
+	if err != nil {
+		return nil, nil, errors.Join(err, lease.Release())
+	}
+	return procs, lease, nil
 }
 
-// Hosted reports whether a running host is enrolled in the folder of hosts.
-func Hosted(hosts string) bool {
-	entries, _ := os.ReadDir(hosts)
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return proc.HostAlive(filepath.Join(hosts, e.Name()))
-	})
+// Hosted reports whether a host of the team is running. If that cannot be found out, it returns
+// true.
+func Hosted(ctx context.Context, leases store.Leases) bool {
+	held, err := leases.AllHeld(ctx, store.HostPrefix)
+	return err != nil || len(held) > 0
 }
 
-// Running returns the folders of the running hosts that are enrolled in the folder of hosts.
+// Running returns the folders, in the folder of hosts, of those that run on this machine.
 func Running(hosts string) (dirs []string) {
 	entries, _ := os.ReadDir(hosts)
 	for _, e := range entries {
@@ -167,7 +187,7 @@ func Running(hosts string) (dirs []string) {
 }
 
 // Terminal returns the socket of the tmux server whose terminal shows the member's session, by the
-// records of the running hosts; "" for none.
+// records of the hosts on this machine; "" for none.
 func Terminal(hosts, member string) string {
 	for _, dir := range Running(hosts) {
 		// an unreadable record is another child's, or is reported when the session is asked for
@@ -181,14 +201,15 @@ func Terminal(hosts, member string) string {
 	return ""
 }
 
-// Settle waits until no host of an ended team is running, ends the processes that they left, and
-// commits the work in members' worktrees to their branches. hosts is the team's folder of hosts,
-// and project the directory that it worked in.
-func Settle(ctx context.Context, hosts, project string, log func(string)) error {
-	for Hosted(hosts) {
+// Settle waits until no host of an ended team is running, ends the processes that they left on this
+// machine, and commits the work in members' worktrees to their branches. hosts is the team's folder
+// of hosts, and project the directory that it worked in. If ctx ends before, the error names the
+// processes of this machine that are still running.
+func Settle(ctx context.Context, leases store.Leases, hosts, project string, log func(string)) error {
+	for Hosted(ctx, leases) {
 		select {
 		case <-ctx.Done():
-			return errors.New("a host is still running")
+			return fmt.Errorf("a host is still running%s", Sessions(hosts))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -198,8 +219,8 @@ func Settle(ctx context.Context, hosts, project string, log func(string)) error 
 	return KeepWork(ctx, filepath.Dir(hosts), project, log)
 }
 
-// Clear ends the processes that dead hosts left, whether or not a member's lease names the host,
-// and removes the hosts' folders.
+// Clear ends the processes that dead hosts left on this machine, whether or not a member's lease
+// names the host, and removes the hosts' folders.
 func Clear(ctx context.Context, hosts string, log func(string)) error {
 	entries, err := os.ReadDir(hosts)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -251,6 +272,7 @@ type Host struct {
 	look     chan struct{} // a slot has room again for an earlier want
 	broken   chan error    // why nothing can be recorded any more
 	over     chan struct{} // closed when Run returns
+	fence    *fence        // ends the sessions before the lease is lost
 }
 
 // New returns a host that is ready to run.
@@ -264,10 +286,12 @@ func New(o Options) *Host {
 	if o.Said == nil {
 		o.Said = func(member, text string) { o.Log(member + ": " + excerpt.FirstLine(text)) }
 	}
+	o.Outer = o.Outer.fill()
 	o.Machine = o.Machine.fill(o.Hosts, o.Log)
 	h := &Host{Options: o, kept: func() {}, pulse: newPulse(o), slots: map[string]*slot{},
 		round: round{wanted: map[string]bool{}},
-		ended: make(chan *slot), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
+		ended: make(chan *slot), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{}),
+		fence: newFence()}
 	h.turns.Turns, h.turns.queue = o.Turns, queue{dir: o.Turns.Dir, id: o.ID}
 	if h.Machine.Items == nil {
 		h.Machine.Items = h.items
@@ -282,6 +306,9 @@ func New(o Options) *Host {
 // left. It returns nil when ctx is cancelled, and otherwise why it could not continue.
 func (h *Host) Run(ctx context.Context) error {
 	defer close(h.over)
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	h.guard(ctx, lost)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	expanding, stopExpanding := context.WithCancel(ctx)
@@ -313,11 +340,15 @@ func (h *Host) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-h.look:
 		case s := <-h.ended:
-			h.vacate(s)
+			h.vacate(context.WithoutCancel(ctx), s)
 		}
 	}
 	stop()
 	stopExpanding()
+	defer h.freeTurns(&round{}, nil)
+	if errors.Is(context.Cause(ctx), ErrLeaseLost) {
+		return h.surrender(ctx)
+	}
 	h.writes.checking.Wait()
 	h.expander.under.Wait()
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack+h.StopGrace)
@@ -329,7 +360,6 @@ func (h *Host) Run(ctx context.Context) error {
 	case errors.Is(context.Cause(ctx), ErrPaused):
 		why = team.PausedReason
 	}
-	defer h.freeTurns(&round{}, nil)
 	return errors.Join(failure, h.leave(out, why))
 }
 
@@ -616,7 +646,7 @@ func (h *Host) detach(ctx context.Context, m team.Member, reason string) error {
 // takeOver takes the lease of a member that has none, or whose host is dead.
 func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 	if m.Host != "" {
-		if h.Machine.Hosts.Alive(m.Host) {
+		if h.Machine.Hosts.Alive(ctx, m.Host) {
 			return nil
 		}
 		if err := h.Machine.Hosts.Clear(ctx, m.Host); err != nil {
@@ -678,9 +708,9 @@ func (h *Host) lookSoon() {
 	}
 }
 
-func (h *Host) vacate(s *slot) {
+func (h *Host) vacate(ctx context.Context, s *slot) {
 	delete(h.slots, s.member)
-	if err := h.Machine.Beats.Forget(s.member); err != nil {
+	if err := h.Machine.Beats.Forget(ctx, s.member); err != nil {
 		h.Log(err.Error())
 	}
 }
@@ -692,6 +722,8 @@ func (h *Host) hasten(ctx context.Context, cancel func()) {
 	select {
 	case <-h.Kill:
 		return
+	case <-h.fence.killed:
+		return
 	case <-ctx.Done():
 		return
 	case <-h.Hurry:
@@ -701,6 +733,7 @@ func (h *Host) hasten(ctx context.Context, cancel func()) {
 	select {
 	case <-last.C:
 	case <-h.Kill:
+	case <-h.fence.killed:
 	case <-ctx.Done():
 	}
 }
@@ -720,12 +753,12 @@ func (h *Host) leave(ctx context.Context, why string) error {
 	for len(h.slots) > 0 {
 		select {
 		case s := <-h.ended:
-			h.vacate(s)
+			h.vacate(context.WithoutCancel(ctx), s)
 		case <-ctx.Done():
 			h.tracer.close(ctx)
 			h.kept()
 			return errors.Join(fmt.Errorf("%d sessions did not end in time and were killed", len(h.slots)),
-				h.Procs.Close(context.WithoutCancel(ctx)))
+				h.unenroll(context.WithoutCancel(ctx)))
 		}
 	}
 	// what is not recorded by then, the next host records, or the consolidation does
@@ -753,7 +786,18 @@ func (h *Host) leave(ctx context.Context, why string) error {
 		errs = append(errs, h.detach(ctx, m, why))
 	}
 	h.kept() // the last checkpoint must have these records, or a copy that continues from it would have another history
-	errs = append(errs, h.Procs.Close(ctx))
+	errs = append(errs, h.unenroll(ctx))
 	os.RemoveAll(filepath.Join(h.Hosts, h.ID))
 	return errors.Join(errs...)
+}
+
+// unenroll ends every child, and then gives up the lease.
+func (h *Host) unenroll(ctx context.Context) error {
+	err := h.Procs.Close(ctx)
+	h.fence.stop()
+	<-h.fence.over
+	if h.Lease != nil {
+		err = errors.Join(err, h.Lease.Release())
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/host"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -31,7 +33,7 @@ func TestASessionForEveryMember(t *testing.T) {
 	}
 	s.do(team.User, spawn("zoe"))
 	s.untilStatus("zoe", team.Idle)
-	if !host.Hosted(s.hosts) {
+	if !host.Hosted(t.Context(), s.shared()) {
 		t.Error("Hosted reports no host while one runs")
 	}
 }
@@ -49,7 +51,7 @@ func TestTheEndOfAHost(t *testing.T) {
 		t.Errorf("ann is still on host %s", m.Host)
 	}
 	s.until("the task is free", func(st *team.State) bool { return st.Count(team.Pending) == 1 })
-	if left, _ := os.ReadDir(s.hosts); len(left) > 0 || host.Hosted(s.hosts) {
+	if left, _ := os.ReadDir(s.hosts); len(left) > 0 || host.Hosted(t.Context(), s.shared()) {
 		t.Errorf("the host left %v", left)
 	}
 	s.start("h2", scripted(obedient))
@@ -413,7 +415,7 @@ func TestOneHostPerMember(t *testing.T) {
 		return obedient(s)
 	})
 	s := newStage(t, spawn("ann"))
-	dead, err := host.Enroll(s.hosts, "h0")
+	dead, _, err := host.Enroll(t.Context(), s.shared(), s.hosts, "h0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +456,7 @@ func TestALostLease(t *testing.T) {
 	s := newStage(t, spawn("ann"))
 	s.start("h1", scripted(obedient))
 	s.untilStatus("ann", team.Idle)
-	other, err := host.Enroll(s.hosts, "h9")
+	other, _, err := host.Enroll(t.Context(), s.shared(), s.hosts, "h9")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -474,27 +476,33 @@ func TestALostLease(t *testing.T) {
 
 func TestSettle(t *testing.T) {
 	t.Parallel()
-	hosts := filepath.Join(t.TempDir(), "hosts")
+	dir := t.TempDir()
+	hosts, leases := filepath.Join(dir, "hosts"), filestore.Team(dir)
 	log := func(string) {}
-	if err := host.Settle(t.Context(), hosts, "", log); err != nil {
+	if err := host.Settle(t.Context(), leases, hosts, "", log); err != nil {
 		t.Errorf("without a host: %v", err)
 	}
-	procs, err := host.Enroll(hosts, "h1")
+	procs, _, err := host.Enroll(t.Context(), leases, hosts, "h1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, err := procs.Start(proc.Cmd{Args: []string{"sleep", "100"}, Member: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := host.Settle(ctx, hosts, "", log); err == nil {
-		t.Error("Settle returned nil while a host runs; want it to wait for ctx")
+	want := fmt.Sprintf("a host is still running: ann (process %d)", command.Pid())
+	if err := host.Settle(ctx, leases, hosts, "", log); err == nil || err.Error() != want {
+		t.Errorf("Settle returned %v, want %s", err, want)
 	}
-	if err := host.Clear(t.Context(), hosts, log); err != nil || !host.Hosted(hosts) {
+	if err := host.Clear(t.Context(), hosts, log); err != nil || !host.Hosted(t.Context(), leases) {
 		t.Errorf("a living host was cleared away: %v", err)
 	}
 	if err := procs.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := host.Settle(t.Context(), hosts, "", log); err != nil {
+	if err := host.Settle(t.Context(), leases, hosts, "", log); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(hosts); len(left) > 0 {

@@ -20,6 +20,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // Histories of package simtest found these bugs. Saved work can be lost wherever its task returns
@@ -80,6 +81,7 @@ func TestSavedWorkOutlivesItsHost(t *testing.T) {
 // another task that the file has. A host whose lock was lost may have written that after the member
 // was taken over.
 func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one", Role: "somebody else"})
 	s.start("h1", scripted(idling))
@@ -98,17 +100,17 @@ func TestNewerSavedWorkStays(t *testing.T) {
 	var o host.Options
 	j.meet = func() { s.file(host.SavedWork{Member: "ann", Task: "1", Output: "more"}) }
 	s.on(j)(&o)
-	if err := host.KeepSaved(t.Context(), o.Replica, filepath.Dir(s.hosts), "ann"); err != nil {
+	if err := host.KeepSaved(t.Context(), o.Replica, s.shared(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if w, there, err := host.ReadSaved(filepath.Dir(s.hosts), "ann"); err != nil || !there || w.Output != "more" {
+	if w, there, err := host.ReadSaved(context.Background(), s.shared(), "ann"); err != nil || !there || w.Output != "more" {
 		t.Errorf("the file has %+v, %t, %v", w, there, err)
 	}
 	j.meet = nil
-	if err := host.KeepSaved(t.Context(), o.Replica, filepath.Dir(s.hosts), "ann"); err != nil {
+	if err := host.KeepSaved(t.Context(), o.Replica, s.shared(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if w, there, err := host.ReadSaved(filepath.Dir(s.hosts), "ann"); err != nil || there {
+	if w, there, err := host.ReadSaved(context.Background(), s.shared(), "ann"); err != nil || there {
 		t.Errorf("the file has %+v, %v", w, err)
 	}
 	s.untilKept("more")
@@ -118,6 +120,7 @@ func TestNewerSavedWorkStays(t *testing.T) {
 // although several goroutines record it. Older work whose record took long does not replace newer
 // work.
 func TestNewerWorkIsKeptLast(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
 	s.claimed()
@@ -143,7 +146,7 @@ func TestNewerWorkIsKeptLast(t *testing.T) {
 	}), func(o *host.Options) { o.Replica = rep })
 	s.until("the lead is lost", func(st *team.State) bool { return st.Team().LeadLost != 0 })
 	eventually(t, "half is saved", func() bool {
-		w, _, err := host.ReadSaved(filepath.Dir(s.hosts), "ann")
+		w, _, err := host.ReadSaved(context.Background(), s.shared(), "ann")
 		return err == nil && w.Task == "1" && w.Output == "half"
 	})
 	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince})
@@ -218,6 +221,7 @@ func (j *lateSave) Append(ctx context.Context, after int64, catchUp func(journal
 // TestSavedWorkOutlivesItsSession checks that a session that ends by itself leaves its saved work
 // with its task, even if that cannot be recorded at once.
 func TestSavedWorkOutlivesItsSession(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, failures := range map[string]int64{"at once": 0, "not at once": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +233,7 @@ func TestSavedWorkOutlivesItsSession(t *testing.T) {
 				a.updates <- agent.Started{Session: "s"}
 				a.updates <- agent.Text{Text: "half"}
 				for {
-					if w, there, err := host.ReadSaved(filepath.Dir(s.hosts), "ann"); err == nil && there &&
+					if w, there, err := host.ReadSaved(context.Background(), s.shared(), "ann"); err == nil && there &&
 						w.Task == "1" {
 						return errors.New("the agent fell over")
 					}
@@ -248,6 +252,7 @@ func TestSavedWorkOutlivesItsSession(t *testing.T) {
 // TestAYieldThatCouldNotBeRecorded checks that a task that a teammate without a lead could not
 // return is returned later.
 func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for _, kind := range []string{"work_saved", "task_released"} {
 		t.Run(kind, func(t *testing.T) {
@@ -401,6 +406,7 @@ func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journa
 // before the member was told. The session is told nothing, and stays idle. In a repository the host
 // makes snapshots between the claim and its message, so it learns of the deletion in time.
 func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, gone := range map[string]func(*stage){
 		"deleted":   func(s *stage) { s.do(team.User, &team.DeleteTask{Task: "1"}) },

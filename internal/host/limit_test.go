@@ -10,6 +10,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/host"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // pair starts a host with two models and returns their sessions, which run.
@@ -80,6 +81,7 @@ func TestRateLimitIsShared(t *testing.T) {
 
 // TestRateLimitOutlivesItsHost checks that a member that another host takes over waits on.
 func TestRateLimitOutlivesItsHost(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look", Owner: "ann"})
 	sessions := modelled(s)

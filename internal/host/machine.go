@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"cadre/internal/git/checkout"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -16,9 +18,10 @@ import (
 // own, on which everything can fail.
 type Machine struct {
 	Name    string          // "" for the computer's
-	Hosts   Registry        // nil for the hosts enrolled in the team's folder
-	Beats   heartbeat.Store // nil for the team's folder of heartbeats
-	Saved   SavedStore      // nil for files in the team's folder
+	Shared  store.Team      // what the team's processes share; nil for what is in the team's folder
+	Hosts   Registry        // nil for the hosts with a lease in Shared
+	Beats   heartbeat.Store // nil for the heartbeats in Shared
+	Saved   SavedStore      // nil for the saved work in Shared
 	Project Project         // nil for git, in the team's directory
 	Items   Items           // nil for the files and commands of this computer
 }
@@ -26,20 +29,21 @@ type Machine struct {
 // Registry finds the hosts of a team by their ids.
 type Registry interface {
 	// Alive reports whether the host is running.
-	Alive(id string) bool
-	// Clear ends the processes that a dead host left. It does nothing to a running host.
+	Alive(ctx context.Context, id string) bool
+	// Clear ends the processes that a dead host left on this machine. It does nothing to a running
+	// host.
 	Clear(ctx context.Context, id string) error
 }
 
 // SavedStore keeps the unfinished work of members without a lead, one state per member.
 type SavedStore interface {
 	// Read returns the saved work of the member, and whether there is any.
-	Read(member string) (SavedWork, bool, error)
+	Read(ctx context.Context, member string) (SavedWork, bool, error)
 	// Write replaces the saved work of the member.
-	Write(w SavedWork) error
+	Write(ctx context.Context, w SavedWork) error
 	// Forget removes the work, if it is still the saved work of its member. Work that was saved
 	// since stays.
-	Forget(w SavedWork) error
+	Forget(ctx context.Context, w SavedWork) error
 }
 
 // Project is the directory that a team works in, as a host sees it.
@@ -61,25 +65,30 @@ func (m Machine) fill(hosts string, log func(string)) Machine {
 	if m.Name == "" {
 		m.Name, _ = os.Hostname() // only for people; the rest works without it
 	}
+	m.Shared = filestore.Or(m.Shared, teamDir)
 	if m.Hosts == nil {
-		m.Hosts = enrolled{hosts, log}
+		m.Hosts = enrolled{m.Shared, hosts, log}
 	}
 	if m.Beats == nil {
-		m.Beats = heartbeat.Of(teamDir)
+		m.Beats = heartbeat.In(m.Shared)
 	}
 	if m.Saved == nil {
-		m.Saved = savedFolder(teamDir)
+		m.Saved = savedIn{m.Shared}
 	}
 	return m
 }
 
-// enrolled finds the hosts with a folder in dir.
+// enrolled finds the hosts that have a lease.
 type enrolled struct {
-	dir string
-	log func(string)
+	leases store.Leases
+	dir    string
+	log    func(string)
 }
 
-func (e enrolled) Alive(id string) bool { return proc.HostAlive(filepath.Join(e.dir, id)) }
+// Alive also returns true for a host on this machine that lost its lease and has not ended yet.
+func (e enrolled) Alive(ctx context.Context, id string) bool {
+	return e.leases.Held(ctx, store.Host(id)) || proc.HostAlive(filepath.Join(e.dir, id))
+}
 
 func (e enrolled) Clear(ctx context.Context, id string) error {
 	return reap(ctx, filepath.Join(e.dir, id), e.log)

@@ -14,15 +14,26 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/host"
 	"cadre/internal/journal/memjournal"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/postgrestest"
 	"cadre/internal/testkit/soak"
 )
 
 func TestMain(m *testing.M) {
 	soak.Beside(16)
 	soak.InMemory()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(stopping{m})
+}
+
+// stopping are tests that stop their database at the end.
+type stopping struct{ *testing.M }
+
+func (s stopping) Run() int {
+	defer postgrestest.Stop()
+	return s.M.Run()
 }
 
 // scripted is an agent whose sessions follow a script. A session has ended when its script returns;
@@ -178,6 +189,9 @@ func newStageOf(t *testing.T, bodies ...team.Body) *stage {
 	return s
 }
 
+// shared is what the processes of the team share.
+func (s *stage) shared() filestore.Team { return filestore.Team(filepath.Dir(s.hosts)) }
+
 // open opens one more replica on the team, as another process would.
 func (s *stage) open() *replica.Replica {
 	s.t.Helper()
@@ -209,11 +223,18 @@ type hosted struct {
 // start starts a host with that id, whose members all have the agent.
 func (s *stage) start(id string, a agent.Agent, change ...func(*host.Options)) *hosted {
 	s.t.Helper()
-	procs, err := host.Enroll(s.hosts, id)
+	return s.startIn(s.shared(), id, a, change...)
+}
+
+// startIn does the same, with what the processes share elsewhere.
+func (s *stage) startIn(shared store.Team, id string, a agent.Agent, change ...func(*host.Options)) *hosted {
+	s.t.Helper()
+	procs, lease, err := host.Enroll(s.t.Context(), shared, s.hosts, id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	o := host.Options{Replica: s.open(), Agent: agents("scripted", a), Hosts: s.hosts, Procs: procs, ID: id,
+	o := host.Options{Replica: s.open(), Agent: agents("scripted", a), Hosts: s.hosts, Procs: procs,
+		Lease: lease, ID: id, Machine: host.Machine{Shared: shared},
 		Log: func(text string) { s.t.Log(id + ": " + text) }}
 	for _, c := range change {
 		c(&o)

@@ -12,6 +12,7 @@ import (
 	"cadre/internal/agent/envelope"
 	"cadre/internal/host"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // modelled starts a host for members that are told of their tasks, and gives the test each session
@@ -201,6 +202,7 @@ func TestReminder(t *testing.T) {
 // TestReceipts checks that a message is delivered when the session says that it has it. The next
 // session gets the messages that an ended session did not confirm, unless the transcript has them.
 func TestReceipts(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s := newStage(t, spawn("ann"))
 	sessions := modelled(s)
@@ -234,6 +236,7 @@ func TestReceipts(t *testing.T) {
 // TestMailWithATool checks that the result of a tool carries the mail, which is not given a second
 // time.
 func TestMailWithATool(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Look."})
 	sessions := modelled(s)
@@ -290,6 +293,7 @@ func TestReceiptOfATool(t *testing.T) {
 // TestTrouble checks that the lead gets troubles in the agent's words, the task returns to the
 // queue, and the member is tried again.
 func TestTrouble(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "Look"})
 	ann := next(t, modelled(s))
@@ -325,6 +329,7 @@ func TestTrouble(t *testing.T) {
 // TestCutOff checks that a session that was interrupted in the middle of a turn continues with its
 // history, its task and a note.
 func TestCutOff(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."},
 		&team.CreateTask{Subject: "Look"})

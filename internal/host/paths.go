@@ -10,6 +10,27 @@ import (
 	"cadre/internal/team"
 )
 
+// Outer is the session that runs a nested team, for the host of that team. What the members of the
+// team write is what the session's member writes. Its functions may be called from any goroutine.
+type Outer struct {
+	// Gate returns an error if the rules of the team around forbid the session the tool. It is
+	// called for tools that write files.
+	Gate func(tool, input string) error
+	// Uses gets the uses of tools, except those that write only in a worktree of the nested team.
+	Uses func(agent.Nested)
+}
+
+// fill returns the Outer with all its functions.
+func (o Outer) fill() Outer {
+	if o.Gate == nil {
+		o.Gate = func(string, string) error { return nil }
+	}
+	if o.Uses == nil {
+		o.Uses = func(agent.Nested) {}
+	}
+	return o
+}
+
 // mayWrite refuses a tool that writes a file of another member's task.
 func (s *slot) mayWrite(tool, input string) (err error) {
 	s.host.writes.asked(s.member, tool, time.Now())
@@ -18,10 +39,13 @@ func (s *slot) mayWrite(tool, input string) (err error) {
 		return nil
 	}
 	var dir string
-	held := false
+	held, outside := false, false
 	s.host.Replica.View(func(st *team.State) { dir, held = st.Team().Dir, st.PathsHeld() })
 	for _, file := range files {
-		if !held || s.own(file) {
+		if s.own(file) {
+			continue
+		}
+		if outside = true; !held {
 			continue
 		}
 		for _, name := range inProject(dir, file) {
@@ -31,6 +55,9 @@ func (s *slot) mayWrite(tool, input string) (err error) {
 				return err
 			}
 		}
+	}
+	if outside {
+		return s.host.Outer.Gate(tool, input)
 	}
 	return nil
 }
@@ -42,23 +69,55 @@ func (s *slot) own(file string) bool {
 
 // uses remembers a tool that the session begins to use.
 func (s *slot) uses(u agent.ToolStarted) {
+	s.usesSince(u, s.host.writes.begins(s.member, u.Tool, time.Now()))
+}
+
+// usesSince remembers a tool that the session has used since that time.
+func (s *slot) usesSince(u agent.ToolStarted, from time.Time) {
 	if s.host.Machine.Project != nil { // the project is no directory
 		return
 	}
-	a := act{tool: u.Tool, input: u.Input, from: s.host.writes.begins(s.member, u.Tool, time.Now()),
-		reads: func() bool {
-			return slices.Contains(team.TeamTools, u.Tool) || s.reads(u.Tool, u.Input)
-		}}
+	a := act{tool: u.Tool, input: u.Input, from: from, reads: func() bool {
+		return slices.Contains(team.TeamTools, u.Tool) || s.reads(u.Tool, u.Input)
+	}}
 	if files := team.WrittenFiles(u.Tool, u.Input); len(files) > 0 {
 		dir := s.host.Replica.Team().Dir
-		a.files = []string{}
+		a.files, a.within = []string{}, true
 		for _, file := range files {
 			if !s.own(file) {
-				a.files = append(a.files, inProject(dir, file)...)
+				a.files, a.within = append(a.files, inProject(dir, file)...), false
 			}
 		}
 	}
 	s.host.writes.began(s.member, u.ID, a)
+	if !a.within {
+		u.ID = s.member + "/" + u.ID
+		s.host.Outer.Uses(agent.Nested{Update: u, At: from})
+	}
+}
+
+// usedUntil remembers that the session does not use the tool any more.
+func (s *slot) usedUntil(id string, at time.Time) {
+	if within, known := s.host.writes.ended(s.member, id, at); known && !within {
+		s.host.Outer.Uses(agent.Nested{Update: agent.ToolFinished{ID: s.member + "/" + id}, At: at})
+	}
+}
+
+// usesWithin remembers the use of a tool in the team that the session runs.
+func (s *slot) usesWithin(n agent.Nested) {
+	switch u := n.Update.(type) {
+	case agent.ToolStarted:
+		s.usesSince(u, n.At)
+	case agent.ToolFinished:
+		s.usedUntil(u.ID, n.At)
+	}
+}
+
+// usesNone remembers that the session has ended, with the tools that it used.
+func (s *slot) usesNone(at time.Time) {
+	for _, id := range s.host.writes.uses(s.member) {
+		s.usedUntil(id, at)
+	}
 }
 
 // holders returns the tasks whose paths are kept from other members, and the project's directory.

@@ -9,6 +9,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/host"
 	"cadre/internal/journal/memjournal"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/replica"
 	"cadre/internal/team"
 )
@@ -76,7 +77,7 @@ func TestPermissionOfASession(t *testing.T) {
 			do(&team.SpawnMember{Name: "ann", Agent: "asker"})
 
 			hosts := filepath.Join(t.TempDir(), "hosts")
-			procs, err := host.Enroll(hosts, "h1")
+			procs, _, err := host.Enroll(t.Context(), filestore.Team(filepath.Dir(hosts)), hosts, "h1")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,10 @@ import (
 	"cadre/internal/team"
 )
 
+// AsItWas is why the record of a task's work has left out a file that nobody has touched since the
+// team was created.
+const AsItWas = "not committed when the team was created, and as it was"
+
 // personal knows the person's files: those that were uncommitted when the team was created, while
 // they are unchanged. It also knows cadre's own folder and the report on the team, which a run
 // writes.
@@ -41,6 +45,9 @@ func newPersonal(procs *proc.Register, of team.Team, teamDir string) *personal {
 	if real, err := filepath.EvalSymlinks(p.ours); err == nil {
 		p.ours = real
 	}
+	if base.Top != "" && len(paths.NotAround(base.Top, p.ours)) == 0 { // a nested team, in a worktree
+		p.ours = teamDir
+	}
 	if report := worktree.From(base.Top, of.Report); report != "" {
 		p.report = filepath.Join(base.Top, filepath.FromSlash(report))
 	}
@@ -60,7 +67,7 @@ func (p *personal) except(ctx context.Context) worktree.Exception {
 		if !known || !p.still(ctx, path, was, &most) {
 			return false, ""
 		}
-		return true, "not committed when the team was created, and as it was"
+		return true, AsItWas
 	}
 }
 

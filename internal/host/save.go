@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/replica"
-	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/proc"
-	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -29,8 +28,8 @@ type SavedWork struct {
 	LastGood  string    `json:"last_good_state,omitempty"` // the last commit before the edits
 	FileEdits string    `json:"file_edits,omitempty"`      // a patch, shortened
 	Files     []string  `json:"files,omitempty"`           // files in the whole patch
-	Patch     string    `json:"patch,omitempty"`           // file with the whole patch, if it is longer
-	Cut       []string  `json:"cut,omitempty"`             // files that are only in that file
+	Patch     string    `json:"patch,omitempty"`           // where the whole patch is, if it is longer
+	Cut       []string  `json:"cut,omitempty"`             // files that are only there
 	Left      []string  `json:"left,omitempty"`            // files that are in neither, and why
 	Output    string    `json:"last_output,omitempty"`
 }
@@ -60,23 +59,16 @@ func few(files []string) string {
 
 const savedSuffix = "_checkpoint.json"
 
-// maxSaved bounds how much of such a file is read, in bytes. Written files are far smaller.
-const maxSaved = 64 << 20
-
-// ReadSaved returns the saved work of the member from the team's folder, and whether there is any.
-func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
-	return savedFolder(teamDir).Read(member)
+// ReadSaved returns the saved work of the member, and whether there is any.
+func ReadSaved(ctx context.Context, shared store.Values, member string) (SavedWork, bool, error) {
+	return savedIn{shared}.Read(ctx, member)
 }
 
-// savedFolder is the team's folder, which has the files with saved work.
-type savedFolder string
+// savedIn is the saved work among the values of a team.
+type savedIn struct{ values store.Values }
 
-func (dir savedFolder) path(member string) string {
-	return filepath.Join(string(dir), member+savedSuffix)
-}
-
-func (dir savedFolder) Read(member string) (SavedWork, bool, error) {
-	data, err := regularfile.Read(dir.path(member), maxSaved)
+func (s savedIn) Read(ctx context.Context, member string) (SavedWork, bool, error) {
+	data, err := s.values.Get(ctx, member+savedSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return SavedWork{}, false, nil
 	}
@@ -87,15 +79,12 @@ func (dir savedFolder) Read(member string) (SavedWork, bool, error) {
 	return w, err == nil, err
 }
 
-func (dir savedFolder) Forget(w SavedWork) error {
-	now, there, err := dir.Read(w.Member)
+func (s savedIn) Forget(ctx context.Context, w SavedWork) error {
+	now, there, err := s.Read(ctx, w.Member)
 	if err != nil || !there || !bytes.Equal(now.encode(), w.encode()) {
 		return err
 	}
-	if err := os.Remove(dir.path(w.Member)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return s.values.Delete(ctx, w.Member+savedSuffix)
 }
 
 func (w SavedWork) encode() []byte {
@@ -106,17 +95,23 @@ func (w SavedWork) encode() []byte {
 	return append(data, '\n')
 }
 
-func (dir savedFolder) Write(w SavedWork) error {
-	return atomicfile.Write(dir.path(w.Member), w.encode())
+func (s savedIn) Write(ctx context.Context, w SavedWork) error {
+	return s.values.Put(ctx, w.Member+savedSuffix, w.encode())
 }
 
-// patches is the folder with the patches that are too long for the history.
-const patches = "saved"
+// PatchKey returns the key of a patch that is too long for the history: of what the member changed
+// for that task, "" for none.
+func PatchKey(task, member string) string {
+	if task != "" {
+		member = task + "-" + member
+	}
+	return "saved/" + member + ".patch"
+}
 
 // edits collects changes in dir that may be the member's. Files that are as they were when the team
 // was created are the person's. In a worktree of its own every change is the member's.
-func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.Base, teamDir, dir string,
-	own bool) error {
+func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.Base, values store.Values,
+	dir string, own bool) error {
 	before := map[string]string{}
 	if !own {
 		if base.Unknown != "" {
@@ -144,17 +139,11 @@ func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.B
 	if w.FileEdits, w.Cut = e.Brief(team.MaxDiff); len(w.Cut) == 0 {
 		return nil
 	}
-	path := filepath.Join(teamDir, patches, w.Member+".patch")
-	if w.Task != "" {
-		path = filepath.Join(teamDir, patches, w.Task+"-"+w.Member+".patch")
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	key := PatchKey(w.Task, w.Member)
+	if err := values.Put(ctx, key, e.Patch); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, e.Patch); err != nil {
-		return err
-	}
-	w.Patch = path
+	w.Patch = filestore.Where(values, key)
 	return nil
 }
 
@@ -179,7 +168,7 @@ func (s *slot) save(ctx context.Context) (SavedWork, error) {
 		}
 		s.host.Log("the changes of " + s.member + " cannot be determined: " + err.Error())
 	}
-	before, there, err := s.host.Machine.Saved.Read(s.member)
+	before, there, err := s.host.Machine.Saved.Read(ctx, s.member)
 	if err != nil {
 		s.host.Log("what was saved before for " + s.member + " cannot be read and is skipped: " + err.Error())
 	} else if there && before.Task != w.Task {
@@ -190,7 +179,7 @@ func (s *slot) save(ctx context.Context) (SavedWork, error) {
 			return w, errors.New("another host has taken the member over")
 		}
 	}
-	return w, s.host.Machine.Saved.Write(w)
+	return w, s.host.Machine.Saved.Write(ctx, w)
 }
 
 // changes collects the member's changes where it works.
@@ -198,18 +187,18 @@ func (s *slot) changes(ctx context.Context, t team.Team, w *SavedWork) error {
 	if p := s.host.Machine.Project; p != nil {
 		return p.Changes(ctx, s.dir, w)
 	}
-	return w.edits(ctx, s.host.Procs, t.Base, s.host.teamDir(), s.dir, s.dir != t.Dir)
+	return w.edits(ctx, s.host.Procs, t.Base, s.host.Machine.Shared, s.dir, s.dir != t.Dir)
 }
 
 // KeepSaved keeps a member's saved work with its task. It is for a process that is not a host,
 // where no host is running to do so.
-func KeepSaved(ctx context.Context, rep *replica.Replica, teamDir, member string) error {
-	return KeepSavedIn(ctx, savedFolder(teamDir), rep, member)
+func KeepSaved(ctx context.Context, rep *replica.Replica, shared store.Values, member string) error {
+	return KeepSavedIn(ctx, savedIn{shared}, rep, member)
 }
 
 // KeepSavedIn does the same as KeepSaved, with work from that store.
 func KeepSavedIn(ctx context.Context, saved SavedStore, rep *replica.Replica, member string) error {
-	w, there, err := saved.Read(member)
+	w, there, err := saved.Read(ctx, member)
 	if err != nil || !there {
 		return err
 	}
@@ -219,12 +208,12 @@ func KeepSavedIn(ctx context.Context, saved SavedStore, rep *replica.Replica, me
 // KeepDone saves the unfinished work of a task's owner with the task: the changes where it works,
 // and its last words. It is for a process that is not a host, before the task is taken from an
 // owner that may be dead, or may not know about it.
-func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task team.Task) error {
+func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, shared store.Values, task team.Task) error {
 	m := team.Member{}
 	rep.View(func(s *team.State) { m, _ = s.Member(task.Owner) })
 	t := rep.Team()
 	w := SavedWork{Member: m.Name, Task: task.ID, At: replica.Now(), Output: m.Summary}
-	if before, there, err := ReadSaved(teamDir, m.Name); err == nil && there && before.Task == task.ID {
+	if before, there, err := ReadSaved(ctx, shared, m.Name); err == nil && there && before.Task == task.ID {
 		w.Output = before.Output
 	}
 	procs, err := proc.Open("")
@@ -236,10 +225,10 @@ func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task te
 	if m.Isolation == team.Worktree {
 		dir, own = filepath.Join(teamDir, worktrees, m.Name), true
 	}
-	if err := w.edits(ctx, procs, t.Base, teamDir, dir, own); err != nil {
+	if err := w.edits(ctx, procs, t.Base, shared, dir, own); err != nil {
 		return fmt.Errorf("the unfinished work of %s on task %s cannot be determined: %w", m.Name, task.Called(), err)
 	}
-	return w.keep(ctx, byUser(rep), rep, savedFolder(teamDir))
+	return w.keep(ctx, byUser(rep), rep, savedIn{shared})
 }
 
 // keep records the work and removes its file. A file that has been replaced by other work stays.
@@ -247,7 +236,7 @@ func (w SavedWork) keep(ctx context.Context, do sender, rep *replica.Replica, sa
 	if done, err := w.record(ctx, do, rep); err != nil || !done {
 		return err
 	}
-	return saved.Forget(w)
+	return saved.Forget(ctx, w)
 }
 
 // sender sends a command as some actor.
@@ -367,7 +356,7 @@ func (s *slot) keep(ctx context.Context, w SavedWork) bool {
 	if kept {
 		s.savedFile.Lock()
 		defer s.savedFile.Unlock()
-		if err := s.host.Machine.Saved.Forget(w); err != nil {
+		if err := s.host.Machine.Saved.Forget(ctx, w); err != nil {
 			s.host.Log(err.Error())
 		}
 	}
@@ -391,7 +380,7 @@ func (s *slot) lastSave(how ending, why string) bool {
 // keepLast keeps the saved work, because the tasks return to the queue. It reports whether nothing
 // is left to keep.
 func (s *slot) keepLast(ctx context.Context) bool {
-	if _, there, err := s.host.Machine.Saved.Read(s.member); err != nil || !there {
+	if _, there, err := s.host.Machine.Saved.Read(ctx, s.member); err != nil || !there {
 		return true // an unreadable file is reported where it would be overwritten
 	}
 	return s.saveAndKeep(ctx)
@@ -425,7 +414,7 @@ func (s *slot) requeueTasks(ctx context.Context, reason string) bool {
 // keepSaved keeps the work that an earlier session of the member saved, on this host or on one that
 // died.
 func (h *Host) keepSaved(ctx context.Context, member string, as sender) error {
-	w, there, err := h.Machine.Saved.Read(member)
+	w, there, err := h.Machine.Saved.Read(ctx, member)
 	if err != nil {
 		h.Log("what was saved for " + member + " cannot be read and is skipped: " + err.Error())
 	}

@@ -10,7 +10,9 @@ import (
 
 	"cadre/internal/consolidate"
 	"cadre/internal/host"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // write puts files below dir.
@@ -52,6 +54,7 @@ func task(s *stage) (one team.Task) {
 // even if its owner saved nothing. The owner's host was killed, or the owner is alive and does not
 // know.
 func TestWorkIsKeptFromOutside(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	dir, base := dirty(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: base},
@@ -60,7 +63,7 @@ func TestWorkIsKeptFromOutside(t *testing.T) {
 	write(t, dir, map[string]string{"half.txt": "half of it\n", "theirs.txt": "the person's\nand ann's\n",
 		"data.csv": strings.Repeat("1,2\n", 20<<10), "huge.csv": strings.Repeat("1,2\n", 1<<19)})
 	teamDir := filepath.Dir(s.hosts)
-	if err := host.KeepDone(t.Context(), s.Replica, teamDir, owned); err != nil {
+	if err := host.KeepDone(t.Context(), s.Replica, teamDir, filestore.Team(teamDir), owned); err != nil {
 		t.Fatal(err)
 	}
 	saved := task(s).Saved
@@ -96,7 +99,7 @@ func TestUnknownBaseIsNotTold(t *testing.T) {
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir,
 		Base: team.Base{Unknown: "too many files"}}, &team.SpawnMember{Name: "ann", Agent: team.External},
 		&team.CreateTask{Subject: "one"})
-	if err := host.KeepDone(t.Context(), s.Replica, filepath.Dir(s.hosts), held(t, s)); err != nil {
+	if err := host.KeepDone(t.Context(), s.Replica, filepath.Dir(s.hosts), s.shared(), held(t, s)); err != nil {
 		t.Fatal(err)
 	}
 	if saved := task(s).Saved; saved == nil || saved.Diff != "" || !strings.Contains(saved.Note, "too many files") {
@@ -114,10 +117,10 @@ func TestSavedWorkOutlivesAConflict(t *testing.T) {
 	teamDir := filepath.Dir(s.hosts)
 	keep := func() (there bool) {
 		t.Helper()
-		if err := host.KeepSaved(context.Background(), s.Replica, teamDir, "ann"); err != nil {
+		if err := host.KeepSaved(context.Background(), s.Replica, filestore.Team(teamDir), "ann"); err != nil {
 			t.Fatal(err)
 		}
-		_, there, err := host.ReadSaved(teamDir, "ann")
+		_, there, err := host.ReadSaved(context.Background(), filestore.Team(teamDir), "ann")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,6 +98,7 @@ func (h *Host) slot(m team.Member, a agent.Agent) {
 	s.turn.since = h.Replica.Seq()
 	h.slots[m.Name] = s
 	h.pulse.next = time.Time{} // send the first heartbeat at once
+	h.fence.enter(s)
 	go s.run(m)
 }
 
@@ -150,6 +151,7 @@ func (s *slot) run(m team.Member) {
 	defer os.RemoveAll(scratch)
 
 	failure := s.live(m, scratch)
+	s.host.fence.leave(s)
 
 	s.mu.Lock()
 	how, why := s.how, s.why

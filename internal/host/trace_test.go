@@ -20,6 +20,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // worker is a session that takes each task that it can have, lets the test do it, and completes it.
@@ -101,6 +102,7 @@ func (p *project) changed(w team.Work) string {
 // TestWorkInTheTeamsDirectory checks that in the team's directory a task's work is two snapshots.
 // They show its own changes, not those of earlier tasks, and nothing of the person's.
 func TestWorkInTheTeamsDirectory(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	dir, base := dirty(t)
 	p := &project{t: t, dir: dir}
@@ -156,6 +158,7 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 // TestWorkOfSeveralAtOnce checks the record if two members work in one directory at once: it is
 // unknown who did what, and the record says so.
 func TestWorkOfSeveralAtOnce(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), spawn("bob"),
@@ -187,6 +190,7 @@ func TestWorkOfSeveralAtOnce(t *testing.T) {
 // TestWorkInAWorktree checks that in a worktree the work is on the member's branch, with its
 // uncommitted changes, task by task. It is recorded before the worktree is removed.
 func TestWorkInAWorktree(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	p := newProject(t)
 	head := p.git("rev-parse", "HEAD")
@@ -218,7 +222,7 @@ func TestWorkInAWorktree(t *testing.T) {
 // dying is a host that left only its folder, as after a kill.
 func (s *stage) dying(id string) *proc.Register {
 	s.t.Helper()
-	procs, err := host.Enroll(s.hosts, id)
+	procs, _, err := host.Enroll(s.t.Context(), s.shared(), s.hosts, id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -228,6 +232,7 @@ func (s *stage) dying(id string) *proc.Register {
 // TestWorkAfterAKill checks that a host that is killed before it has recorded a task's work leaves
 // that to the next host, whatever it had made by then.
 func TestWorkAfterAKill(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann",
@@ -277,6 +282,7 @@ func TestWorkAfterAKill(t *testing.T) {
 // TestWorkThatCannotBeRecorded checks that work that cannot be recorded is recorded with the
 // reason, and delays no caller.
 func TestWorkThatCannotBeRecorded(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"),
@@ -295,6 +301,7 @@ func TestWorkThatCannotBeRecorded(t *testing.T) {
 // TestWorkOfASecondAttempt checks that a second attempt at a task starts where the first did. If
 // others worked there since, it starts from what they left.
 func TestWorkOfASecondAttempt(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann",
@@ -338,6 +345,7 @@ func TestWorkOfASecondAttempt(t *testing.T) {
 
 // TestRecordWork checks that a consolidation, which ends members, first records their work.
 func TestRecordWork(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Base: consolidate.Look(t.Context(),
@@ -364,6 +372,7 @@ func TestRecordWork(t *testing.T) {
 // TestReportIsNoWork checks that the report of a run that ended early is not the work of the task
 // that is completed after it.
 func TestReportIsNoWork(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	p := newProject(t)
 	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Base: consolidate.Look(t.Context(),
@@ -443,6 +452,7 @@ func TestWorkThatHadNoRoom(t *testing.T) {
 // TestWorkOfTheMomentBefore checks that a task has the work of its blocker also if the blocker is
 // completed while the task's member asks for one.
 func TestWorkOfTheMomentBefore(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	const pairs = 6
 	p := newProject(t)

@@ -8,11 +8,13 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestErrorsAreText checks that an error that an agent's program wrote for a terminal is plain text
 // for the lead, for models and in the history. Messages between members stay as they are.
 func TestErrorsAreText(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	const red, plain = "\x1b[1;31m429\x1b[0m: too \x1b]0;title\x07many\u009b2J \u202erequests",
 		"429: too many <U+202E>requests"

@@ -28,6 +28,7 @@ import (
 type act struct {
 	tool, input string
 	files       []string // that it writes, by their paths from the team's directory; nil if it does not say
+	within      bool     // it writes only in the member's own worktree
 	from, to    time.Time
 	reads       func() bool // whether it only reads
 }
@@ -162,15 +163,32 @@ func (w *writes) begins(member, tool string, told time.Time) time.Time {
 	return told
 }
 
-// ended remembers that the use of a tool is over.
-func (w *writes) ended(member, id string, at time.Time) {
+// ended remembers that the use of a tool is over. It reports whether the tool wrote only in the
+// member's own worktree, and whether the use is known.
+func (w *writes) ended(member, id string, at time.Time) (within, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := member + "/" + id
-	if i, ok := w.open[key]; ok && i >= 0 {
-		w.acts[member][i].to = at
-	}
+	i, is := w.open[key]
 	delete(w.open, key)
+	if !is || i < 0 {
+		return false, is
+	}
+	a := &w.acts[member][i]
+	a.to = at
+	return a.within, true
+}
+
+// uses returns the ids of the tools that the member uses at present.
+func (w *writes) uses(member string) (ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.open {
+		if id, is := strings.CutPrefix(key, member+"/"); is {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // of returns what the member did, and whether this host knows it.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -39,16 +40,16 @@ const (
 
 // Member says what is known of one member.
 type Member struct {
-	Name     string    `json:"name"`                 // name of the member
-	Agent    string    `json:"agent"`                // agent that runs its sessions: claude, codex, shell, external, …
-	Status   string    `json:"status"`               // as in a member; also zombie or paused
-	Life     Life      `json:"life"`                 // online, offline, paused, outside, ended or unknown
-	Why      string    `json:"why,omitempty"`        // reason for that life
-	LastSeen team.Time `json:"lastSeenAt,omitempty"` // when it sent its last heartbeat
-	Task     string    `json:"task,omitempty"`       // id of the task that it works on
-	Context  int64     `json:"context,omitempty"`    // percent of its context that is full
-	Saved    bool      `json:"saved,omitempty"`      // its work was saved while no session led
-	Session  string    `json:"session,omitempty"`    // the agent's own id of its session
+	Name     string     `json:"name"`                 // name of the member
+	Agent    string     `json:"agent"`                // agent that runs its sessions: claude, codex, shell, external, …
+	Status   team.Phase `json:"status"`               // what it does, or why it cannot
+	Life     Life       `json:"life"`                 // online, offline, paused, outside, ended or unknown
+	Why      string     `json:"why,omitempty"`        // reason for that life
+	LastSeen team.Time  `json:"lastSeenAt,omitempty"` // when it sent its last heartbeat
+	Task     string     `json:"task,omitempty"`       // id of the task that it works on
+	Context  int64      `json:"context,omitempty"`    // percent of its context that is full
+	Saved    bool       `json:"saved,omitempty"`      // its work was saved while no session led
+	Session  string     `json:"session,omitempty"`    // the agent's own id of its session
 }
 
 // Lead says who leads.
@@ -116,7 +117,7 @@ func Refusal(t team.Team) error {
 		return team.Refuse(team.Finished, "team %s is %s", t.Name, t.Status).
 			With(team.Hint{Action: team.ActShowReview, Team: t.Name})
 	case t.Status == team.TeamPending && t.Goal == "" && t.Origin == "":
-		return team.Refuse(team.Invalid, "Team not initialized").
+		return team.Refuse(team.Invalid, "team %s has not begun: it has no goal and no teammates", t.Name).
 			With(team.Hint{Action: team.ActSpawn, Team: t.Name})
 	}
 	return nil
@@ -125,11 +126,6 @@ func Refusal(t team.Team) error {
 // near is how many records are read to get from one message to the next one. A message that is
 // farther away is looked up.
 const near = 512
-
-// Examine examines the team whose folder is dir.
-func Examine(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*Examination, error) {
-	return (&Looker{Replica: rep, Dir: dir}).Examine(ctx, now)
-}
 
 // Examine examines the team.
 func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, error) {
@@ -161,7 +157,7 @@ func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, erro
 		e.Skew = append(e.Skew, fmt.Sprintf("the team was created %s in the future",
 			team.Span(created.Sub(now).Round(time.Second))))
 	}
-	seen, err := look(ctx, e.Team, members, dir, now, nil)
+	seen, err := look(ctx, e.Team, members, dir, l.Shared, now, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -175,9 +171,12 @@ func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, erro
 	}
 	e.Lead, e.Facts, e.Skew = seen.lead, seen.facts, append(e.Skew, seen.skew...)
 	for _, m := range roster {
-		e.member(dir, m, held[m.Name], seen.outside.Sights[m.Name])
+		e.member(ctx, seen.shared, m, held[m.Name], seen.outside.Sights[m.Name])
 	}
 	rep.View(func(s *team.State) {
+		for i := range e.Members {
+			e.Members[i].Status = s.Standing(e.Members[i].Name, &seen.outside)
+		}
 		e.Attention = append([]team.Item{}, s.Attention(team.Time(now.UnixMilli()), &seen.outside)...)
 	})
 	e.progress(past, workable)
@@ -185,18 +184,13 @@ func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, erro
 }
 
 // member adds what is known of the member.
-func (e *Examination) member(dir string, m team.Member, task string, seen team.Sight) {
+func (e *Examination) member(ctx context.Context, shared store.Team, m team.Member, task string,
+	seen team.Sight) {
 	e.Unread += len(m.Inbox)
 	e.Late += len(m.Late)
-	one := Member{Name: m.Name, Agent: m.Agent, Status: string(m.Status), Life: seen.Life, Why: seen.Why,
+	one := Member{Name: m.Name, Agent: m.Agent, Life: seen.Life, Why: seen.Why,
 		LastSeen: seen.Seen, Task: task, Context: m.Context, Session: m.Session}
-	_, one.Saved, _ = host.ReadSaved(dir, m.Name) // an unreadable file is reported when its work is kept
-	switch {
-	case one.Life == Online && e.Team.LeadLost != 0 && m.Name != e.Team.Lead:
-		one.Status = string(team.Zombie)
-	case one.Life == Paused:
-		one.Status = string(team.Paused)
-	}
+	_, one.Saved, _ = host.ReadSaved(ctx, shared, m.Name) // an unreadable file is reported when its work is kept
 	e.Members = append(e.Members, one)
 }
 

@@ -23,6 +23,7 @@ import (
 	"cadre/internal/inspect"
 	"cadre/internal/journal"
 	"cadre/internal/journal/memjournal"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
@@ -83,7 +84,7 @@ func newPlace(t *testing.T, history ...any) *place {
 
 func (p *place) examine(after time.Duration) *inspect.Examination {
 	p.t.Helper()
-	found, err := inspect.Examine(p.t.Context(), p.replica, p.dir, at(after))
+	found, err := (&inspect.Looker{Replica: p.replica, Dir: p.dir}).Examine(p.t.Context(), at(after))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func (p *place) examine(after time.Duration) *inspect.Examination {
 func (p *place) beat(b heartbeat.Beat, after time.Duration) {
 	p.t.Helper()
 	b.At = at(after).UnixMilli()
-	if err := heartbeat.Of(p.dir).Write(b); err != nil {
+	if err := heartbeat.In(filestore.Team(p.dir)).Write(p.t.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -138,7 +139,8 @@ func TestRefusal(t *testing.T) {
 		{"aborted", team.Team{Status: team.TeamAborted}, team.Finished, "team demo is aborted", team.ActShowReview},
 		{"cleaned up comes first", team.Team{Status: team.TeamAborted, CleanedUp: true}, team.Finished,
 			"team demo was cleaned up, and something is left of it", team.ActCleanUp},
-		{"pending", team.Team{Status: team.TeamPending}, team.Invalid, "Team not initialized", team.ActSpawn},
+		{"pending", team.Team{Status: team.TeamPending}, team.Invalid,
+			"team demo has not begun: it has no goal and no teammates", team.ActSpawn},
 		{"pending, for a goal", team.Team{Status: team.TeamPending, Goal: "mend it"}, "", "", ""},
 		{"pending, of a team file", team.Team{Status: team.TeamPending, Origin: "/team.yaml"}, "", "", ""},
 	} {
@@ -172,11 +174,11 @@ func TestLead(t *testing.T) {
 		{name: "nobody", after: time.Hour, want: inspect.Lead{Stale: true}},
 		{name: "one that is alive", leads: "s1", after: time.Hour, want: inspect.Lead{Session: "s1", Alive: true,
 			LastSeen: created + 1000}, does: func(p *place) {
-			lock, err := leader.Claim(p.dir)
+			lock, err := leader.Claim(t.Context(), filestore.Team(p.dir))
 			if err != nil {
 				p.t.Fatal(err)
 			}
-			p.t.Cleanup(func() { lock.Unlock() })
+			p.t.Cleanup(func() { lock.Release() })
 		}},
 		{name: "one that sent no heartbeat since it took the lead", leads: "s1", after: 29 * time.Minute,
 			want: inspect.Lead{Session: "s1", LastSeen: created + 1000}},
@@ -282,7 +284,7 @@ func TestLives(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, there, err := host.ReadSaved(p.dir, "orphan"); !there || err != nil {
+	if _, there, err := host.ReadSaved(context.Background(), filestore.Team(p.dir), "orphan"); !there || err != nil {
 		t.Fatal(there, err)
 	}
 
@@ -310,6 +312,9 @@ func TestLives(t *testing.T) {
 		if w := want[m.Name]; m.Life != w.life || m.Why != w.why {
 			t.Errorf("%s is %s, %q; want %s, %q", m.Name, m.Life, m.Why, w.life, w.why)
 		}
+		if (m.Status == "offline") != (m.Life == inspect.Offline) {
+			t.Errorf("%s is %s, and its status is %s", m.Name, m.Life, m.Status)
+		}
 		if m.Saved != (m.Name == "orphan") || (m.Task == "2") != (m.Name == "online") {
 			t.Errorf("%s saved its work: %t, and holds %q", m.Name, m.Saved, m.Task)
 		}
@@ -332,8 +337,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestZombies: while no session leads, every living member is a zombie, and their messages are
-// held.
+// TestZombies: while no session leads, every living member is a zombie, also one outside, and their
+// messages are held.
 func TestZombies(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, &team.AttachLead{Session: "s1"},
@@ -348,7 +353,7 @@ func TestZombies(t *testing.T) {
 	p.lives("living")
 	found := p.examine(time.Minute)
 	for _, m := range found.Members {
-		if (m.Status == "zombie") != (m.Name == "ann") {
+		if (m.Status == "zombie") != (m.Name == "ann" || m.Name == "cy") {
 			t.Errorf("%s is %s, %s", m.Name, m.Life, m.Status)
 		}
 	}
@@ -438,7 +443,7 @@ func TestMailCostsTheSameEver(t *testing.T) {
 		}
 		do(team.User, &team.SendMessage{To: "m1", Body: "now"})
 		read.Store(0)
-		found, err := inspect.Examine(t.Context(), rep, t.TempDir(), time.Now())
+		found, err := (&inspect.Looker{Replica: rep, Dir: t.TempDir()}).Examine(t.Context(), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cadre/internal/consolidate"
+	"cadre/internal/journal/store"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -22,12 +23,14 @@ const (
 // Trees shares what git says of work trees between the lookers of many teams, for one look at all.
 type Trees = consolidate.Trees
 
-// Looker looks at one team once, or repeatedly for a process that follows it. It finds what [Look]
-// finds, and which files of a complete team are not committed. It belongs to one goroutine.
+// Looker looks at one team once, or repeatedly for a process that follows it: at what is true
+// outside its journal, and at which files of a complete team are not committed. It belongs to one
+// goroutine.
 type Looker struct {
 	Replica *replica.Replica
 	Home    layout.Home // of the team; the zero Home for a team in memory, whose files are not looked at
 	Dir     string      // the team's folder
+	Shared  store.Team  // what the team's processes share; nil for what is in Dir
 	Trees   Trees       // of one look at many teams; nil for a look at one
 
 	last   *team.Outside
@@ -75,7 +78,7 @@ func (l *Looker) Look(ctx context.Context, now time.Time) (*team.Outside, error)
 	if l.last != nil && life.endedSince(l.before) {
 		l.ending = now
 	}
-	seen, err := look(ctx, t, members, l.Dir, now, l.facts)
+	seen, err := look(ctx, t, members, l.Dir, l.Shared, now, l.facts)
 	if err == nil {
 		seen.outside.Uncommitted = l.uncommitted(ctx, t, now)
 		l.last, l.before, err = &seen.outside, life, ctx.Err()

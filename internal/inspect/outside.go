@@ -13,25 +13,25 @@ import (
 	"cadre/internal/git/checkout"
 	"cadre/internal/hook"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
-	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
-// Look finds out what is true of a team outside its journal: which of its processes are alive on
-// this machine, and whether its directory and its facts are unchanged. It changes nothing. dir is
-// the team's folder. Callers that show everything that waits for a person use a [Looker], which
-// asks git too.
-func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*team.Outside, error) {
+// outsideOf finds out what is true of a team outside its journal: which of its processes are alive
+// on this machine, and whether its directory and its facts are unchanged. It changes nothing. dir
+// is the team's folder. A [Looker] asks git too.
+func outsideOf(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*team.Outside, error) {
 	var t team.Team
 	var members []team.Member
 	rep.View(func(s *team.State) { t, members = s.Team(), s.Members() })
-	seen, err := look(ctx, t, members, dir, now, nil)
+	seen, err := look(ctx, t, members, dir, nil, now, nil)
 	return &seen.outside, err
 }
 
@@ -42,28 +42,32 @@ type finding struct {
 	skew    []string
 	facts   []Fact
 
-	beats map[string]heartbeat.Beat
-	hosts map[string]bool // by id: whether it is running
+	shared store.Team
+	beats  map[string]heartbeat.Beat
+	hosts  map[string]bool // by id: whether it is running
 }
 
-// look looks at everything. read caches facts that were read; nil for none.
-func look(ctx context.Context, t team.Team, members []team.Member, dir string, now time.Time,
+// look looks at everything. shared is nil for what is in dir, the team's folder. read caches facts
+// that were read; nil for none.
+func look(ctx context.Context, t team.Team, members []team.Member, dir string, shared store.Team, now time.Time,
 	read map[string]reading) (*finding, error) {
-	f := &finding{facts: []Fact{}, hosts: map[string]bool{}}
+	shared = filestore.Or(shared, dir)
+	f := &finding{facts: []Fact{}, shared: shared, hosts: map[string]bool{}}
 	f.outside = team.Outside{At: team.Time(now.UnixMilli()), Sights: make(map[string]team.Sight, len(members))}
 	var err error
-	if f.beats, err = heartbeat.Of(dir).All(); err != nil {
+	if f.beats, err = heartbeat.In(shared).All(ctx); err != nil {
 		return f, err
 	}
 	o := &f.outside
-	o.Hosted = host.Hosted(filepath.Join(dir, "hosts"))
-	o.Led = leader.Alive(dir)
-	o.LeadActs = filelock.Held(detector.Presence(dir, t.Lead))
-	o.Consolidating = consolidate.Running(dir)
-	o.Sealed = sealed(dir)
+	o.Hosted = host.Hosted(ctx, shared)
+	o.Led = shared.Held(ctx, store.Lead)
+	o.LeadActs = shared.Held(ctx, store.Presence(t.Lead))
+	o.Consolidating = consolidate.Running(ctx, shared)
+	o.Aborting = host.Aborting(ctx, shared)
+	o.Sealed, _ = shared.Has(ctx, consolidate.RecordFile) // who needs it gets the error
 	f.leadOf(t, now)
 	for _, m := range members {
-		o.Sights[m.Name] = f.sight(dir, t, m, now)
+		o.Sights[m.Name] = f.sight(ctx, dir, t, m, now)
 	}
 	if t.Observed == "" && t.Dir != "" {
 		o.Directory = trouble(t)
@@ -106,7 +110,7 @@ func (f *finding) children(ctx context.Context, t team.Team, home layout.Home, n
 		}
 		if of := rep.Team(); of.Ended() {
 			sight.Ended = true
-		} else if outside, err := Look(ctx, rep, folder, now); err == nil {
+		} else if outside, err := outsideOf(ctx, rep, folder, now); err == nil {
 			rep.View(func(s *team.State) {
 				for _, i := range s.Attention(team.Time(now.UnixMilli()), outside) {
 					if i.WaitsFor != team.ForUser {
@@ -128,16 +132,11 @@ func (f *finding) children(ctx context.Context, t team.Team, home layout.Home, n
 	return nil
 }
 
-func sealed(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, consolidate.RecordFile))
-	return err == nil
-}
-
 // trouble says why the team's directory is not usable; "" if it is.
 func trouble(t team.Team) string {
 	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
 	switch {
-	case !ok:
+	case !ok, t.Parent.Worktree && t.Ended(): // the worktree of its member was removed after the work
 		return ""
 	case missing.Path == t.Dir:
 		return "it " + missing.Why
@@ -172,14 +171,14 @@ func (f *finding) leadOf(t team.Team, now time.Time) {
 }
 
 // sight examines a member.
-func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (s team.Sight) {
+func (f *finding) sight(ctx context.Context, dir string, t team.Team, m team.Member, now time.Time) (s team.Sight) {
 	b, there := f.beats[m.Name]
 	if there && !b.Unreadable {
 		s.Seen = team.Time(b.At)
 	}
 	offline := t.Timing.OrDefaults().Offline
 	age, skewed := b.Age(now)
-	gone := f.gone(dir, m, b, there)
+	gone := f.gone(ctx, dir, m, b, there)
 	switch {
 	case !m.Status.Running():
 		s.Life, s.Why = Ended, m.Summary
@@ -206,13 +205,13 @@ func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (
 }
 
 // gone is [detector.Gone], and looks at each host only once.
-func (f *finding) gone(dir string, m team.Member, b heartbeat.Beat, there bool) string {
+func (f *finding) gone(ctx context.Context, dir string, m team.Member, b heartbeat.Beat, there bool) string {
 	if m.Agent == team.External || m.Host == "" {
-		return detector.Gone(dir, m, b, there)
+		return detector.Gone(ctx, dir, f.shared, m, b, there)
 	}
 	alive, known := f.hosts[m.Host]
 	if !known {
-		alive = detector.Gone(dir, m, b, there) == ""
+		alive = detector.Gone(ctx, dir, f.shared, m, b, there) == ""
 		f.hosts[m.Host] = alive
 	}
 	if alive {

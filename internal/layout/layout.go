@@ -66,6 +66,9 @@ type Home struct {
 	Dir string
 }
 
+// Of returns the home with the folder of a team.
+func Of(folder string) Home { return Home{Root: filepath.Dir(filepath.Dir(folder))} }
+
 // In returns the home for a caller who works in the directory.
 func (h Home) In(dir string) Home {
 	h.Dir = dir
@@ -155,15 +158,30 @@ func owns(j *filejournal.Journal, dir string) error {
 // Create makes the team with these commands as the beginning of its history, all of them or none.
 // The first one must be a CreateTeam. It returns [team.Taken] if the name is in use.
 func (h Home) Create(name string, commands []team.Command) error {
-	if err := team.CheckName("team", name); err != nil {
-		return err
+	return h.CreateAll(Beginning{name, commands})
+}
+
+// Beginning is the beginning of the history of a team that is to be made.
+type Beginning struct {
+	Name     string
+	Commands []team.Command
+}
+
+// CreateAll makes the teams as [Home.Create] does. It makes none of them if one cannot be made. The
+// teams appear one right after the other, in this order, so nested teams come before their parent.
+func (h Home) CreateAll(teams ...Beginning) error {
+	all := make([]founding, len(teams))
+	for i, b := range teams {
+		if err := team.CheckName("team", b.Name); err != nil {
+			return err
+		}
+		state, records, err := team.Begin(b.Commands)
+		if err != nil {
+			return err
+		}
+		all[i] = founding{team: state.Team(), records: records}
 	}
-	state, records, err := team.Begin(commands)
-	if err != nil {
-		return err
-	}
-	_, err = h.found(state.Team(), records)
-	return err
+	return h.foundAll(all)
 }
 
 // journalID returns the id of a team's journal. It is the team's id, followed for a team restored
@@ -189,42 +207,79 @@ func (h Home) Found(name, id string, records [][]byte) (dir string, err error) {
 
 // found makes the folder of the team.
 func (h Home) found(t team.Team, records [][]byte) (dir string, err error) {
-	if h.Scope != nil {
-		if err := h.Scope.Create(t.Name); err != nil {
-			return "", err
+	all := []founding{{team: t, records: records}}
+	err = h.foundAll(all)
+	return all[0].dir, err
+}
+
+// founding is a team whose folder is being made.
+type founding struct {
+	team    team.Team
+	records [][]byte
+	making  string // its folder before it is complete
+	dir     string
+}
+
+// foundAll makes the folders of the teams.
+func (h Home) foundAll(all []founding) error {
+	for _, f := range all {
+		if h.Scope != nil {
+			if err := h.Scope.Create(f.team.Name); err != nil {
+				return err
+			}
 		}
-	}
-	if _, is := nameOfID(t.Name); is {
-		return "", team.Refuse(team.Invalid, "%q cannot be the name of a team: it looks like the id of one; leave its "+
-			"last part out", t.Name)
+		if _, is := nameOfID(f.team.Name); is {
+			return team.Refuse(team.Invalid, "%q cannot be the name of a team: it looks like the id of one; leave its "+
+				"last part out", f.team.Name)
+		}
 	}
 	if err := makeFolder(h.teams()); err != nil {
-		return "", err
+		return err
 	}
-	// Names of teams contain no dot, so the folder does not count as a team before it is complete.
-	making, err := os.MkdirTemp(h.teams(), newMark)
-	if err != nil {
-		return "", fmt.Errorf("create team %s: %w", t.Name, err)
-	}
-	defer os.RemoveAll(making)
-	if err := filejournal.Create(making, journalID(t), records, filejournal.Options{}); err != nil {
-		return "", fmt.Errorf("create team %s: nothing was created: %w", t.Name, err)
-	}
-	err = h.alone(func() error {
-		if dir, err = h.vacant(t); err != nil {
+	defer func() {
+		for _, f := range all {
+			if f.making != "" {
+				os.RemoveAll(f.making)
+			}
+		}
+	}()
+	for i := range all {
+		if err := all[i].make(h.teams()); err != nil {
 			return err
 		}
-		if err := os.Rename(making, dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
-			return h.taken(t.Name, "")
-		} else if err != nil {
-			return fmt.Errorf("create team %s: %w", t.Name, err)
+	}
+	err := h.alone(func() error {
+		for i := range all {
+			var err error
+			if all[i].dir, err = h.vacant(all[i].team); err != nil {
+				return err
+			}
+		}
+		for _, f := range all {
+			if err := os.Rename(f.making, f.dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+				return h.taken(Known{Team: team.Team{Name: f.team.Name}}, "")
+			} else if err != nil {
+				return fmt.Errorf("create team %s: %w", f.team.Name, err)
+			}
 		}
 		return nil
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
-	return dir, atomicfile.Folder(h.teams())
+	return atomicfile.Folder(h.teams())
+}
+
+// make makes the folder of the team beside its place. Names of teams contain no dot, so it does not
+// count as a team before it is complete.
+func (f *founding) make(teams string) (err error) {
+	if f.making, err = os.MkdirTemp(teams, newMark); err != nil {
+		return fmt.Errorf("create team %s: %w", f.team.Name, err)
+	}
+	if err := filejournal.Create(f.making, journalID(f.team), f.records, filejournal.Options{}); err != nil {
+		return fmt.Errorf("create team %s: nothing was created: %w", f.team.Name, err)
+	}
+	return nil
 }
 
 func (h Home) free(name string) string {

@@ -82,6 +82,30 @@ func TestATeamAppearsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+// TestTeamsAppearTogether: where one of several teams cannot be made, none is.
+func TestTeamsAppearTogether(t *testing.T) {
+	h := newHome(t)
+	beginning := func(name string) layout.Beginning {
+		return layout.Beginning{Name: name, Commands: []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
+			Body: &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: "/"}}}}
+	}
+	if err := create(h, "taken"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.CreateAll(beginning("inner"), beginning("taken")); team.CodeOf(err) != team.Taken {
+		t.Errorf("with a name that is taken: %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(h.Root, "teams")); len(left) != 1 {
+		t.Errorf("there are %v", left)
+	}
+	if err := h.CreateAll(beginning("inner"), beginning("outer")); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := h.Names(); err != nil || !slices.Equal(names, []string{"inner", "outer", "taken"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
 func TestOfManyThatCreateOneWins(t *testing.T) {
 	h := newHome(t)
 	errs := make([]error, 16)
@@ -133,7 +157,7 @@ func TestWhatThereIsNot(t *testing.T) {
 	h := newHome(t)
 	_, err := h.Folder("demo")
 	if help := team.HintsOf(err); team.CodeOf(err) != team.NotFound || len(help) != 1 ||
-		help[0].Action != team.ActCreate || help[0].Team != "demo" {
+		help[0].Action != team.ActCreate || help[0].Team != "" { // the name may be a typo
 		t.Errorf("without any team: %v, %+v", err, help)
 	}
 	for _, name := range []string{"two", "one"} {

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,34 @@ func (h Home) know(ctx context.Context, folder string) Known {
 		return k
 	}
 	k.Team = s.Team()
+	k.Team.Dir = h.standing(ctx, k.Team, team.MostDepth)
 	return k
+}
+
+// standing returns the directory of the team. A nested team that is over may have worked in the
+// worktree of a member, which was removed since; the directory of its parent stands for its project
+// then. It looks for that so many levels up.
+func (h Home) standing(ctx context.Context, of team.Team, levels int) string {
+	if of.Parent.Team == "" || levels == 0 {
+		return of.Dir
+	}
+	if _, err := os.Lstat(of.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return of.Dir
+	}
+	folder := cmp.Or(h.Has(of.Parent.Team), h.InArchive(of.Parent.Team))
+	if folder == "" {
+		return of.Dir
+	}
+	j, err := h.openFolder(folder, nil)
+	if err != nil {
+		return of.Dir
+	}
+	defer j.Close()
+	s, _, err := recorded.State(ctx, j, nil)
+	if err != nil {
+		return of.Dir
+	}
+	return h.standing(ctx, s.Team(), levels-1)
 }
 
 // AmbiguousError says that a name stands for teams of several projects, none of them the caller's.
@@ -239,14 +267,35 @@ func (h Home) find(ref string) ([]string, error) {
 	return nil, h.notFound(ref)
 }
 
+// Around returns the name or id of the team in whose folder the directory is, such as a member's
+// worktree; "" for none.
+func (h Home) Around(dir string) string {
+	teams, err := filepath.EvalSymlinks(h.teams())
+	if err != nil {
+		return ""
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return ""
+	}
+	in, err := filepath.Rel(teams, dir)
+	if err != nil || !filepath.IsLocal(in) {
+		return ""
+	}
+	folder, _, _ := strings.Cut(in, string(filepath.Separator))
+	if !team.ValidName(NameOf(folder)) {
+		return ""
+	}
+	return folder
+}
+
 func (h Home) notFound(ref string) error {
 	there, err := h.Names()
 	if err != nil {
 		return err
 	}
 	if len(there) == 0 {
-		return team.Refuse(team.NotFound, "team %s does not exist; the home has no teams", ref).
-			With(team.Hint{Action: team.ActCreate, Team: ref})
+		return team.Refuse(team.NotFound, "team %s does not exist; there is no team yet", ref).
+			With(team.Hint{Action: team.ActCreate})
 	}
 	text := fmt.Sprintf("team %s does not exist; the teams are: ", ref)
 	if near := team.Nearest(ref, there); near != "" {
@@ -336,7 +385,7 @@ func (h Home) inProject(name string, folders []string) []string {
 }
 
 // Names returns a reference to each team that the caller may reach, sorted: its name, or its id if
-// another team has the name, too.
+// the name does not stand for it where the caller works, because another team has the name, too.
 func (h Home) Names() ([]string, error) {
 	entries, err := os.ReadDir(h.teams())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -355,8 +404,11 @@ func (h Home) Names() ([]string, error) {
 			names = append(names, name)
 			continue
 		}
+		own := h.inProject(name, in(h.teams(), all))
 		for _, folder := range all {
-			if folder == name {
+			if len(own) == 1 && filepath.Base(own[0]) == folder {
+				folder = name
+			} else if folder == name {
 				if id := h.idIn(filepath.Join(h.teams(), folder)); id != "" {
 					folder = id
 				}
@@ -366,6 +418,14 @@ func (h Home) Names() ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// in returns the paths of the entries of the directory.
+func in(dir string, entries []string) (paths []string) {
+	for _, entry := range entries {
+		paths = append(paths, filepath.Join(dir, entry))
+	}
+	return paths
 }
 
 // idIn returns the id of the team in the folder; "" if it cannot be read.
@@ -415,6 +475,9 @@ func (h Home) openFolder(dir string, report func(string)) (*filejournal.Journal,
 	return j, nil
 }
 
+// Vacant returns the folder that a new team would have now, or why it cannot be made.
+func (h Home) Vacant(t team.Team) (string, error) { return h.vacant(t) }
+
 // vacant returns the folder for a new team. The caller holds the lock of the names. It refuses a
 // name that a team of the same project has, or that an observed team would share.
 func (h Home) vacant(t team.Team) (string, error) {
@@ -434,24 +497,25 @@ func (h Home) vacant(t team.Team) (string, error) {
 		case k.Team.ID == t.ID && t.Observed == "":
 			return "", team.Refuse(team.Taken, "team %s is in this home already, and works in %s", t.ID, k.Team.Dir)
 		case k.Err != nil, t.Observed != "", project.Same(k.Team.Dir, t.Dir):
-			return "", h.taken(t.Name, "")
+			return "", h.taken(k, "")
 		case k.lost() && !k.Team.Ended():
-			return "", h.taken(t.Name, ". Its directory, "+k.Team.Dir+", does not exist")
+			return "", h.taken(k, ". Its directory, "+k.Team.Dir+", does not exist")
 		}
 	}
 	if free {
 		return filepath.Join(h.teams(), t.Name), nil
 	}
 	if of, is := nameOfID(t.ID); !is || of != t.Name {
-		return "", h.taken(t.Name, "")
+		return "", h.taken(Known{Team: team.Team{Name: t.Name}}, "")
 	}
 	return filepath.Join(h.teams(), t.ID), nil
 }
 
 // taken refuses a name that is in use.
-func (h Home) taken(name, why string) error {
+func (h Home) taken(by Known, why string) error {
+	name := by.Team.Name
 	return team.Refuse(team.Taken, "a team named %s exists already%s; a free name: %s", name, why, h.free(name)).
-		With(team.Hint{Action: team.ActCleanUp, Team: name})
+		With(by.Team.Onward())
 }
 
 // Beside reports whether the folder is that of a team which shares its name with another one. Such

@@ -83,6 +83,11 @@ func TestNamesOfProjects(t *testing.T) {
 	if err != nil || !slices.Equal(names, want) {
 		t.Errorf("the names: %q, %v", names, err)
 	}
+	want = []string{"release", second, "release-notes"}
+	slices.Sort(want)
+	if names, err = h.In(one).Names(); err != nil || !slices.Equal(names, want) {
+		t.Errorf("the names in the project of the first: %q, %v", names, err)
+	}
 }
 
 // TestNamesAreTaken checks that a project has a name once, whatever state its team is in, and a

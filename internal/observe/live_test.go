@@ -12,6 +12,7 @@ import (
 
 	"cadre/internal/observe/present"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 
 	"pgregory.net/rapid"
 )
@@ -126,6 +127,7 @@ func edit(in any, path []string, op string, v any) (any, error) {
 // every recording, alone and together, interleaved and one after the other. So does a consumer that
 // begins at any line.
 func TestLive(t *testing.T) {
+	soak.Long(t)
 	for _, name := range slices.Sorted(maps.Keys(recordings)) {
 		for _, turns := range []int{1, 1 << 30} {
 			t.Run(fmt.Sprintf("%s in turns of %d", name, turns), func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 
 	"pgregory.net/rapid"
 )
@@ -195,6 +196,7 @@ func orders(files []string) (all []func(left []string) string) {
 // transcripts are read. It has teammates that come back after a shutdown and teammates that reject
 // one, and every line has a time.
 func TestAnyOrderOfFiles(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLife()

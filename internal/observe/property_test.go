@@ -10,6 +10,7 @@ import (
 
 	"cadre/internal/observe/present"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 
 	"pgregory.net/rapid"
 )
@@ -114,6 +115,7 @@ func clip(lines [][]byte, until string) [][]byte {
 // TestAnyOrder checks that any interleaving of related sources, any repetition of earlier lines,
 // and a restart at any line, even in the middle of a call, give the same team.
 func TestAnyOrder(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		recording, until string // the lead's last line

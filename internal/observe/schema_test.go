@@ -12,6 +12,7 @@ import (
 	"cadre/internal/observe/present"
 	"cadre/internal/observe/protocol"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -97,6 +98,7 @@ func told(t testing.TB, name string, each func(line []byte), session func(presen
 // TestSchema validates every line for consumers of every recording, and the session at every line,
 // against the published schema. It compares the guards with the schema, also for invalid values.
 func TestSchema(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	s := published(t)
 	kinds := map[string]int{}

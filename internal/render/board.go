@@ -121,7 +121,7 @@ func headline(s *team.State) Line {
 	parts := []string{name}
 	if !t.Session { // a single session has no tasks
 		open, completed := s.Count(team.Pending)+s.Count(team.InProgress), s.Count(team.Completed)
-		parts = append(parts, fmt.Sprintf("%d of %d tasks done", completed, open+completed))
+		parts = append(parts, team.TasksDone(completed, open+completed))
 	}
 	if n := t.Usage.Tokens(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", n))
@@ -280,7 +280,11 @@ func (l *taskList) table(room int) []Line {
 	tones := []Tone{Strong}
 	for i, some := range l {
 		for _, task := range some[:min(len(some), max(0, room-len(tones)))] {
-			t.Row(task.Called(), shortState(task), Cut(task.Owner, longestName), task.Subject)
+			subject := task.Subject
+			if subject == task.Name {
+				subject = ""
+			}
+			t.Row(task.Called(), shortState(task), Cut(task.Owner, longestName), subject)
 			tones = append(tones, taskTones[i])
 		}
 	}

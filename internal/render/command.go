@@ -113,7 +113,7 @@ func CommandFor(h team.Hint) Command {
 	case team.ActCompleteTask:
 		return task("done")
 	case team.ActVerify:
-		return Command{Line: task("done", "--accept", "--result", "WHY").Line, Note: ", or with --reject"}
+		return verdict(task("done", "--accept", "--result", "WHY"), h.Member)
 	case team.ActDeleteTask:
 		return task("rm")
 	case team.ActRollBackTask:
@@ -237,6 +237,14 @@ func budgetFlags(budget string) []string {
 type Remedy struct {
 	Purpose string // what it is for, as in "resume the team"; "" for a command that shows help
 	Command Command
+}
+
+// verdict completes the command with which a member accepts what it verifies; "" is for you.
+func verdict(c Command, member string) Command {
+	if c.Note = ", or with --reject"; member != "" {
+		c.Line += " --as " + sanitize.Quote(member)
+	}
+	return c
 }
 
 // Helped adds what to type next to a text that says what failed.

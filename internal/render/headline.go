@@ -82,6 +82,8 @@ func pastTasks(records []*team.Record, s *team.State) map[string]*team.Task {
 // headlineOf is [Headline], given what the tasks are.
 func headlineOf(e team.Event, r *team.Record, s *team.State, task func(id string) team.Task) string {
 	switch e := e.(type) {
+	case *team.TeamStatusChanged:
+		return windingLine(e, r)
 	case *team.TaskClaimed:
 		return fmt.Sprintf("▸ %s  %s", e.Member, title(task(e.Task)))
 	case *team.TaskExpanded:
@@ -132,11 +134,30 @@ func headlineOf(e team.Event, r *team.Record, s *team.State, task func(id string
 	case *team.PermissionAnswered:
 		return answerLine(e, r, s)
 	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.BudgetAlerted,
-		*team.MemberBudgetExhausted,
-		*team.PlanSubmitted:
-		return "! " + Lines(&team.Record{Events: []team.Event{e}}, s.Called)[0]
+		*team.MemberBudgetExhausted, *team.PlanSubmitted:
+		return alarm(e, s)
 	}
 	return ""
+}
+
+// alarm is the headline of an event that a person should see. The failure of a command whose result
+// a hook rejected has a line of its own, which says why.
+func alarm(e team.Event, s *team.State) string {
+	if hook, is := e.(*team.HookRejected); is {
+		if m, _ := s.Member(hook.Member); m.Agent == team.Shell && hook.Hook == "TaskCompleted" {
+			return ""
+		}
+	}
+	return "! " + Lines(&team.Record{Events: []team.Event{e}}, s.Called)[0]
+}
+
+// windingLine is the headline of a team that cadre shutdown --graceful lets wind down. A run or a
+// consolidation that does so has lines of its own.
+func windingLine(e *team.TeamStatusChanged, r *team.Record) string {
+	if e.Status != team.TeamConsolidating || e.Report != "" || len(r.Events) > 1 {
+		return ""
+	}
+	return "! the team winds down: no task is started any more"
 }
 
 // completedLine is the headline of a completion.

@@ -8,43 +8,46 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
+// HelpLine is a line of a help text that [Reflow] made fit.
+type HelpLine struct {
+	Text    string // without its line feed
+	Heading bool   // it stands alone above indented lines, and ends with a colon
+}
+
 // Reflow makes a help text fit that many columns. Lines of prose that follow each other become one
 // paragraph. An indented line keeps its beginning; what does not fit continues below its last
 // column. The lines of commands stay whole, because people paste them.
-func Reflow(text string, width int) string {
-	var out, prose strings.Builder
+func Reflow(text string, width int) (all []HelpLine) {
+	var prose []string
 	column := 0 // where the last column of a list begins
-	end := func() {
-		if prose.Len() > 0 {
-			out.WriteString(sanitize.Hanging{Text: prose.String()}.Wrapped(width) + "\n")
-			prose.Reset()
+	add := func(text string) {
+		for line := range strings.SplitSeq(text, "\n") {
+			all = append(all, HelpLine{Text: line})
 		}
+	}
+	end := func(indented bool) {
+		if len(prose) == 0 {
+			return
+		}
+		column = 0
+		heading := indented && len(prose) == 1 && strings.HasSuffix(prose[0], ":")
+		add(sanitize.Hanging{Text: strings.Join(prose, " ")}.Wrapped(width))
+		all[len(all)-1].Heading = heading
+		prose = nil
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \n")
-		indented := strings.TrimLeft(line, " ") != line
-		switch {
-		case line == "" || indented || strings.HasSuffix(line, ":"):
-			if !indented && line != "" && prose.Len() > 0 { // the end of a paragraph
-				prose.WriteString(" " + line)
-				line = ""
-				end()
-				continue
-			}
-			end()
-			if !indented {
-				column = 0
-			}
-			line, column = hang(line, column, width)
-			out.WriteString(line + "\n")
-		case prose.Len() > 0:
-			prose.WriteString(" " + line)
-		default:
-			prose.WriteString(line)
+		if indented := strings.HasPrefix(line, " "); line != "" && !indented {
+			prose = append(prose, line)
+			continue
+		} else {
+			end(indented)
 		}
+		line, column = hang(line, column, width)
+		add(line)
 	}
-	end()
-	return out.String()
+	end(false)
+	return all
 }
 
 // hang wraps an indented line below its last column, and returns where that begins. That is after

@@ -135,12 +135,21 @@ func TestList(t *testing.T) {
 func TestReflow(t *testing.T) {
 	text := "One sentence that is rather long\nand goes on here.\n\nFlags:\n" +
 		"  -a, --all string   what is meant by all of it\n  very-long-name-ofx Something that is long too\n" +
-		"  cadre run a-long-file.yaml --with-a-flag --and-another\n"
-	want := "One sentence that is rather long and goes on\nhere.\n\nFlags:\n" +
+		"  cadre run a-long-file.yaml --with-a-flag --and-another\n\nOne call that a line of the source ends with:\n" +
+		"it is no heading, and nor is the line\nbefore these two:\n  ls   all of them\n"
+	want := "One sentence that is rather long and goes on\nhere.\n\n*Flags:\n" +
 		"  -a, --all string   what is meant by all of\n                     it\n" +
 		"  very-long-name-ofx Something that is long\n                     too\n" +
-		"  cadre run a-long-file.yaml --with-a-flag --and-another\n"
-	if got := render.Reflow(text, 44); got != want {
+		"  cadre run a-long-file.yaml --with-a-flag --and-another\n\nOne call that a line of the source ends\n" +
+		"with: it is no heading, and nor is the line\nbefore these two:\n  ls   all of them\n"
+	got := ""
+	for _, line := range render.Reflow(text, 44) {
+		if line.Heading {
+			got += "*"
+		}
+		got += line.Text + "\n"
+	}
+	if got != want {
 		t.Errorf("it is\n%s", got)
 	}
 }

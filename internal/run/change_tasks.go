@@ -77,7 +77,7 @@ func (c *comparison) refs(names []string) (refs []string) {
 
 // busy refuses a change of a task that a member works on.
 func (c *comparison) busy(t team.Task, how string) {
-	c.refuse("task", t.Called(), fmt.Sprintf("task %s %s, and %s works on it; wait for its end, or release it first",
+	c.refuse("task", t.Called(), fmt.Sprintf("task %s %s, and is in progress by %s; let it end, or release it first",
 		t.Called(), how, t.Owner), t.Hint(&c.team, team.ActRetryTask))
 }
 

@@ -189,12 +189,12 @@ func TestChangedTasks(t *testing.T) {
 			}},
 		"in progress": {before: func(m *made) { m.must(team.User, &team.ClaimTask{Task: "1", Member: "ann"}) },
 			tasks: "{id: a, run: echo A, timeout: 1m}, {id: b, run: echo b, blockedBy: [a]}, {id: c, run: echo c}",
-			changes: []string{"refuse task a: task a changed in the file (run), and ann works on it; wait for its " +
-				"end, or release it first"}},
+			changes: []string{"refuse task a: task a changed in the file (run), and is in progress by ann; let it end, " +
+				"or release it first"}},
 		"in progress and removed": {before: func(m *made) { m.must(team.User, &team.ClaimTask{Task: "3", Member: "ann"}) },
 			tasks: "{id: a, run: echo a, timeout: 1m}, {id: b, run: echo b, blockedBy: [a]}",
-			changes: []string{"refuse task c: task c is no longer in the file, and ann works on it; wait for its " +
-				"end, or release it first"}},
+			changes: []string{"refuse task c: task c is no longer in the file, and is in progress by ann; let it end, " +
+				"or release it first"}},
 		"the order of two is turned round": {
 			tasks:   "{id: a, run: echo a, timeout: 1m, blockedBy: [b]}, {id: b, run: echo b}, {id: c, run: echo c}",
 			changes: []string{"change task b blockedBy(a→)", "change task a blockedBy(→b)"},
@@ -463,4 +463,17 @@ func TestTemplateOfAMemberChanges(t *testing.T) {
 			t.Errorf("the change is not over: %+v, %v", again.All, err)
 		}
 	}
+}
+
+// TestDeletedByHand deletes a task that the file still has. It stays away as long as the file does
+// not change.
+func TestDeletedByHand(t *testing.T) {
+	t.Parallel()
+	text := file(ann, "{id: a, run: x}, {id: b, run: y}")
+	m := makeTeam(t, text)
+	m.must(team.User, &team.DeleteTask{Task: m.task("b").ID})
+	if got := lines(m.compare(text)); len(got) > 0 {
+		t.Errorf("the file is the same, and these changes are found: %q", got)
+	}
+	m.apply(file(ann, "{id: a, run: z}, {id: b, run: y}"), nil, "change task a run(x→z)", "add task b")
 }

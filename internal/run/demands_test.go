@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/run"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // words returns the lines of a file, sorted.
@@ -23,6 +24,7 @@ func (o office) words(name string) []string {
 // TestChangedForEach runs a file again after its items changed. A group that has made its tasks
 // keeps them, which the run says. Done again, it makes tasks for the items that the file has now.
 func TestChangedForEach(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o := newOffice(t)
 	file := `
@@ -126,6 +128,7 @@ tasks: [{id: each, forEach: {run: cat items}, run: 'printf %s "$CADRE_ITEM" >did
 // directory of the task. A check that takes longer than the task may is ended, with all that it
 // started.
 func TestWhereChecksRun(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o := newOffice(t)
 	for _, args := range [][]string{{"init", "-q"}, {"config", "user.email", "ada@example.com"},

@@ -21,35 +21,6 @@ func LoadFile(name string, set ...teamfile.Setting) (*teamfile.File, string, err
 	return Loader{}.File(name, set...)
 }
 
-// nestable refuses a team file that asks for what only a team by itself has: its work is checked
-// and committed with that of its parent, in the directory of the parent. It also refuses names that
-// members of a nested team cannot have.
-func nestable(f *teamfile.File) error {
-	what := ""
-	switch {
-	case len(f.Checks) > 0:
-		what = "checks"
-	case f.Consolidate:
-		what = "consolidate"
-	}
-	for i := range f.Members {
-		if f.Members[i].Isolation != "" {
-			what = "isolation"
-		}
-		if err := team.CheckNotParent(f.Members[i].Name); err != nil {
-			return err
-		}
-	}
-	if err := team.CheckNotParent(f.Lead); err != nil {
-		return err
-	}
-	if what == "" {
-		return nil
-	}
-	return team.Refuse(team.NotReady, "it has %s, and a team in a team cannot have that yet; leave it out, and let the "+
-		"parent check and commit the work", what)
-}
-
 // nests reports whether a member of the file is a team.
 func nests(f *teamfile.File) bool {
 	return slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return m.Agent == team.NestedTeam })
@@ -124,9 +95,10 @@ func LoadTasks(name string, in io.Reader) ([]teamfile.Task, error) {
 
 // Mistake is one error in a file.
 type Mistake struct {
-	Line    int    `json:"line"`    // line from 1; 0 for an error that is not in the file
-	Column  int    `json:"column"`  // column from 1; 0 for an error that is not in the file
-	Message string `json:"message"` // what is wrong and what to write
+	File    string `json:"file,omitempty"` // path of the file, if it is that of a team in a team
+	Line    int    `json:"line"`           // line from 1; 0 for an error that is not in the file
+	Column  int    `json:"column"`         // column from 1; 0 for an error that is not in the file
+	Message string `json:"message"`        // what is wrong and what to write
 }
 
 // Mistakes returns the errors in a file from the error of reading it.
@@ -137,11 +109,14 @@ func Mistakes(err error) []Mistake {
 		return append(all, Mistake{Message: err.Error()})
 	}
 	for _, e := range found {
-		text := e.Message
+		one := Mistake{Line: e.Line, Column: e.Column, Message: e.Words()}
 		if e.Line == 0 {
-			text = e.Error()
+			one.Message = e.Error()
 		}
-		all = append(all, Mistake{e.Line, e.Column, text})
+		if len(e.Namers) > 0 {
+			one.File = e.File
+		}
+		all = append(all, one)
 	}
 	return all
 }

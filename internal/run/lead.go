@@ -14,6 +14,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/sys/atomicfile"
 	"cadre/internal/team"
@@ -26,12 +27,14 @@ type Lead struct {
 	Team *engine.Team
 	// by the name that members have for it; nil to look for no agent
 	Agent   func(name string) agent.Agent
-	Session string // globally unique id of the session that leads
-	Title   string // of the report; "" for the usual one
+	Session string      // globally unique id of the session that leads
+	Lease   store.Lease // from [engine.Team.Claim]
+	Title   string      // of the report; "" for the usual one
 	// names of the tasks whose results the report shows first, in this order
 	Sections  []string
 	LeftOut   []string // names of the tasks whose results the report omits
 	Report    string   // path of the report, absolute; "" for none
+	Commits   bool     // the team waits for its consolidation, whatever there is to commit
 	TakesMail bool     // it takes the mail of a lead that is not an agent
 	// reports whether an answer from outside the team is still to come; nil for never. Look has the
 	// lead ask again
@@ -70,124 +73,15 @@ var ErrHostEnded = errors.New("the host ended")
 // finishTime bounds what is done after the work has ended.
 const finishTime = time.Minute
 
-// Retry returns tasks that failed in an earlier run to the queue, and adds a teammate to replace
-// each one that has ended since. The new one continues the budget of the old one. Retry adds none
-// if that budget is spent, or if the program of the old one is still missing.
-func (l *Lead) Retry(ctx context.Context) error {
-	var again, troubled []string
-	var ended []team.Member
-	l.Team.View(func(s *team.State) {
-		for t := range s.Tasks() {
-			if t.OutOfRetries() {
-				again = append(again, t.ID)
-			}
-		}
-		for _, m := range s.Members() {
-			if m.Status.Running() && m.Setbacks > 0 {
-				troubled = append(troubled, m.Name)
-			}
-		}
-		if !workLeft(s) {
-			return
-		}
-		for _, m := range s.Members() {
-			if !m.Status.Running() && m.Agent != team.External && !m.Dropped && !replaced(s, m.Name) {
-				ended = append(ended, m)
-			}
-		}
-	})
-	for _, name := range troubled {
-		if err := l.do(ctx, team.User, &team.RetryMember{Member: name}); err != nil {
-			return err
-		}
-	}
-	for _, m := range ended {
-		if err := l.missing(m); err != nil {
-			l.Log(fmt.Sprintf("%s is not replaced: %s cannot work here: %v", m.Name, m.Agent, err))
-			continue
-		}
-		if err := l.replace(ctx, m); err != nil {
-			return err
-		}
-	}
-	for _, id := range again {
-		if err := l.do(ctx, team.User, &team.ReleaseTask{Task: id, Reason: "the team is run again"}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// replace spawns a teammate that continues for one that has ended, if there is room and budget for
-// it.
-func (l *Lead) replace(ctx context.Context, m team.Member) error {
-	for n := 2; ; n++ {
-		name := successor(m.Name, n)
-		err := l.do(ctx, team.User, &team.SpawnMember{Name: name, Agent: m.Agent, Model: m.Model,
-			Role: m.Role, Prompt: m.Prompt,
-			Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env,
-			Isolation: m.Isolation, Budget: m.Budget, Nested: m.Nested, Resume: m.Session, Succeeds: m.Name})
-		if err == nil {
-			if m.Status == team.Stopped {
-				l.Log(fmt.Sprintf("%s has stopped (%s), and work is left: %s takes its place", m.Name, m.Summary, name))
-			}
-			return nil
-		}
-		t := l.Team.Team()
-		full := team.CodeOf(err) == team.MaxTeammatesReached // others have joined since
-		if full || team.CodeOf(err) == team.Exhausted && t.BudgetSpent(l.Team.Now()) == "" {
-			l.Log(fmt.Sprintf("%s is not replaced: %v", m.Name, err))
-			return nil
-		}
-		if team.CodeOf(err) != team.Taken {
-			return err
-		}
-	}
-}
-
-func (l *Lead) missing(m team.Member) error {
-	if l.Agent == nil {
-		return nil
-	}
-	return agent.Missing(l.Agent(m.Agent), m.Program)
-}
-
-// workLeft reports whether a task is left that is not only for external members.
-func workLeft(s *team.State) bool {
-	for t := range s.Tasks() {
-		if t.Status == team.Completed {
-			continue
-		}
-		if owner, ok := s.Member(t.Owner); !ok || owner.Agent != team.External {
-			return true
-		}
-	}
-	return false
-}
-
-// againMark stands between the name of a teammate and the number of the one that replaces it.
-const againMark = "-again-"
-
-// successor returns the nth name of a teammate that replaces another one.
-func successor(name string, n int) string {
-	suffix := fmt.Sprintf("%s%d", againMark, n)
-	return name[:min(len(name), 64-len(suffix))] + suffix
-}
-
-// replaced reports whether another member replaces this one, or did.
-func replaced(s *team.State, name string) bool {
-	_, ok := s.Member(successor(name, 2))
-	return ok
-}
-
 // Hold takes the lead until release is called. The returned context ends when another session takes
-// the lead over. Call it before anything else: a caller that is refused has then changed nothing.
+// the lead over, or the lease is lost. Call it before anything else: a caller that is refused has
+// then changed nothing.
 func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err error) {
 	if !l.Team.OnDisk() { // no other process can see its lead
 		return ctx, func() {}, nil
 	}
-	held, err := leader.Take(ctx, leader.Options{Replica: l.Team.Replica, Dir: l.Team.Dir, Session: l.Session,
-		Beats: !l.look().led, Log: l.Log})
+	held, err := leader.Take(ctx, leader.Options{Replica: l.Team.Replica, Shared: l.Team.Shared(), Session: l.Session,
+		Lease: l.Lease, Beats: !l.look().led, Log: l.Log})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -199,7 +93,7 @@ func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err
 	watching.Go(func() {
 		select {
 		case <-held.Lost():
-			cancel(reason(team.Conflict, "%v", leader.ErrTakenOver))
+			cancel(reason(team.Conflict, "%v", held.Why()))
 		case <-ctx.Done():
 		}
 	})
@@ -423,7 +317,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 		return Result{}, err
 	}
 	r := Result{Team: l.Team.Team(), Report: l.Report, Short: short}
-	waits := len(r.Team.Checks) > 0
+	waits := l.Commits || len(r.Team.Checks) > 0
 	l.Team.View(func(s *team.State) {
 		waits = waits || len(s.Unmerged()) > 0
 		for t := range s.Tasks() {

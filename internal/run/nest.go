@@ -25,8 +25,9 @@ type Template func(name, dir string) (Source, error)
 // Loader reads team files and templates, with those that the members which are teams name, down to
 // the deepest one. A file that it returns can be made: it has the digests of all of them.
 type Loader struct {
-	Template Template // finds the templates of members; nil leaves them unread
-	Dir      string   // directory of the team
+	Template Template         // finds the templates of members; nil leaves them unread
+	Dir      string           // directory of the team
+	Inner    *teamfile.Inside // the member whose team it is; nil for a team by itself
 }
 
 // maxNested bounds how many files and templates a tree of teams is made from.
@@ -35,7 +36,7 @@ const maxNested = 1000
 // File reads a team file, with values for its parameters. It also returns the file's path, which is
 // the same however the file is named.
 func (l Loader) File(name string, set ...teamfile.Setting) (*teamfile.File, string, error) {
-	return (&tree{Loader: l}).file(name, teamfile.Options{Set: set})
+	return (&tree{Loader: l}).file(name, teamfile.Options{Set: set, Inner: l.Inner})
 }
 
 // Check reads a team file whose parameters may have no values yet.
@@ -46,7 +47,7 @@ func (l Loader) Check(name string) (*teamfile.File, error) {
 
 // Of reads a template, with values for its parameters.
 func (l Loader) Of(s Source, set ...teamfile.Setting) (*teamfile.File, error) {
-	return (&tree{Loader: l}).source(s, teamfile.Options{Set: set})
+	return (&tree{Loader: l}).source(s, teamfile.Options{Set: set, Inner: l.Inner})
 }
 
 // CheckOf reads a template whose parameters may have no values yet.
@@ -110,7 +111,7 @@ func readSource(s Source, o teamfile.Options) (*teamfile.File, error) {
 }
 
 // nest reads what the members of the file that are teams are made from, and notes the digests. Its
-// error has every mistake, at the member's place in the file.
+// error has every mistake once, also those of a file that several members name.
 func (t *tree) nest(f *teamfile.File, path string, in room) error {
 	var all teamfile.Errors
 	for i := range f.Members {
@@ -122,8 +123,10 @@ func (t *tree) nest(f *teamfile.File, path string, in room) error {
 			*n = f.Members[i-1].Nested
 			continue
 		}
-		if wrong := t.child(f.Members[i].Name, n, path, in); wrong != nil {
-			all = append(all, wrong...)
+		for _, wrong := range t.child(&f.Members[i], path, in) {
+			if !slices.ContainsFunc(all, wrong.Repeats) {
+				all = append(all, wrong)
+			}
 		}
 	}
 	if len(all) > 0 {
@@ -133,7 +136,8 @@ func (t *tree) nest(f *teamfile.File, path string, in room) error {
 }
 
 // child reads what the teams of one member are made from.
-func (t *tree) child(member string, n *teamfile.Nested, path string, in room) teamfile.Errors {
+func (t *tree) child(m *teamfile.Member, path string, in room) teamfile.Errors {
+	member, n := m.Name, &m.Nested
 	key, called := "file", n.File
 	if n.File == "" {
 		key, called = "template", "the template "+n.Template
@@ -144,12 +148,9 @@ func (t *tree) child(member string, n *teamfile.Nested, path string, in room) te
 	if t.read++; t.read > maxNested {
 		return wrong("more than %d files and templates would make the teams in this team; name fewer", maxNested)
 	}
-	f, there, err := t.open(n, path)
+	f, there, err := t.open(n, path, inside(m.Name, m.Isolation))
 	if err != nil {
 		return misplaced(n, key, member, called, err)
-	}
-	if err := nestable(f); err != nil {
-		return wrong("%s: %v", called, err)
 	}
 	below := room{in.left - 1, in.most, in.by}
 	if f.MaxDepth < below.left {
@@ -168,7 +169,7 @@ func (t *tree) child(member string, n *teamfile.Nested, path string, in room) te
 		return wrong("%s has teams in it, and maxDepth of %s allows none there (%s); raise it to %d", called, in.by,
 			team.NestedTeamsNotAllowed, in.most+1)
 	}
-	n.Path, n.Digest = there, f.Digest()
+	n.Path, n.Digest, n.Of = there, f.Digest(), f
 	if n.File == "" {
 		n.Path = ""
 	}
@@ -177,8 +178,9 @@ func (t *tree) child(member string, n *teamfile.Nested, path string, in room) te
 
 // open reads the file or the template of a member. A path is relative to the folder of the file
 // that names it.
-func (t *tree) open(n *teamfile.Nested, path string) (f *teamfile.File, there string, err error) {
-	o := teamfile.Options{Set: n.Set, Unknown: n.Unknown}
+func (t *tree) open(n *teamfile.Nested, path string, in *teamfile.Inside) (f *teamfile.File, there string,
+	err error) {
+	o := teamfile.Options{Set: n.Set, Unknown: n.Unknown, Inner: in}
 	if n.File == "" {
 		s, err := t.Template(n.Template, t.Dir)
 		if err != nil {
@@ -194,8 +196,17 @@ func (t *tree) open(n *teamfile.Nested, path string) (f *teamfile.File, there st
 	return readFile(inner, o)
 }
 
-// misplaced returns the mistakes of what a member names as mistakes of the member: those in a value
-// for a parameter at that value, and all others at the name.
+// inside returns for which member a file is read.
+func inside(member, isolation string) *teamfile.Inside {
+	return &teamfile.Inside{Member: member, Worktree: isolation == team.Worktree}
+}
+
+// mostInner bounds how many mistakes are told of the file or template of a member.
+const mostInner = 20
+
+// misplaced returns the mistakes of what a member names: those in a value for a parameter at that
+// value, others in that file or template, with the member that names it, and all without a place at
+// the name.
 func misplaced(n *teamfile.Nested, key, member, called string, err error) (all teamfile.Errors) {
 	found, is := errors.AsType[teamfile.Errors](err)
 	if !is {
@@ -203,8 +214,7 @@ func misplaced(n *teamfile.Nested, key, member, called string, err error) (all t
 		e.Cause = err
 		return teamfile.Errors{e}
 	}
-	var others []string
-	var cause error
+	var inner teamfile.Errors
 	for _, e := range found {
 		switch {
 		case e.Setting != "" && e.Line == 0:
@@ -212,22 +222,20 @@ func misplaced(n *teamfile.Nested, key, member, called string, err error) (all t
 		case e.Setting != "":
 			all = append(all, n.Mistake("set", "%s: %s; add it to set: of %s", called,
 				strings.Replace(e.Message, "so a run must set it", "so it must be set", 1), member))
+		case e.Line == 0:
+			one := n.Mistake(key, "the team of %s: %s", member, e.Message)
+			one.Cause = e.Cause
+			all = append(all, one)
 		default:
-			others, cause = append(others, e.Error()), cmp.Or(cause, e.Cause)
+			inner = append(inner, e.In(n.Mistake(key, "the team of %s", member)))
 		}
-	}
-	if len(others) > 0 {
-		const shown = 5
-		text := strings.Join(others[:min(len(others), shown)], "; ")
-		if more := len(others) - shown; more > 0 {
-			text += "; and " + team.Count(more, "other mistake")
-		}
-		e := n.Mistake(key, "the team of %s: %s", member, text)
-		e.Cause = cause
-		all = append(all, e)
 	}
 	slices.SortStableFunc(all, func(a, b *teamfile.Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return all
+	if more := len(inner) - mostInner; more > 0 {
+		inner = append(inner[:mostInner], n.Mistake(key, "the team of %s: %s has %s", member, called,
+			team.Count(more, "more mistake")))
+	}
+	return append(all, inner...)
 }

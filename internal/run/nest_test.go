@@ -83,6 +83,7 @@ func TestNestedMistakes(t *testing.T) {
 		"broken.yaml": "name: inner\nmembers: [{name: w, agent: shell}]\ntasks: [{id: a, run: 'true', colour: red}]\n",
 		"checked":     plain + "checks: ['true']\n", "commits": plain + "consolidate: true\n",
 		"apart":       strings.Replace(plain, "agent: shell", "agent: shell, isolation: worktree", 1),
+		"called":      strings.Replace(plain, "name: w", "name: parent", 1),
 		"filed":       parent(1, "file: /etc/x.yaml"),
 		"middle.yaml": parent(2, "file: inner.yaml"), "one.yaml": parent(1, "file: inner.yaml"),
 		"lost.yaml":     parent(1, "file: nowhere.yaml"),
@@ -107,9 +108,15 @@ func TestNestedMistakes(t *testing.T) {
 		{"template: needs, set: [what]", "set is a mapping of the names of parameters to values"},
 		{"template: needs, set: {what: x, what: y}", "up.yaml:4:62: the parameter \"what\" is here a second time"},
 		{"goal: Build it, set: {what: x}", "a goal has no parameters"},
-		{"template: checked", "up.yaml:4:40: the team of sub: the template checked: it has checks, and a team in a team cannot"},
-		{"template: commits", "it has consolidate, and a team in a team cannot have that yet"},
-		{"template: apart", "it has isolation, and a team in a team cannot have that yet"},
+		{"template: checked", "checked.yaml:4:9: sub works in the directory of its team, which checks and commits the work " +
+			"there, so it can have no checks; give sub isolation: worktree, or leave that out (the team of sub, %s:4:40)\n" +
+			"    4 | checks: ['true']\n"},
+		{"template: commits", "commits.yaml:4:14: sub works in the directory of its team, which checks and commits the work there, so it " +
+			"can have no consolidate"},
+		{"template: apart", "apart.yaml:2:46: sub works in the directory of its team, which checks and commits the work there, so it " +
+			"can have no isolation"},
+		{"template: called", `called.yaml:2:18: "parent" cannot be the name of a member of a team in a team`},
+		{"file: broken.yaml}\n  - {name: other, agent: team, file: broken.yaml", "/broken.yaml:3:30: unknown key"},
 		{"template: filed", "filed.yaml:4:36: a template takes no file:"},
 		{"file: one.yaml", "has teams in it, and maxDepth of %s allows none there (NESTED_TEAMS_NOT_ALLOWED); raise it to 2"},
 		{"file: goal.yaml", "has teams in it, and maxDepth of %s allows none there"},
@@ -120,9 +127,16 @@ func TestNestedMistakes(t *testing.T) {
 		want := strings.ReplaceAll(c.want, "%s", filepath.Join(s.dir, "up.yaml"))
 		_, forRun, toCheck := s.load("up.yaml")
 		for _, err := range []error{forRun, toCheck} {
-			if _, is := errors.AsType[teamfile.Errors](err); !is || !strings.Contains(err.Error(), want) {
+			if _, is := errors.AsType[teamfile.Errors](err); !is || strings.Count(err.Error(), want) != 1 {
 				t.Errorf("%s: got %v, want %s", c.member, err, want)
 			}
+		}
+	}
+	for _, name := range []string{"checked", "commits", "apart"} {
+		s := newShelf(t, files)
+		s.write("up.yaml", parent(1, "isolation: worktree, template: "+name))
+		if _, forRun, toCheck := s.load("up.yaml"); forRun != nil || toCheck != nil {
+			t.Errorf("%s in a worktree: %v, %v", name, forRun, toCheck)
 		}
 	}
 	for depth, c := range map[int]struct{ file, want string }{

@@ -11,6 +11,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/worker"
 	"cadre/internal/engine"
+	"cadre/internal/host"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
@@ -54,10 +55,10 @@ type child struct {
 	link     team.Child
 	file     *teamfile.File // that the team is made from; nil if it was not read
 	taken    []string       // names that other teams have
+	outer    host.Outer     // the session, for the host of the child team
+	merging  bool           // the child team's consolidation was interrupted
+	moved    bool           // another member takes the task, and does it in a worktree of its own
 }
-
-// errTaskLost ends a child team whose task is no longer its member's.
-var errTaskLost = errors.New("its task was taken from it")
 
 // do runs the child team to its end, and returns its report.
 func (c *child) do(ctx context.Context) (result, failure string, err error) {
@@ -66,6 +67,7 @@ func (c *child) do(ctx context.Context) (result, failure string, err error) {
 		return "", err.Error(), nil
 	}
 	defer leave()
+	c.outer = host.Outer{Gate: c.session.Spec.Gate, Uses: func(u agent.Nested) { c.session.Say(ctx, u) }}
 	o, found, err := c.options(ctx, dir)
 	if err == nil && found != nil {
 		return c.settled(ctx, *found)
@@ -79,7 +81,8 @@ func (c *child) do(ctx context.Context) (result, failure string, err error) {
 	var beside sync.WaitGroup
 	watching, stop := context.WithCancel(running)
 	beside.Go(func() { c.watch(watching, interrupt) })
-	r, err := c.run(running, o, dir)
+	e, err := Through(running, Steps{Interrupted: c.merging && o.Resume, Consolidate: c.consolidate,
+		Work: func(ctx context.Context) (Result, error) { return c.run(ctx, o, dir) }})
 	stop()
 	beside.Wait()
 	switch {
@@ -88,22 +91,36 @@ func (c *child) do(ctx context.Context) (result, failure string, err error) {
 	case err != nil:
 		return c.refused(ctx, err)
 	}
-	if err := errors.Join(c.count(context.WithoutCancel(ctx), r.Team),
-		c.lastWords(context.WithoutCancel(ctx), r.Team)); err != nil {
+	return c.ended(ctx, running, e)
+}
+
+// ended returns the outcome of a child team whose run has ended. running is the context of that
+// run.
+func (c *child) ended(ctx, running context.Context, e Ended) (result, failure string, err error) {
+	now, err := c.now(ctx)
+	if err != nil {
+		return c.refused(ctx, err)
+	}
+	if err := errors.Join(c.count(context.WithoutCancel(ctx), now),
+		c.lastWords(context.WithoutCancel(ctx), now)); err != nil {
 		return "", "", err
 	}
 	cause := context.Cause(running)
 	switch {
-	case errors.Is(cause, errTaskLost):
-		return "", errTaskLost.Error(), c.of.EndChildren(ctx)
+	case errors.Is(cause, worker.ErrTaskLost):
+		return "", worker.ErrTaskLost.Error(), c.of.EndChildren(ctx)
 	case running.Err() != nil:
-		return r.Text, cause.Error(), nil
-	case r.Team.Status == team.TeamAborted || r.Team.CleanedUp:
-		return c.aborted(ctx, r.Team, r.Text)
-	case r.Short != nil:
-		return r.Text, fmt.Sprintf("team %s is not done: %v", r.Team.Name, r.Short), nil
+		return e.Text, cause.Error(), nil
+	case now.Status == team.TeamAborted || now.CleanedUp:
+		return c.aborted(ctx, now, e.Text)
+	case e.Short != nil:
+		return e.Text, fmt.Sprintf("team %s is not done: %v", now.Name, e.Short), nil
+	case e.Failure != nil && team.CodeOf(e.Failure) == "":
+		return "", "", e.Failure
+	case e.Failure != nil:
+		return e.Text, fmt.Sprintf("the work of team %s is not committed: %v", now.Name, e.Failure), nil
 	}
-	return c.report(ctx, r.Team.Name)
+	return c.report(ctx, now.Name)
 }
 
 // run makes or continues the child team, and runs it to its end. A name that another team took in
@@ -111,7 +128,7 @@ func (c *child) do(ctx context.Context) (result, failure string, err error) {
 func (c *child) run(ctx context.Context, o Options, dir string) (r Result, err error) {
 	const most = 100
 	r, err = Run(ctx, o)
-	for team.CodeOf(err) == team.Taken && !o.Resume && len(c.taken) < most && ctx.Err() == nil {
+	for n := 1; team.CodeOf(err) == team.Taken && !o.Resume && n < most && ctx.Err() == nil; n++ {
 		c.taken = append(c.taken, o.File.Name)
 		if o, _, err = c.options(ctx, dir); err == nil {
 			r, err = Run(ctx, o)
@@ -148,6 +165,9 @@ func (c *child) settled(ctx context.Context, t team.Team) (result, failure strin
 	if t.Status == team.TeamAborted || t.CleanedUp {
 		return c.aborted(ctx, t, "")
 	}
+	if _, err := c.consolidate(ctx); err != nil { // its work is committed, and only its record is missing
+		c.of.Engine().Note("the record of team " + t.Name + " is not written: " + err.Error())
+	}
 	return c.report(ctx, t.Name)
 }
 
@@ -169,12 +189,8 @@ func (c *child) options(ctx context.Context, dir string) (o Options, ended *team
 		folder = e.Home.Has(c.link.Team)
 	}
 	if folder != "" {
-		of, err := e.LookIn(ctx, folder)
+		found, err := c.now(ctx)
 		if err != nil {
-			return o, nil, err
-		}
-		found := of.Team()
-		if err := of.Close(); err != nil {
 			return o, nil, err
 		}
 		if found.Ended() && c.feedback == "" {
@@ -186,7 +202,11 @@ func (c *child) options(ctx context.Context, dir string) (o Options, ended *team
 			}
 			folder, again = "", false
 		}
-		digest = found.OriginDigest
+		digest, c.merging = found.OriginDigest, found.Consolidation.Open()
+		// the worktree in which it worked is that of a member that has ended
+		if c.moved = found.Parent.Worktree && c.link.Member != m.Name; c.moved {
+			folder = ""
+		}
 	}
 	f, path, err := c.source(ctx, e, m, folder == "")
 	if err != nil && team.CodeOf(err) == "" { // a person mends the file or the template, and has it tried again
@@ -224,7 +244,7 @@ func (c *child) source(ctx context.Context, e *engine.Engine, m team.Member, mad
 	if err != nil {
 		return nil, "", err
 	}
-	l := Loader{Template: c.template}
+	l := Loader{Template: c.template, Inner: inside(m.Name, m.Isolation)}
 	if l.Dir, err = c.project(ctx); err != nil {
 		return nil, "", err
 	}
@@ -246,9 +266,6 @@ func (c *child) source(ctx context.Context, e *engine.Engine, m team.Member, mad
 	}
 	if err != nil {
 		return nil, "", err
-	}
-	if err := nestable(f); err != nil {
-		return nil, "", fmt.Errorf("the team of %s: %w", m.Name, err)
 	}
 	own := *f
 	return &own, origin, nil
@@ -309,15 +326,15 @@ func (c *child) goal(own string) string {
 // begin records the link to the child team, before the team is made or continued.
 func (c *child) begin(ctx context.Context, e *engine.Engine, again bool, lead string) error {
 	body := &team.BeginChild{Task: c.task.ID, Team: c.link.Team, Name: c.link.Name, Lead: lead}
-	if !again || e.Home.Has(c.link.Team) == "" {
-		if err := c.avoidLost(ctx, e, again); err != nil {
+	if !again || c.moved || e.Home.Has(c.link.Team) == "" {
+		if err := errors.Join(c.avoidLost(ctx, e, again), c.avoidBranches(ctx, e)); err != nil {
 			return err
 		}
 		body.Name = c.name(e)
 		body.Team = body.Name + "-" + strings.ToLower(replica.NewID())
 		// It was about to be made. A team that was lost had messages and usage, which a new one of
 		// its id would seem to repeat.
-		if again && c.free(e, c.link.Name) && c.link.Heard == 0 && c.link.Usage == (team.Usage{}) {
+		if again && !c.moved && c.free(e, c.link.Name) && c.link.Heard == 0 && c.link.Usage == (team.Usage{}) {
 			body.Name, body.Team = c.link.Name, c.link.Team
 		} else if again {
 			body.Instead = c.link.Team
@@ -327,6 +344,9 @@ func (c *child) begin(ctx context.Context, e *engine.Engine, again bool, lead st
 		return err
 	}
 	c.session.Team.View(func(s *team.State) { c.link, _ = s.ChildOf(c.task.ID) })
+	if c.moved {
+		return c.of.EndChildren(ctx)
+	}
 	return nil
 }
 
@@ -347,6 +367,17 @@ func (c *child) avoidLost(ctx context.Context, e *engine.Engine, again bool) err
 			c.taken = append(c.taken, one.Name)
 		}
 	}
+	return nil
+}
+
+// avoidBranches takes no name of a team whose members have branches in the repository: the members
+// of a new team of that name would continue them. A child team that was ended leaves such branches.
+func (c *child) avoidBranches(ctx context.Context, e *engine.Engine) error {
+	left, err := e.NamesOnBranches(ctx)
+	if err != nil {
+		return fmt.Errorf("it is not known which branches earlier teams left in the repository: %w", err)
+	}
+	c.taken = append(c.taken, left...)
 	return nil
 }
 
@@ -426,7 +457,7 @@ func (c *child) watch(ctx context.Context, end context.CancelCauseFunc) {
 			held = t.Status == team.InProgress && t.Fence == c.task.Fence
 		})
 		if !held {
-			end(errTaskLost)
+			end(worker.ErrTaskLost)
 			return
 		}
 		if c.of.Wait(ctx, seq) != nil {

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,5 +114,63 @@ func TestGoalOfAChildIsItsOwn(t *testing.T) {
 	_, _, err := c.options(t.Context(), e.Home.Dir)
 	if !errors.Is(err, engine.ErrNoAgent) || strings.Contains(err.Error(), team.External) {
 		t.Errorf("got %v, want %v", err, engine.ErrNoAgent)
+	}
+}
+
+// TestChildTakesNoBranches: a child team does not get the name of one that left branches of members
+// in the repository, because its own members would begin with that work.
+func TestChildTakesNoBranches(t *testing.T) {
+	t.Parallel()
+	c := childOf(t, &team.Nested{Template: "inner"}, inner)
+	dir := c.of.Team().Dir
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q",
+		"--allow-empty", "-m", "first"}, {"branch", "cadre/up-sub@a"}, {"branch", "cadre/up-sub-3@a"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	o, _, err := c.options(t.Context(), dir)
+	if err != nil || o.File.Name != "up-sub-2" {
+		t.Errorf("%+v, %v", o.File, err)
+	}
+}
+
+// TestChildOfAnotherMember: a child team in the worktree of a member that has ended is ended too,
+// and the member that takes the task begins with a new team in its own worktree.
+func TestChildOfAnotherMember(t *testing.T) {
+	t.Parallel()
+	c := childOf(t, &team.Nested{Template: "inner"}, inner)
+	dir := c.of.Team().Dir
+	o, _, err := c.options(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := c.link
+	err = c.of.Engine().In(dir).Create(old.Name, []team.Command{engine.Command(team.User, &team.CreateTeam{TeamID: old.Team,
+		Name: old.Name, Dir: filepath.Join(dir, "gone"), Depth: 1, OriginDigest: o.File.Digest(),
+		Parent: team.Parent{Team: "up-1", Name: "up", Member: "sub", Task: "1", Worktree: true}})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []team.Command{{Actor: "sub", Body: &team.FailTask{Task: "1", Fence: c.task.Fence, Reason: "no"}},
+		{Actor: team.User, Body: &team.ReleaseTask{Task: "1"}},
+		{Actor: team.User, Body: &team.SpawnMember{Name: "two", Agent: team.NestedTeam,
+			Nested: &team.Nested{Template: "inner"}}},
+		{Actor: team.Host("h"), Body: &team.AttachMember{Member: "two"}},
+		{Actor: team.Host("h"), Body: &team.ReportStarted{Member: "two", Session: "s2"}},
+		{Actor: "two", Body: &team.ClaimTask{}}} {
+		if _, err := c.of.Do(t.Context(), one); err != nil {
+			t.Fatalf("%T: %v", one.Body, err)
+		}
+	}
+	two := &child{nested: c.nested, session: &worker.Session{Spec: agent.Spec{Team: "up", Member: "two"},
+		Team: seat{c.of, "two"}, Hurry: t.Context()}}
+	c.of.View(func(s *team.State) { two.task, _ = s.Task("1") })
+	if o, _, err = two.options(t.Context(), dir); err != nil || o.Resume || two.link.Team == old.Team {
+		t.Fatalf("resume %t, %+v, %v", o.Resume, two.link, err)
+	}
+	before, err := (&child{nested: c.nested, link: old}).now(t.Context())
+	if err != nil || before.Status != team.TeamAborted {
+		t.Errorf("the earlier team is %s, %v", before.Status, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"strings"
 
-	"cadre/internal/agent"
 	"cadre/internal/engine"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
@@ -28,8 +27,12 @@ type Preview struct {
 	Parameters  []PreviewParameter `json:"parameters,omitempty"` // of the team file, with their values
 	Checks      []string           `json:"checks,omitempty"`     // checks that would run before the commit
 	Changes     []Change           `json:"changes,omitempty"`    // changes of the file of a team that it continues
-	File        *teamfile.File     `json:"-"`
-	Refusal     error              `json:"-"` // the error behind Refused
+	// the teams in the team, each followed by those in it
+	ChildTeams []PreviewTeam `json:"childTeams,omitempty"`
+	// open tasks that were added to the team without the file: the run would do them, too
+	ByHand  []PreviewTask  `json:"byHand,omitempty"`
+	File    *teamfile.File `json:"-"`
+	Refusal error          `json:"-"` // the error behind Refused
 }
 
 // PreviewParameter is a parameter with the value that the run would use.
@@ -63,6 +66,18 @@ type PreviewMember struct {
 	Isolation string `json:"isolation,omitempty"` // worktree, or "" for the team's directory
 }
 
+// PreviewTeam is what the teams of members would be made from: one for each task of such a member.
+type PreviewTeam struct {
+	Of       []string        `json:"of"`                 // the members, each behind the members whose teams it is in: sub/deep
+	Level    int             `json:"level"`              // 1 for a team in the team, 2 for one in that
+	File     string          `json:"file,omitempty"`     // path of the team file that it is made from
+	Template string          `json:"template,omitempty"` // name of the template that it is made from
+	Goal     string          `json:"goal,omitempty"`     // goal to which an agent leads it
+	Lead     PreviewMember   `json:"lead"`               // its lead; without an agent for the first installed one
+	Members  []PreviewMember `json:"members"`            // its members
+	Tasks    []PreviewTask   `json:"tasks"`              // its tasks, in the order in which they would be added
+}
+
 // PreviewTask is a task that the team would have.
 type PreviewTask struct {
 	Name      string   `json:"name"`                // its name; "" for a task without one
@@ -76,6 +91,60 @@ type PreviewTask struct {
 	Status    string   `json:"status,omitempty"`    // status with which the run would continue; "" for a new task
 }
 
+// leadOf returns the lead of the file's team.
+func leadOf(f *teamfile.File) PreviewMember {
+	return PreviewMember{Name: f.Lead, Agent: cmp.Or(f.Leader.Agent, team.External), Role: f.Leader.Role}
+}
+
+// membersOf returns the members of the file's team, without the lead.
+func membersOf(f *teamfile.File) []PreviewMember {
+	all := []PreviewMember{}
+	for _, m := range f.Members {
+		all = append(all, PreviewMember{m.Name, m.Agent, m.Role, m.Isolation})
+	}
+	return all
+}
+
+// tasksOf returns the tasks of the file's team.
+func tasksOf(f *teamfile.File) []PreviewTask {
+	all := []PreviewTask{}
+	for _, t := range f.Order() {
+		all = append(all, PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
+			BlockedBy: t.BlockedBy, Paths: t.Paths, When: t.When, Run: t.Run})
+	}
+	return all
+}
+
+// TeamsIn returns the teams in the file's team, each followed by those in it.
+func TeamsIn(f *teamfile.File) []PreviewTeam { return teamsIn(f, "", 1) }
+
+// teamsIn returns the teams in the file's team, which are at that level, each followed by those in
+// it. in names the members in whose teams these are; "" for none.
+func teamsIn(f *teamfile.File, in string, level int) (all []PreviewTeam) {
+	at := -1 // place of the team of the member before
+	for i, m := range f.Members {
+		n, path := m.Nested, below(in, m.Name)
+		if m.Agent != team.NestedTeam {
+			continue
+		}
+		if i > 0 && n.Beside(f.Members[i-1].Nested) {
+			all[at].Of = append(all[at].Of, path)
+			continue
+		}
+		one := PreviewTeam{Of: []string{path}, Level: level, File: n.File, Template: n.Template, Goal: n.Goal,
+			Lead: PreviewMember{Name: teamfile.DefaultLead, Agent: n.Lead}, Members: []PreviewMember{}, Tasks: []PreviewTask{}}
+		if n.Of != nil {
+			one.Lead, one.Members, one.Tasks = leadOf(n.Of), membersOf(n.Of), tasksOf(n.Of)
+		}
+		at = len(all)
+		all = append(all, one)
+		if n.Of != nil {
+			all = append(all, teamsIn(n.Of, path, level+1)...)
+		}
+	}
+	return all
+}
+
 // Look returns what [Run] would do, without doing it. An existing team that Run would not continue
 // is an error.
 func Look(ctx context.Context, o Options) (Preview, error) {
@@ -86,15 +155,7 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 	f := o.File
 	p := Preview{Team: f.Name, Dir: o.Dir, Does: "create", Report: a.reportPath(), File: f,
 		MaxParallel: f.MaxParallel, Parameters: parametersOf(f),
-		Lead:    PreviewMember{Name: f.Lead, Agent: cmp.Or(f.Leader.Agent, team.External), Role: f.Leader.Role},
-		Members: []PreviewMember{}, Tasks: []PreviewTask{}}
-	for _, m := range f.Members {
-		p.Members = append(p.Members, PreviewMember{m.Name, m.Agent, m.Role, m.Isolation})
-	}
-	for _, t := range f.Order() {
-		p.Tasks = append(p.Tasks, PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
-			BlockedBy: t.BlockedBy, Paths: t.Paths, When: t.When, Run: t.Run})
-	}
+		Lead: leadOf(f), Members: membersOf(f), Tasks: tasksOf(f), ChildTeams: TeamsIn(f)}
 	for _, c := range f.Checks {
 		p.Checks = append(p.Checks, c.Name)
 	}
@@ -106,6 +167,9 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 			return p, nothingToRedo(f.Name)
 		}
 		p.refuse(a.notInstalled())
+		if p.Refusal == nil {
+			p.refuse(a.unfinishedInGit(ctx))
+		}
 		return p, nil
 	} else if err != nil {
 		return p, err
@@ -144,18 +208,19 @@ func (p *Preview) beside(ctx context.Context, a *attempt, there *engine.Team) er
 		}
 		return nil
 	}
-	if err := a.unlike(t); err != nil {
-		return err
-	}
 	p.Does = "continue"
-	p.refuse(a.missing(ctx, t))
-	if p.Refusal == nil {
+	gone := a.missing(ctx, t)
+	p.refuse(gone)
+	if gone == nil {
+		if err := a.unlike(t); err != nil {
+			return err
+		}
 		p.refuse(there.Runnable(ctx))
 	}
 	if p.Refusal == nil && t.Consolidation.Open() {
 		p.refuse(consolidating(t))
 	}
-	if !strings.HasPrefix(a.Path, team.GoalOrigin) {
+	if gone == nil && !strings.HasPrefix(a.Path, team.GoalOrigin) {
 		changes, err := Differences(ctx, there, a.File, a.Redo)
 		if err != nil {
 			return err
@@ -165,36 +230,48 @@ func (p *Preview) beside(ctx context.Context, a *attempt, there *engine.Team) er
 			p.refuse(changes.Refused())
 		}
 	}
+	there.View(func(s *team.State) { p.progress(s, a.File) })
+	return nil
+}
+
+// progress says how far the team has come with the tasks of the file and those added by hand.
+func (p *Preview) progress(s *team.State, f *teamfile.File) {
 	redone := map[string]bool{}
 	for _, c := range p.Changes {
 		if c.What == "task" && c.Does == ChangeRedo {
 			redone[c.Name] = true
 		}
 	}
-	there.View(func(s *team.State) {
-		p.Completed = s.Count(team.Completed) - len(redone)
-		for i := range p.Tasks {
-			if id, err := s.TaskID(team.ByName(p.Tasks[i].Name)); err == nil {
-				one, _ := s.Task(id)
-				p.Tasks[i].Status = string(one.Status)
-				if redone[one.Called()] {
-					p.Tasks[i].Status = string(team.Pending)
-				}
+	p.Completed = s.Count(team.Completed) - len(redone)
+	p.ByHand = byHand(s, f)
+	for i := range p.Tasks {
+		if id, err := s.TaskID(team.ByName(p.Tasks[i].Name)); err == nil {
+			one, _ := s.Task(id)
+			p.Tasks[i].Status = string(one.Status)
+			if redone[one.Called()] {
+				p.Tasks[i].Status = string(team.Pending)
 			}
 		}
-	})
-	return nil
+	}
 }
 
-// cannot says which agents of the file are not installed, and which members need them.
-func (a *attempt) cannot() (reasons []string) {
-	for _, m := range append([]teamfile.Member{a.File.Leader}, a.File.Members...) {
-		if m.Agent == "" || m.Agent == team.External {
+// byHand returns the open tasks of the team that were added without its file. A team that was made
+// from a goal has none, and of one from before digests they are unknown.
+func byHand(s *team.State, f *teamfile.File) (all []PreviewTask) {
+	of := s.Team()
+	if of.FileDigests == nil || strings.HasPrefix(of.Origin, team.GoalOrigin) {
+		return nil
+	}
+	inFile := map[string]bool{}
+	for _, t := range f.Tasks {
+		inFile[t.ID] = true
+	}
+	for t := range s.Tasks() {
+		if t.Status == team.Completed || t.FileDigests != nil || inFile[fileID(t)] || t.Of != "" || t.Verifies != "" {
 			continue
 		}
-		if err := agent.Missing(a.Agent(m.Agent), m.Command); err != nil {
-			reasons = append(reasons, cmp.Or(m.Name, a.File.Lead)+": "+m.Agent+" cannot work here: "+err.Error())
-		}
+		all = append(all, PreviewTask{Name: t.Called(), Subject: t.Subject, Owner: t.Owner, Role: t.Role,
+			BlockedBy: s.CalledAll(t.BlockedBy), Paths: t.Paths, When: t.When, Run: t.Run, Status: string(t.Status)})
 	}
-	return reasons
+	return all
 }

@@ -32,6 +32,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -39,7 +40,9 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
 	"cadre/internal/git/checkout"
+	"cadre/internal/git/project"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
 	"cadre/internal/replica"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/sys/proc"
@@ -67,7 +70,8 @@ type Options struct {
 	// changes are applied if it returns nil; otherwise Run returns its error. nil refuses changes.
 	Changed func(Changes) error
 	// StartOver lets a complete team start over although its work in the shared directory is not
-	// committed. After that cadre cannot tell whose those files are.
+	// committed. After that cadre cannot tell whose those files are. It also lets a new team begin
+	// although the repository has checkpoints of an unfinished one of its name.
 	StartOver bool
 
 	Agent func(name string) agent.Agent // by name; nil for the engine's agents
@@ -106,8 +110,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	l := &Lead{Team: a.team, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections,
-		LeftOut: o.File.LeftOut(),
-		Report:  a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Engine.Note}
+		LeftOut: o.File.LeftOut(), Commits: o.nested != nil && o.File.Consolidate,
+		Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Engine.Note}
 	short, err := a.work(ctx, l)
 	if err != nil {
 		return Result{}, err
@@ -195,9 +199,9 @@ func (a *attempt) reopen(ctx context.Context) error {
 // attempt is a run in progress.
 type attempt struct {
 	Options
-	team    *engine.Team
-	release func() // releases the lead
-	again   bool
+	team  *engine.Team
+	lease store.Lease // of the lead
+	again bool
 }
 
 // open takes the lead of the unfinished team. It creates a missing team, and starts over
@@ -255,6 +259,9 @@ func (a *attempt) ensure(ctx context.Context) error {
 	name := a.File.Name
 	if len(a.Redo) > 0 {
 		return nothingToRedo(name)
+	}
+	if err := a.unfinishedInGit(ctx); err != nil {
+		return err
 	}
 	a.Engine.TellElsewhere(err, a.Path)
 	commands, err := a.beginning(ctx)
@@ -356,23 +363,29 @@ func nothingToRedo(name string) error {
 func (a *attempt) unlike(t team.Team) error {
 	switch {
 	case t.Origin != a.Path:
-		from := "a team of another origin"
+		from := "from another origin"
 		if t.Origin != "" {
-			from = "made from " + t.Origin
+			from = "from " + t.Origin
 		}
-		return team.Refuse(team.Taken, "a team named %s exists already, %s; give this one another name", t.Name,
-			from).
-			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
+		text := fmt.Sprintf("a team named %s was made here %s; give this one another name", t.Name, from)
+		if own := filepath.Dir(a.Path); filepath.IsAbs(own) && !project.Same(own, a.Dir) {
+			text += ", or run it in its own directory, " + own
+		}
+		return team.Refuse(team.Taken, "%s", text).With(inTheWay(t)...)
 	case t.OriginDigest != a.File.Digest() && strings.HasPrefix(a.Path, team.GoalOrigin):
 		return team.Refuse(team.NotReady,
-			"the unfinished team %s has another goal; give this one another name, or remove that team", t.Name).
-			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
+			"the unfinished team %s has another goal; give this one another name", t.Name).With(inTheWay(t)...)
 	case t.Dir != a.Dir:
 		return team.Refuse(team.NotReady,
-			"the unfinished team %s works in %s, not in %s; finish it there, or start over", t.Name, t.Dir, a.Dir).
-			With(team.Hint{Action: team.ActForceCleanUp, Team: t.Name})
+			"the unfinished team %s works in %s, not in %s; finish it there, or start over", t.Name, t.Dir, a.Dir).With(inTheWay(t)...)
 	}
 	return nil
+}
+
+// inTheWay returns what to do with an unfinished team that another one cannot replace: continue it,
+// or give it up.
+func inTheWay(t team.Team) []team.Hint {
+	return []team.Hint{{Action: team.ActResume, Team: t.Name}, {Action: team.ActForceCleanUp, Team: t.Name}}
 }
 
 // missing says why the directory of the unfinished team cannot be used. Only a person can say
@@ -405,7 +418,7 @@ func (a *attempt) take(ctx context.Context) error {
 	if a.team, err = a.Engine.OpenIn(ctx, a.File.Name, folder); err != nil {
 		return err
 	}
-	if a.release, err = a.team.Claim(ctx); err != nil {
+	if a.lease, err = a.team.Claim(ctx); err != nil {
 		return errors.Join(err, a.team.Close())
 	}
 	return nil
@@ -426,7 +439,7 @@ func (a *attempt) close() {
 	if err := a.team.Close(); err != nil {
 		a.Engine.Note(err.Error())
 	}
-	a.release()
+	a.lease.Release()
 }
 
 // beginning returns the whole team file as commands.
@@ -480,31 +493,6 @@ func spawn(m teamfile.Member) *team.SpawnMember {
 		Isolation: m.Isolation, Budget: team.Budget(m.Budget), Nested: NestedOf(m), FileDigests: MemberDigests(m)}
 }
 
-// notInstalled refuses a team with a member that could never work, because its program is missing.
-func (a *attempt) notInstalled() error {
-	var reasons []string
-	who := map[string][]string{}
-	for _, m := range append([]teamfile.Member{a.File.Leader}, a.File.Members...) {
-		if m.Agent == "" || m.Agent == team.External {
-			continue
-		}
-		if err := agent.Missing(a.Agent(m.Agent), m.Command); err != nil {
-			reason := fmt.Sprintf("%s cannot work here: %v", m.Agent, err)
-			if len(who[reason]) == 0 {
-				reasons = append(reasons, reason)
-			}
-			who[reason] = append(who[reason], cmp.Or(m.Name, a.File.Lead))
-		}
-	}
-	if len(reasons) == 0 {
-		return nil
-	}
-	for i, reason := range reasons {
-		reasons[i] = reason + " (" + strings.Join(who[reason], ", ") + ")"
-	}
-	return &team.Error{Code: team.Invalid, Text: "the team was not created: " + strings.Join(reasons, "; ")}
-}
-
 // work runs the sessions and leads, until nothing more can happen. If another process ends the team
 // in between, work returns that as the reason of a short run, not as an error.
 func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
@@ -516,6 +504,7 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 }
 
 func (a *attempt) lead(ctx context.Context, lead *Lead) (short, err error) {
+	lead.Lease = a.lease
 	lead.Session = team.RunSession + strings.ToLower(replica.NewID())
 	asked := ctx
 	ctx, release, err := lead.Hold(ctx)
@@ -539,8 +528,11 @@ func (a *attempt) lead(ctx context.Context, lead *Lead) (short, err error) {
 			return nil, err
 		}
 	}
-	h, err := a.team.Host(ctx, engine.HostOptions{Agent: a.Agent, Env: a.Env, Said: a.Said, Hurry: a.Hurry,
-		Kill: a.Kill, Pause: a.Pause})
+	o := engine.HostOptions{Agent: a.Agent, Env: a.Env, Said: a.Said, Hurry: a.Hurry, Kill: a.Kill, Pause: a.Pause}
+	if a.nested != nil {
+		o.Outer = a.nested.outer
+	}
+	h, err := a.team.Host(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"cadre/internal/run/teamfile"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -177,6 +178,7 @@ func TestARunIsCutShort(t *testing.T) {
 
 // TestWhoseTeam checks which team a file continues, and which teams are in its way.
 func TestWhoseTeam(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	const failing = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'false'}]\n"
 	for _, c := range []struct {
@@ -189,7 +191,7 @@ func TestWhoseTeam(t *testing.T) {
 		{"changed", func(o office, next *run.Options) { next.File = o.options(failing + "goal: another\n").File },
 			team.NotReady, "was changed"},
 		{"another file", func(o office, next *run.Options) { next.Path = "/elsewhere/team.yaml" }, team.Taken,
-			"made from "},
+			"give this one another name, or run it in its own directory, /elsewhere"},
 		{"elsewhere in the project", func(o office, next *run.Options) {
 			next.Dir = filepath.Join(o.dir, "below")
 			if out, err := exec.Command("git", "init", "-q", next.Dir, "--separate-git-dir",
@@ -217,6 +219,7 @@ func TestWhoseTeam(t *testing.T) {
 // TestANameBeginsAnew: a team that has ended is archived under its id. A team that was cleaned up
 // but not removed is removed.
 func TestANameBeginsAnew(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o := newOffice(t)
 	first := o.run(three)
@@ -251,6 +254,7 @@ func TestANameBeginsAnew(t *testing.T) {
 // TestTheNameInAnotherProject: a run never takes over, archives or continues the team of another
 // project that has the name, finished or not.
 func TestTheNameInAnotherProject(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	const failing = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'false'}]\n"
 	for name, text := range map[string]string{"finished": three, "unfinished": failing} {
@@ -421,6 +425,7 @@ tasks: [{id: a, run: 'until test -e go; do sleep 0.05; done'}]
 // TestAnotherProcessEndsTheTeam ends a new team at several moments: before the run takes its lead,
 // and after. The run always says that another process ended it, and does not begin a second team.
 func TestAnotherProcessEndsTheTeam(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	abort := func(o office) error {
 		e := &engine.Engine{Home: o.home, Log: func(text string) { t.Log(text) }}

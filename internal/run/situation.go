@@ -14,6 +14,7 @@ type situation struct {
 	led       bool        // an agent leads
 	lost      string      // why that agent cannot continue
 	said      bool        // it gave its report
+	winding   bool        // it winds down: no task is started any more
 	busy      bool        // a task is in progress, or can be claimed
 	sessions  bool        // a session of ours is still running
 	undone    int         // number of tasks
@@ -33,7 +34,8 @@ func (l *Lead) look() (at situation) {
 		at.exhausted = spentOf(s.Spending(l.Team.Now()), t.Exhausted, "")
 		at.undone = s.Count(team.Pending) + s.Count(team.InProgress)
 		at.said = t.LastWords != ""
-		at.busy = s.Expanding() || awaits
+		at.winding = t.Status == team.TeamConsolidating && !t.Consolidation.Open()
+		at.busy = s.Expanding() && !at.winding || awaits
 		for _, m := range s.Members() {
 			at.troubled(s, m, l.Team.Now())
 			if !m.Status.Running() {
@@ -67,7 +69,7 @@ func (l *Lead) look() (at situation) {
 				at.isolated = append(at.isolated, m.Name)
 			}
 			at.busy = at.busy || s.Busy(m.Name)
-			held = held || m.Interrupt != 0
+			held = held || m.Interrupt != 0 && !at.winding
 		}
 		if !at.led && (s.Count(team.InProgress) > 0 || held && at.undone > 0) {
 			at.busy = true
@@ -122,7 +124,11 @@ func waiting(s *team.State) (words []string, help []team.Hint) {
 // undoneWords says which work is left; "" for none.
 func (at situation) undoneWords() string {
 	words := at.yours
-	if n := at.undone - len(at.yours); n > 0 {
+	n := at.undone - len(at.yours)
+	switch {
+	case n > 0 && at.winding:
+		words = append([]string{"the team winds down, and " + team.Count(n, "task") + " stayed open"}, words...)
+	case n > 0:
 		words = append([]string{team.Count(n, "task") + " could not be done"}, words...)
 	}
 	if len(words) > 0 {
@@ -141,6 +147,5 @@ func (at situation) undoneWords() string {
 // begins reports whether the idle lead is about to get a task, such as a merge. It is asked for its
 // report after that.
 func begins(s *team.State, lead team.Member) bool {
-	return lead.Setbacks < team.MaxSetbacks && s.Team().Status != team.TeamConsolidating &&
-		s.AllowsTool(lead.Name, "TaskClaim") == nil && s.HasWork(lead.Name)
+	return lead.Setbacks < team.MaxSetbacks && s.AllowsTool(lead.Name, "TaskClaim") == nil && s.HasWork(lead.Name)
 }

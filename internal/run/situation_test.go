@@ -82,6 +82,46 @@ func TestAnInterruptedMemberIsWaitedFor(t *testing.T) {
 		team.Command{Actor: host, Body: &team.ReportStatus{Member: "w", Status: team.Idle}})
 }
 
+// TestATeamThatWindsDownIsNotWaitedFor: a run waits for the tasks in progress of a team that winds
+// down, and not for those that nobody starts any more.
+func TestATeamThatWindsDownIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	rep, err := replica.Open(t.Context(), memjournal.New("t").Open(), replica.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rep.Close()
+	l := Lead{Team: &engine.Team{Replica: rep}}
+	do := func(actor string, body team.Body) {
+		t.Helper()
+		if _, err := rep.Do(t.Context(), team.Command{Actor: actor, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host := team.Host("h")
+	do(team.User, &team.CreateTeam{TeamID: "t", Name: "demo", Dir: "/d"})
+	do(team.User, &team.SpawnMember{Name: "w", Agent: team.Shell})
+	for _, subject := range []string{"build", "test"} {
+		do(team.User, &team.CreateTask{Subject: subject, Run: "make"})
+	}
+	do(host, &team.AttachMember{Member: "w"})
+	do(host, &team.ReportStarted{Member: "w", Session: "s"})
+	do("w", &team.ClaimTask{Task: "1"})
+	do(team.User, &team.SetStatus{Status: team.TeamConsolidating})
+	if at := l.look(); !at.busy {
+		t.Errorf("a task is in progress, and it is %+v", at)
+	}
+	do("w", &team.CompleteTask{Task: "1", Fence: 1})
+	do(host, &team.ReportStatus{Member: "w", Status: team.Idle})
+	if at := l.look(); at.busy || at.undoneWords() != "the team winds down, and 1 task stayed open" {
+		t.Errorf("nothing is started any more, and it is %+v: %s", at, at.undoneWords())
+	}
+	do(team.User, &team.SetStatus{Status: team.TeamActive})
+	if at := l.look(); !at.busy {
+		t.Errorf("it continues, and it is %+v", at)
+	}
+}
+
 // TestASuccessorContinuesTheBudget: trying again does not give anybody the same budget twice.
 func TestASuccessorContinuesTheBudget(t *testing.T) {
 	t.Parallel()

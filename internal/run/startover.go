@@ -41,10 +41,25 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 	return nil
 }
 
-// UncommittedError is the refusal to start a complete team over while its work is not committed.
-type UncommittedError struct{ error }
+// StartOverError is the refusal to begin with a new team while an earlier one of that name has work
+// that would be lost from sight.
+type StartOverError struct{ error }
 
-func (e *UncommittedError) Unwrap() error { return e.error }
+func (e *StartOverError) Unwrap() error { return e.error }
+
+// unfinishedInGit refuses to make a team while the repository has an unfinished one of that name.
+// The new one would do its tasks again, and its checkpoints would take the branch.
+func (a *attempt) unfinishedInGit(ctx context.Context) error {
+	if a.StartOver || a.nested != nil {
+		return nil
+	}
+	of, there := a.Engine.UnfinishedInGit(ctx, a.Dir, a.File.Name)
+	if !there {
+		return nil
+	}
+	return &StartOverError{team.Refuse(team.NotReady, "the branch %s has checkpoints of an unfinished team %s, which is "+
+		"not in this home", of.Where(), of.Name).With(team.Hint{Action: team.ActContinueCopy, Team: of.Name})}
+}
 
 // uncommitted refuses to start a complete team over while its work in the shared directory is not
 // committed: the new team would find these files as changes of the user.
@@ -66,7 +81,7 @@ func (a *attempt) uncommitted(ctx context.Context, of *engine.Team) error {
 	if len(files) == 1 {
 		are = "is"
 	}
-	return &UncommittedError{team.Refuse(team.NotReady, "the earlier team %s is complete, and %s of its work %s not "+
+	return &StartOverError{team.Refuse(team.NotReady, "the earlier team %s is complete, and %s of its work %s not "+
 		"committed: %s", t.Name, team.Count(len(files), "file"), are, names).
 		With(team.Hint{Action: team.ActConsolidate, Team: t.Name})}
 }

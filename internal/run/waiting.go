@@ -35,19 +35,34 @@ func (w *Waiting) Fresh(ctx context.Context, r *team.Record, t *engine.Team) (fr
 	outside := *found
 	outside.Hosted, outside.Led = true, true // this process does both, whatever the examination found
 	var items []team.Item
-	t.View(func(s *team.State) { items = s.Attention(replica.Now(), &outside) })
+	var last bool
+	t.View(func(s *team.State) { items, last = s.Attention(replica.Now(), &outside), ends(s) })
 	waits := map[string]bool{}
 	for _, i := range items {
 		awaited := i.Kind == team.ItemTaskYours && i.Member != "" // Outside returns it
 		if i.WaitsFor != team.ForUser || i.Kind == team.ItemConsolidate || awaited {
 			continue
 		}
-		if waits[i.Key()] = true; !w.known[i.Key()] {
+		waits[i.Key()] = true
+		said := last && i.Kind == team.ItemTaskFailed // the end of the run names what failed
+		if !w.known[i.Key()] && !said {
 			fresh = append(fresh, i)
 		}
 	}
 	w.known = waits
 	return fresh
+}
+
+// ends reports whether no task is left that a member could do, and no agent leads that could still
+// hand out work. Then the run is about to end.
+func ends(s *team.State) bool {
+	for _, m := range s.Members() {
+		leads := m.Name == s.Team().Lead && m.Agent != team.External
+		if m.Status.Running() && (leads || s.HasWork(m.Name)) {
+			return false
+		}
+	}
+	return s.Count(team.InProgress) == 0 && !s.Expanding()
 }
 
 // Awaited is a task that waits for external members: people and programs that work elsewhere. A run

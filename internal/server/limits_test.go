@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"cadre/internal/sys/unixsocket"
+	"cadre/internal/testkit/soak"
 )
 
 // served is a server with small limits, and what its handler did.
@@ -239,6 +240,7 @@ func TestSlowRead(t *testing.T) {
 // TestSteadyRead checks that a client that reads slowly, but does, gets all of a long answer,
 // although that takes longer than one write may.
 func TestSteadyRead(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := ample
 	l.write = time.Second
@@ -271,6 +273,7 @@ func TestSteadyRead(t *testing.T) {
 // TestLongRequest checks that the limits on a body and an answer end no request that takes long by
 // itself.
 func TestLongRequest(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	all := &together{T: t}
 	defer all.all.Wait()

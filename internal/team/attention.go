@@ -148,7 +148,7 @@ type attention struct {
 }
 
 // withParent are the kinds of what is done with a nested team by doing it with its parent.
-var withParent = []ItemKind{ItemDormant, ItemUnhosted, ItemLeadLost, ItemConsolidate}
+var withParent = []ItemKind{ItemDirectory, ItemDormant, ItemUnhosted, ItemLeadLost, ItemInterrupted, ItemConsolidate}
 
 func (a *attention) add(i Item, format string, args ...any) {
 	if a.t.Parent.Team != "" && slices.Contains(withParent, i.Kind) {
@@ -187,8 +187,8 @@ func (a *attention) requests() {
 	a.questions()
 }
 
-// abortTime is how long an abort may take, after the last record of the team, to end the teams in
-// it. Then it was killed.
+// An abort that no process is at work on counts as killed so long after the team's last record.
+// Until then another process may be about to continue it.
 const abortTime = 10 * time.Second
 
 // childTeams adds what waits for the user in the teams in this one. The teams in an aborted team
@@ -197,7 +197,7 @@ func (a *attention) childTeams() {
 	if a.o == nil {
 		return
 	}
-	killed := a.s.over() && a.t.Status == TeamAborted && a.now.Sub(a.t.UpdatedAt) > abortTime
+	killed := a.s.over() && a.t.Status == TeamAborted && !a.o.Aborting && a.now.Sub(a.t.UpdatedAt) > abortTime
 	for _, c := range a.o.Children {
 		switch {
 		case killed && !c.Ended:
@@ -359,42 +359,6 @@ func (a *attention) people() {
 		}
 		a.add(item, "%s is offline: %s%s.", m.Name, why, holds)
 	}
-}
-
-// interrupted adds the members that were interrupted and wait for a message. The lead interrupts in
-// its own session, and knows.
-func (a *attention) interrupted() {
-	for i := range a.s.members {
-		m := &a.s.members[i]
-		if m.Interrupt == 0 || m.Status != Idle || a.s.wakes(m) {
-			continue
-		}
-		item := Item{Kind: ItemHeld, Member: m.Name, Since: m.Since, Hint: Hint{Action: ActAsk, Member: m.Name}}
-		holds := ""
-		if held := a.s.holds(m.Name); len(held) > 0 {
-			item.Task = held[0].ID
-			holds = " It holds task " + held[0].Called() + "."
-		}
-		if m.IsTeam() {
-			item.Hint = a.continues(m, item.Hint)
-		}
-		a.add(item, "%s was interrupted, and %s.%s", m.Name, m.AfterInterrupt(), holds)
-	}
-}
-
-// continues returns the action that continues a member which is a team. Where nobody reads mail for
-// it, that is not ask, but the release of the task that it was to do.
-func (a *attention) continues(m *Member, ask Hint) Hint {
-	for i := range a.s.tasks {
-		switch t := &a.s.tasks[i]; {
-		case !t.Status.open() || t.Owner != m.Name && t.FailedBy != m.Name:
-		case t.Status == InProgress && a.s.readsMail(t):
-			return ask
-		default:
-			return t.Hint(a.t, ActRetryTask)
-		}
-	}
-	return Hint{Action: ActShowTasks}
 }
 
 // replaced reports whether a member joined after this one failed: its spawn handled the failure.

@@ -77,6 +77,9 @@ func (a *attention) retry(t *Task) Hint {
 	if a.t.Origin != "" && a.s.Dormant(a.o) {
 		return a.resume()
 	}
+	if a.s.withoutCommand(t) {
+		return t.Hint(a.t, ActSetCommand)
+	}
 	return t.Hint(a.t, ActRetryTask)
 }
 

@@ -33,6 +33,9 @@ func (a *attention) late() {
 		if m := &s.members[i]; m.Status.Running() && len(m.Late) > 0 {
 			item := Item{Kind: ItemLate, WaitsFor: a.lead, Member: m.Name,
 				Hint: Hint{Action: ActResend, Member: m.Name}}
+			if m.Agent == External { // it reads its mail itself
+				item.Hint.Action = ActReadMail
+			}
 			for _, seq := range m.Late {
 				if msg := s.messages[seq]; msg != nil {
 					item.Since = earlier(item.Since, max(msg.SentAt, msg.ResentAt))

@@ -231,10 +231,11 @@ func TestAttention(t *testing.T) {
 				Priority: "high"}}, outside: alive(),
 			want: "unassigned for user since 7 → assign_task 3: Task 3 and 1 more are open, and no member takes " +
 				"them.\n"},
-		{name: "a task that no member takes", history: history{shell("ann"), hosted, User,
+		{name: "a task without a command", history: history{shell("ann"), hosted, User,
 			&CreateTask{Subject: "think"}},
 			outside: alive(),
-			want:    "unassigned for user since 5 → assign_task 1: Task 1 is open and unassigned: think\n"},
+			want: "unassigned for user since 5 → set_command 1: Task 1 is open and unassigned: it has no command, " +
+				"and every member that could take it is a shell: think\n"},
 		{name: "a task of a member that has ended", history: history{&SpawnMember{Name: "ann", Agent: External},
 			&CreateTask{Subject: "think", Owner: "ann"}, &ReportStopped{Member: "ann"}}, outside: alive(),
 			want: "unassigned for user since 4 → spawn ann 1 ann-2 external: Task 1 is open and unassigned: think\n"},
@@ -304,7 +305,7 @@ func TestAttention(t *testing.T) {
 		{name: "late messages", history: history{&SpawnMember{Name: "eve", Agent: External},
 			&SendMessage{To: "eve", Body: "x"}, &SendMessage{To: "eve", Body: "y"}, 400, &MarkLate{Member: "eve"}},
 			outside: alive(), now: 500,
-			want: "late for user since 3 → resend eve: eve has not received 2 messages, the oldest for 8 min.\n"},
+			want: "late for user since 3 → read_mail eve: eve has not received 2 messages, the oldest for 8 min.\n"},
 		{name: "facts that changed", history: history{shell("ann"), hosted}, outside: &Outside{Hosted: true,
 			Stale: []string{"go.mod", "schema"}},
 			want: "facts for user since 0 → record_facts: Facts changed since the team took note of them: go.mod, " +
@@ -334,8 +335,9 @@ func TestAttention(t *testing.T) {
 			&SetBudget{Budget: Budget{Tokens: 100}}, shell("ann"), hosted, &CreateTask{Subject: "one"},
 			&ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120}}}, outside: dead(),
 			want: "budget for user since 0 → raise_budget: The token budget of the team is spent (used 120 tokens, " +
-				"the limit is 100 tokens); no new work is started.\nunassigned for user since 7 → assign_task 1: " +
-				"Task 1 is open and unassigned: one\n"},
+				"the limit is 100 tokens); no new work is started.\nunassigned for user since 7 → set_command 1: " +
+				"Task 1 is open and unassigned: it has no command, and every member that could take it is a " +
+				"shell: one\n"},
 		{name: "a spent budget of the only member for a task", history: history{&AttachLead{Session: "run-1"},
 			&SpawnMember{Name: "ann", Agent: Claude, Budget: Budget{Tokens: 100}}, hosted,
 			&CreateTask{Subject: "one", Owner: "ann"},
@@ -414,7 +416,8 @@ func TestAttention(t *testing.T) {
 			&ReportConsolidated{Attempt: 1}}, outside: &Outside{Sealed: true}},
 		{name: "no look was taken", history: history{&AttachLead{Session: "mcp-1"}, shell("ann"),
 			&CreateTask{Subject: "think"}},
-			want: "unassigned for user since 4 → assign_task 1: Task 1 is open and unassigned: think\n"},
+			want: "unassigned for user since 4 → set_command 1: Task 1 is open and unassigned: it has no command, " +
+				"and every member that could take it is a shell: think\n"},
 		{name: "a branch that does not merge", history: history{&SpawnMember{Name: "ann", Agent: Claude,
 			Isolation: Worktree}, &LeaveBranch{Member: "ann", Commit: "c1", Why: "it conflicts"}}, outside: alive(),
 			want: "conflict for user since 3 → show_task 1: The work of ann on the branch cadre/demo@ann is to be " +
@@ -640,5 +643,30 @@ func TestWhatARequestIsFor(t *testing.T) {
 		if got := InputWords(c.tool, c.input); got != c.want {
 			t.Errorf("%s %s is listed as %s, want %s", c.tool, c.input, got, c.want)
 		}
+	}
+}
+
+// TestNestedTeamWaitsInItsParent: what is done with a nested team by doing it with its parent waits
+// for nobody in the nested team.
+func TestNestedTeamWaitsInItsParent(t *testing.T) {
+	s := &State{}
+	for i, c := range []Command{{Actor: User, Body: &CreateTeam{TeamID: "c", Name: "c", Dir: "/d", Depth: 1,
+		Parent: Parent{Team: "up", Name: "up", Member: "sub", Task: "1", Worktree: true}}},
+		{Actor: User, Body: &SpawnMember{Name: "ann", Agent: External}},
+		{Actor: User, Body: &SetStatus{Status: TeamConsolidating}}, {Actor: User, Body: &Consolidate{}}} {
+		c.ID = fmt.Sprint(i)
+		d, err := Decide(s, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(d.Record)
+	}
+	o := &Outside{Directory: "it does not exist"}
+	if items := s.Attention(0, o); len(items) > 0 {
+		t.Errorf("in the nested team waits %+v", items)
+	}
+	s.team.Parent = Parent{}
+	if items := s.Attention(0, o); len(items) != 2 {
+		t.Errorf("in a team by itself waits %+v", items)
 	}
 }

@@ -74,10 +74,11 @@ func (s *State) claimable(l *lineup, i int, m *Member, anyone bool) bool {
 	return by == nil
 }
 
-// HasWork reports whether there is a task that the member could claim now.
+// HasWork reports whether there is a task that the member could claim now. In a team that winds
+// down nobody claims one.
 func (s *State) HasWork(member string) bool {
 	m := s.member(member)
-	return m != nil && s.next(m) != nil
+	return m != nil && s.team.Status != TeamConsolidating && s.next(m) != nil
 }
 
 // holds returns the tasks in progress by that member.

@@ -145,7 +145,7 @@ func (d *decision) enter() error {
 			_, moving := d.Body.(*MoveTeam) // its work is still to be consolidated
 			if !receiving && !recording && !((consolidating || rollingBack || moving) && d.team.reopens()) {
 				return Refuse(Finished, "team %s is %s and can no longer change", d.team.Name, d.team.Status).
-					With(d.team.hint(ActCleanUp))
+					With(d.team.Onward())
 			}
 		}
 	}
@@ -210,8 +210,12 @@ func (d *decision) running(name string) (*Member, error) {
 func (d *decision) teammate(name, what string) (*Member, error) {
 	m, err := d.running(name)
 	if err == nil && name == d.team.Lead {
-		return nil, Refuse(Denied, "%s is the lead, for the life of the team, and cannot be %s", name, what).
-			With(d.team.hint(ActCleanUp))
+		end := ActAbort
+		if d.Actor != User { // an agent has no other way
+			end = ActCleanUp
+		}
+		return nil, Refuse(Denied, "%s is the lead, for the life of the team, and cannot be %s; the team ends as a whole",
+			name, what).With(d.team.hint(end))
 	}
 	return m, err
 }
@@ -241,12 +245,17 @@ func (d *decision) hosted(name string) (*Member, error) {
 // the user or a host sends the command.
 func (d *decision) self(name string) (*Member, error) {
 	if name == "" && d.actor == nil {
-		return nil, refuse(Invalid, "say which member it is for")
+		return nil, d.forWhom()
 	}
 	if name == "" {
 		name = d.Actor
 	}
 	return d.hosted(name)
+}
+
+// forWhom refuses a command of the user for a member that it does not name.
+func (d *decision) forWhom() error {
+	return refuse(Invalid, "say which member it is for: %s", names(d.Recipients()))
 }
 
 // tell sends a message from the team itself.

@@ -97,7 +97,8 @@ func (d *decision) green() error {
 }
 
 // openTasks says which tasks are not completed, and adds the members that work on one to busy. It
-// returns the first task that failed and the first one that is pending, or nil.
+// returns the first task that failed and the first one that is pending, or nil. Of the pending ones
+// it prefers one that waits for no other.
 func (d *decision) openTasks(say func(string, ...any), busy map[string]bool) (failed, open *Task) {
 	if d.Count(Pending)+d.Count(InProgress) == 0 { // then there is no need to look at thousands
 		return nil, nil
@@ -118,7 +119,7 @@ func (d *decision) openTasks(say func(string, ...any), busy map[string]bool) (fa
 			} else {
 				say("%s is open", t.label())
 			}
-			if open == nil {
+			if open == nil || open.waits() > 0 && t.waits() == 0 {
 				open = t
 			}
 		}

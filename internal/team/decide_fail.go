@@ -43,10 +43,19 @@ func (d *decision) fail(t *Task, m *Member, reason, result string) error {
 		if t.Retries == 0 {
 			failure = "failed, and has no retries"
 		}
-		d.tell(d.team.Lead, t.ID, "Task %s %s:%s\nIt is tried again when the team is run again, when you release it, "+
-			"or when a member claims it by its id.", t.titled(), failure, cited(clipTo(reason, MaxSubject)))
+		d.tell(d.team.Lead, t.ID, "Task %s %s:%s\nIt is tried again when %syou release it, or when a member claims it "+
+			"by its id.", t.titled(), failure, cited(clipTo(reason, MaxSubject)), d.whenRun())
 	}
 	failed.Unblocked = d.freedByFailure(t)
 	d.wakeOwners(failed.Unblocked, "task "+t.Called()+" has failed (out of retries)")
 	return nil
+}
+
+// whenRun begins the list of what has a failed task tried again. Only a team that was run from a
+// file or a goal can be run again.
+func (d *decision) whenRun() string {
+	if d.team.Origin == "" {
+		return ""
+	}
+	return "the team is run again, when "
 }

@@ -46,7 +46,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.hasRoom(); err != nil {
 		return err
 	}
-	if err := b.checkAgent(); err != nil {
+	if err := cmp.Or(b.checkAgent(), b.placed(d)); err != nil {
 		return err
 	}
 	mode := b.Mode

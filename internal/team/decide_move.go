@@ -61,12 +61,21 @@ func (b *MoveTeam) decide(d *decision) error {
 
 // moved returns where a file that was at p is now. A file outside the project stays where it was.
 func (b *MoveTeam) moved(t *Team, p string) string {
-	for _, one := range []struct{ from, to string }{{t.Base.Top, b.Top}, {t.Dir, b.Dir}} {
-		if one.from == "" {
+	return relocated(p, Moved{t.Base.Top, b.Top}, Moved{t.Dir, b.Dir})
+}
+
+// Moved says that the files of a folder are in another one now.
+type Moved struct{ From, To string }
+
+// relocated returns where a file that was at p is now. The first folder that it is in counts; a
+// file in none of them stays where it was.
+func relocated(p string, all ...Moved) string {
+	for _, m := range all {
+		if m.From == "" || m.To == "" || m.From == m.To {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(p, one.from); ok && (rest == "" || rest[0] == '/' || one.from == "/") {
-			return path.Join(one.to, rest)
+		if rest, ok := strings.CutPrefix(p, m.From); ok && (rest == "" || rest[0] == '/' || m.From == "/") {
+			return path.Join(m.To, rest)
 		}
 	}
 	return p

@@ -130,8 +130,12 @@ func (d *decision) pathsFree(t *Task, m *Member, paths []string) error {
 			continue
 		}
 		if path, theirs, common := commonPath(paths, holder.Holds); common {
-			return Refuse(Conflict, "%s belongs to task %s while %s works on it (%s): send %s a message, or do "+
-				"something else first", path, holder.Called(), holder.Owner, theirs, holder.Owner).
+			what := path + " belongs to"
+			if path != theirs {
+				what = fmt.Sprintf("%s has files in common with %s of", path, theirs)
+			}
+			return Refuse(Conflict, "%s task %s, on which %s works. %s to give %s back, or do something else first", what,
+				holder.Called(), holder.Owner, d.askFor(m.Name, holder.Owner), theirs).
 				With(holder.Hint(&d.team, ActShowTask))
 		}
 	}
@@ -148,8 +152,9 @@ func (d *decision) pathsFree(t *Task, m *Member, paths []string) error {
 				continue
 			}
 			if h := l.heldUp(i); h != nil && !slices.Contains(h.holders, taskIndex(t.ID)) {
-				return Refuse(Conflict, "%s cannot be added to %s now: task %s has it, waits for other paths, and "+
-					"comes first", path, t.label(), w.Called()).With(w.Hint(&d.team, ActShowTask))
+				return Refuse(Conflict, "%s cannot be added to %s now: task %s changes it too, waits for other tasks, "+
+					"and comes first. Add it when that task is done", path, t.label(), w.Called()).
+					With(w.Hint(&d.team, ActShowTask))
 			}
 		}
 	}
@@ -177,7 +182,11 @@ func (b *ReleasePaths) decide(d *decision) error {
 	}
 	for _, p := range given {
 		if !slices.Contains(t.Holds, p) {
-			return refuse(NotFound, "%s has no path %s; it has: %s", t.label(), p, names(t.Holds))
+			has := "no paths"
+			if len(t.Holds) > 0 {
+				has = fmt.Sprintf("no path %s; it has: %s", p, names(t.Holds))
+			}
+			return refuse(NotFound, "%s has %s", t.label(), has)
 		}
 	}
 	if len(given) == 0 {

@@ -3,6 +3,7 @@ package team
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,8 +143,19 @@ func (s *State) noTask(ref string) error {
 	if t := s.referred(ref); t != nil && t.Status == Deleted {
 		return Refuse(NotFound, "task %s was deleted", t.Called()).With(s.team.hint(ActShowTasks))
 	}
-	return Refuse(NotFound, "no task %q in team %s", brief(strings.TrimPrefix(ref, byName)), s.team.Name).
-		With(s.team.hint(ActShowTasks))
+	name, meant := strings.TrimPrefix(ref, byName), ""
+	var known []string
+	for named, i := range s.tasksNamed {
+		// a number is near to most other numbers, so none is suggested
+		if _, number := strconv.Atoi(named); number != nil && s.tasks[i].Status != Deleted {
+			known = append(known, named)
+		}
+	}
+	slices.Sort(known)
+	if near := Nearest(name, known); near != "" {
+		meant = ", did you mean " + near + "?"
+	}
+	return Refuse(NotFound, "no task %q in team %s%s", brief(name), s.team.Name, meant).With(s.team.hint(ActShowTasks))
 }
 
 // live returns the task that the command names, which must not be deleted.
@@ -159,7 +171,7 @@ func (d *decision) live(ref string) (*Task, error) {
 func (d *decision) worker(name string) (*Member, error) {
 	if name == "" || name == d.Actor {
 		if d.actor == nil {
-			return nil, refuse(Invalid, "say which member it is for")
+			return nil, d.forWhom()
 		}
 		return d.actor, nil
 	}
@@ -191,6 +203,8 @@ func (d *decision) held(id, worker string, fence int64) (*Task, *Member, error) 
 		hint := t.Hint(&d.team, ActClaimTask)
 		hint.Member = m.Name
 		err = Refuse(NotReady, "%s is not in progress", t.label()).With(hint)
+	case t.Owner != m.Name && fence == 0: // it may never have had it
+		err = refuse(Conflict, "%s does not hold %s: %s works on it now", m.Name, t.label(), t.Owner)
 	case t.Owner != m.Name:
 		err = refuse(Conflict, "%s lost its claim on %s: %s holds it now", m.Name, t.label(), t.Owner)
 	case fence != 0 && fence != t.Fence:

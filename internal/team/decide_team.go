@@ -94,7 +94,7 @@ func (b *CreateTeam) allowed(d *decision, lead string) error {
 			d.team.Name)
 	case d.team.ID != "":
 		return Refuse(Taken, "a team named %s exists already; choose another name, such as %s", d.team.Name,
-			Numbered(d.team.Name, 2)).With(d.team.hint(ActCleanUp))
+			Numbered(d.team.Name, 2)).With(d.team.Onward())
 	}
 	return nil
 }

@@ -203,6 +203,8 @@ func (b *Interrupt) decide(d *decision) error {
 			With(Hint{Action: ActAsk, Team: d.team.Name, Member: m.Name})
 	case m.Shutdown.Request != "":
 		return refuse(NotReady, "%s is shutting down", m.Name)
+	case m.Status != Active && m.runs():
+		return refuse(NotReady, "%s is %s: no command runs that could be interrupted", m.Name, d.Standing(m.Name, nil))
 	case m.Status != Active:
 		return Refuse(NotReady, "%s is %s: no turn runs that could be interrupted", m.Name, d.Standing(m.Name, nil)).
 			With(Hint{Action: ActAsk, Team: d.team.Name, Member: m.Name})

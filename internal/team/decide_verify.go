@@ -159,14 +159,17 @@ func (d *decision) verify(v *Task, by, verdict, result string) error {
 			return err
 		}
 	}
-	about := d.Called(v.Verifies)
+	about, how := d.Called(v.Verifies), v.Hint(&d.team, ActVerify)
+	if by != User {
+		how.Member = by
+	}
 	switch {
 	case !slices.Contains(Verdicts, verdict):
 		return Refuse(Invalid, "%s verifies task %s: say whether that is accepted or rejected, and why", v.label(),
-			about).With(v.Hint(&d.team, ActVerify))
+			about).With(how)
 	case strings.TrimSpace(result) == "":
 		return Refuse(Invalid, "%s verifies task %s: give the reason for the verdict as its result", v.label(), about).
-			With(v.Hint(&d.team, ActVerify))
+			With(how)
 	}
 	e := &TaskCompleted{Task: v.ID, By: by, Result: result, Verdict: verdict, Unblocked: d.freedBy(v)}
 	d.emit(e)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cadre/internal/testkit/soak"
 )
 
 // worker plays commands of the user, and fails the test if one is refused.
@@ -208,6 +210,7 @@ func TestNestedGroups(t *testing.T) {
 
 // TestGroupResult: the result is a JSON list of what the tasks reported, and is never too long.
 func TestGroupResult(t *testing.T) {
+	soak.Long(t)
 	type entry struct {
 		Task, Item string
 		Result     any
@@ -350,6 +353,7 @@ func (w *worker) nameless() string { return w.tasks[len(w.tasks)-1].ID }
 // TestGroupOfLongTexts: whatever each task of a group has counts, and the groups that become due at
 // once do not make one record that no journal takes.
 func TestGroupOfLongTexts(t *testing.T) {
+	soak.Long(t)
 	w := work(t)
 	schema := json.RawMessage(`{"description":"` + strings.Repeat("x", 60_000) + `"}`)
 	w.do(&CreateTask{Name: "wide", Subject: "wide", Schema: schema, ForEach: &ForEach{Items: items(1000)}})

@@ -333,5 +333,17 @@ type hinted struct {
 func (e *hinted) Hints() []Hint { return e.help }
 func (e *hinted) Unwrap() error { return e.error }
 
+// Onward returns what to do with a team that is in the way. Removing it is right only if it has
+// ended and its work is committed, or if it is only observed.
+func (t *Team) Onward() Hint {
+	switch {
+	case t.Observed != "", t.Ended() && !t.reopens():
+		return t.hint(ActCleanUp)
+	case t.Status == TeamConsolidating:
+		return t.hint(ActConsolidate)
+	}
+	return t.hint(ActShowTeam)
+}
+
 // hint returns a hint about the team itself.
 func (t *Team) hint(a Action) Hint { return t.Aim(Hint{Action: a}) }

@@ -30,6 +30,8 @@ func (s *State) standing(t *Task) string {
 			Quoted(brief(t.Role)))
 	case owner != nil:
 		return fmt.Sprintf("%s is assigned to %s, which is %s.", name, owner.Name, owner.Status)
+	case s.withoutCommand(t):
+		return name + " is open and unassigned: it has no command, and every member that could take it is a shell."
 	case t.Role != "":
 		return fmt.Sprintf("%s is open for the role %s, %s.", name, Quoted(brief(t.Role)), s.noneOfRole(t.Role))
 	case t.In == InMerged:
@@ -38,6 +40,21 @@ func (s *State) standing(t *Task) string {
 		return name + " is open and unassigned: it builds on work on a branch, and needs a member with a worktree."
 	}
 	return name + " is open and unassigned."
+}
+
+// withoutCommand reports whether the task has no command, and only shells could take it.
+func (s *State) withoutCommand(t *Task) bool {
+	shells := 0
+	for i := range s.members[1:] {
+		switch m := &s.members[1+i]; {
+		case !m.Status.Running() || t.Role != "" && m.Role != t.Role || t.Owner != "" && m.Name != t.Owner:
+		case m.Agent != Shell:
+			return false
+		default:
+			shells++
+		}
+	}
+	return shells > 0 && t.Run == "" && t.Verifies == ""
 }
 
 // noneOfRole says why no member takes a task for that role.
@@ -90,6 +107,9 @@ func (a *attention) taker(t *Task) Hint {
 		spawn := t.Hint(a.t, ActSpawn)
 		spawn.Name = t.Owner
 		return spawn
+	}
+	if a.s.withoutCommand(t) {
+		return t.Hint(a.t, ActSetCommand)
 	}
 	var like *Member // a teammate that has ended; its successor would take the task
 	for i := range a.s.members[1:] {

@@ -79,8 +79,11 @@ func (e *WorkFound) apply(s *State, _ *Record) {
 
 // Ended reports whether the team cannot change any more.
 func (t *Team) Ended() bool {
-	return t.CleanedUp || t.Status == TeamComplete || t.Status == TeamAborted
+	return t.CleanedUp || t.Status.Ended()
 }
+
+// Ended reports whether a team of that status is complete or aborted.
+func (s TeamStatus) Ended() bool { return s == TeamComplete || s == TeamAborted }
 
 // CheckHere refuses a team that this machine released.
 func (t *Team) CheckHere() error {

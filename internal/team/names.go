@@ -142,7 +142,11 @@ func (s *State) unknown(name string) error {
 }
 
 func (s *State) noMember(name string, valid []string) error {
-	return Refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), s.team.Name, names(valid)).
+	meant := "; valid"
+	if near := Nearest(name, valid); near != "" {
+		meant = ", did you mean " + near + "? Valid"
+	}
+	return Refuse(NotFound, "no member named %q in team %s%s names: %s", brief(name), s.team.Name, meant, names(valid)).
 		With(s.team.hint(ActShowTeam))
 }
 

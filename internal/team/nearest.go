@@ -6,22 +6,37 @@ import (
 )
 
 // Nearest returns the known word that the writer most likely meant, or "" if none is near. A longer
-// word may have more errors.
+// word may have more errors. A word and its plural count as one error apart.
 func Nearest(word string, known []string) string {
 	best, nearest := "", (utf8.RuneCountInString(word)+1)/3+1
+	word = strings.ToLower(word)
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < nearest {
+		low := strings.ToLower(k)
+		d := distance(word, low, nearest)
+		if d > 1 && singular(word) == singular(low) {
+			d = 1
+		}
+		if d < nearest {
 			best, nearest = k, d
 		}
 	}
 	return best
 }
 
+// singular returns the word without the ending of a regular plural.
+func singular(word string) string {
+	if stem, is := strings.CutSuffix(word, "ies"); is {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(word, "s")
+}
+
 // distance counts the bytes to insert, delete, replace or swap with a neighbour to turn a into b.
-func distance(a, b string) int {
+// It returns at least limit if that is how much longer one of them is.
+func distance(a, b string, limit int) int {
 	const far = 64 // no known word is longer
-	if len(a) > far || len(b) > far {
-		return far
+	if len(a) > far || len(b) > far || max(len(a)-len(b), len(b)-len(a)) >= limit {
+		return max(far, limit)
 	}
 	var d [far + 1][far + 1]int
 	for i := range len(a) + 1 {

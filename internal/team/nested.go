@@ -36,6 +36,9 @@ type Parent struct {
 	Binds  Budget // the limits of Left that the budget of the member sets, not that of its team
 	Own    Budget // budget that it has if that allows it
 	Mode   string // permission mode that its members have at most; "" before it is known
+	// the member has a worktree, which is this team's directory: its work is checked and committed
+	// there
+	Worktree bool
 }
 
 // Child is a team that a member of this one runs for a task.
@@ -57,8 +60,9 @@ type Child struct {
 func (t *Team) Outermost() string { return cmp.Or(t.Parent.Top, t.Parent.Name, t.Name) }
 
 // withOutermost lists what is done to a nested team by doing it to the outermost team of its tree.
-var withOutermost = []Action{ActResume, ActContinueCopy, ActMove, ActTakeOver, ActTakeBack, ActConsolidate, ActFinish,
-	ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean}
+var withOutermost = []Action{ActResume, ActContinueCopy, ActMove, ActTakeOver, ActTakeBack, ActRelease, ActPull,
+	ActConsolidate, ActFinish, ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles,
+	ActCommitOnly, ActCheckClean}
 
 // Aim returns the hint with the team that it is about. For a nested team that may be the outermost
 // team of its tree, or the member that leaves it too small a budget.
@@ -86,6 +90,30 @@ func (p *Parent) raise(what string) Hint {
 		h.Member = p.Member
 	}
 	return h
+}
+
+// placed refuses a worktree to a new member of a team whose work is not merged where that team is.
+// One that succeeds another has the isolation of that one.
+func (b *SpawnMember) placed(d *decision) error {
+	if b.Isolation == "" || d.team.Consolidates() {
+		return nil
+	}
+	if old := d.member(b.Succeeds); old != nil && old.Isolation == b.Isolation {
+		return nil
+	}
+	return Refuse(NotReady, "%s works in the directory of its team, which commits the work there, so no member of team "+
+		"%s can have a worktree; leave the isolation out", d.team.Parent.Member, d.team.Name)
+}
+
+// Consolidates reports whether the team's work is checked and committed: that of a nested team is
+// where its member has a worktree, and is its parent's elsewhere.
+func (t *Team) Consolidates() bool { return t.Parent.Team == "" || t.Parent.Worktree }
+
+// OnlyInWorktree refuses a nested team in the directory of its parent what only a team with a
+// worktree has. what says that in words. member is the one that is the team.
+func OnlyInWorktree(what, member string) error {
+	return Refuse(NotReady, "%s works in the directory of its team, which checks and commits the work there, so %s; "+
+		"give %s isolation: worktree, or leave that out", member, what, member)
 }
 
 // IsTeam reports whether the member is a team of its own.
@@ -122,7 +150,9 @@ func (s *State) readsMail(t *Task) bool {
 // Nest returns what a child team for the task has of this one: its parent, its depth, and how deep
 // teams may be nested in it.
 func (s *State) Nest(member, task string) (p Parent, depth, maxDepth int64) {
-	p = Parent{Team: s.team.ID, Name: s.team.Name, Member: member, Task: task}
+	m := s.member(member)
+	p = Parent{Team: s.team.ID, Name: s.team.Name, Member: member, Task: task,
+		Worktree: m != nil && m.Isolation == Worktree}
 	if top := s.team.Outermost(); top != p.Name {
 		p.Top = top
 	}
@@ -138,6 +168,9 @@ func (b *CreateTeam) checkDepth() error {
 	if nested {
 		if err := CheckNotParent(cmp.Or(b.Lead, DefaultLead)); err != nil {
 			return err
+		}
+		if len(b.Checks) > 0 && !b.Parent.Worktree {
+			return OnlyInWorktree("team "+b.Name+" can have no checks", b.Parent.Member)
 		}
 	}
 	return cmp.Or(checkMaxDepth(b.Depth, b.MaxDepth), limit(text{"id of the parent team", b.Parent.Team, MaxID},
@@ -396,6 +429,7 @@ func (p *Parent) fields(c *coder) {
 	c.sub("binds", p.Binds == Budget{}, &p.Binds)
 	c.sub("own", p.Own == Budget{}, &p.Own)
 	c.str("mode", &p.Mode)
+	c.bool("worktree", &p.Worktree)
 }
 
 func (c *Child) fields(k *coder) {

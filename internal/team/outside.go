@@ -12,6 +12,7 @@ type Outside struct {
 	LeadActs      bool             // an external session acts as the lead, and gets the lead's mail
 	Elsewhere     string           // another machine on which the session that leads may be running; "" for none
 	Consolidating bool             // a process of this machine consolidates it
+	Aborting      bool             // a process of this machine ends what an abort left
 	Sealed        bool             // the record of its consolidation is written
 	Directory     string           // why the team's directory is unusable; "" where it is usable
 	Stale         []string         // names of the facts whose files changed

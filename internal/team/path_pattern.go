@@ -28,7 +28,7 @@ const everything = "**"
 // CleanPath returns a path pattern in its one spelling, or says what is wrong with it.
 func CleanPath(pattern string) (string, error) {
 	wrong := func(format string, args ...any) (string, error) {
-		return "", refuse(Invalid, "%q is no path of a task: "+format, append([]any{brief(pattern)}, args...)...)
+		return "", refuse(Invalid, "%q cannot be a path of a task: "+format, append([]any{brief(pattern)}, args...)...)
 	}
 	switch {
 	case strings.TrimSpace(pattern) == "":

@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestCleanPattern: a pattern has one spelling. Other texts are refused, with what to write
@@ -56,6 +58,7 @@ func TestCovers(t *testing.T) {
 
 // TestOverlapOfPatterns compares the rule with a search through all short paths.
 func TestOverlapOfPatterns(t *testing.T) {
+	soak.Long(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	const letters = "abB"
 	var files []string

@@ -217,17 +217,36 @@ func (s *State) freedByPaths(t *Task, paths []string) (free []string) {
 }
 
 // MayWrite refuses that the member writes the file while it belongs to a task of another one. The
-// file is named by its path from the team's directory, with slashes.
+// file is named by its path from the team's directory, with slashes. For a member that is a team,
+// whoever writes the file there reads the refusal.
 func (s *State) MayWrite(member, file string) error {
+	m := s.member(member)
 	for i := range s.holding.all() {
 		t := &s.tasks[i]
 		at := slices.IndexFunc(t.Holds, func(path string) bool { return Covers(path, file) })
-		if t.Owner != member && at >= 0 {
-			return refuse(Denied, "%s belongs to task %s while %s works on it (%s). Ask %s with a message, or do "+
-				"something else first", Quoted(brief(file)), t.Called(), t.Owner, t.Holds[at], t.Owner)
+		if t.Owner == member || at < 0 {
+			continue
 		}
+		in, advice := "", s.askFor(member, t.Owner)+" with a message, or do something else first"
+		if m != nil && m.IsTeam() {
+			in, advice = " of team "+s.team.Name, "Do something else first"
+			if slices.ContainsFunc(s.Held(member), func(t Task) bool { return s.readsMail(&t) }) {
+				advice += ", or have the lead of your team write to " + ParentName
+			}
+		}
+		return refuse(Denied, "%s belongs to task %s%s while %s works on it (%s). %s", Quoted(brief(file)), t.Called(), in,
+			t.Owner, t.Holds[at], advice)
 	}
 	return nil
+}
+
+// askFor names whom the member can ask for what the holder has, as "Ask ann": the lead, if the
+// holder is a team, to which nobody else writes.
+func (s *State) askFor(member, holder string) string {
+	if h := s.member(holder); h != nil && h.IsTeam() && member != s.team.Lead {
+		holder = s.team.Lead
+	}
+	return "Ask " + holder
 }
 
 // WithPaths returns the tasks whose paths are kept from other members, and those that wait for

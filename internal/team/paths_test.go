@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // several is a team whose members work in its directory, but for cy, who has a worktree.
@@ -32,6 +34,7 @@ func several(t fataler) (*State, []*Record) {
 // TestRandomPaths plays histories of claims in which most tasks have paths, and compares them with
 // the naive model after each command.
 func TestRandomPaths(t *testing.T) {
+	soak.Long(t)
 	random := rand.New(rand.NewPCG(16, 2))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	paths := func() (all []string) {
@@ -216,4 +219,47 @@ func manyPaths(t fataler, kind string) *State {
 		do(fmt.Sprint("m", i+1), &ClaimTask{})
 	}
 	return s
+}
+
+// TestWritesFromATeam: what refuses a write is told in the words of who reads it: a member of the
+// team that a member is, or one that asks for a path of such a team.
+func TestWritesFromATeam(t *testing.T) {
+	s := &State{}
+	do := func(actor string, body Body) error {
+		t.Helper()
+		d, err := Decide(s, Command{ID: fmt.Sprint(s.seq), Actor: actor, At: 1000, Body: body})
+		if err == nil && d.Record != nil {
+			s.Apply(d.Record)
+		}
+		return err
+	}
+	for _, c := range []Command{
+		{Actor: User, Body: &CreateTeam{TeamID: "up-1", Name: "up", Dir: "/w", MaxDepth: 1}},
+		{Actor: User, Body: &SpawnMember{Name: "sub", Agent: NestedTeam, Nested: &Nested{Goal: "build"}}},
+		{Actor: User, Body: &SpawnMember{Name: "ann", Agent: External}},
+		{Actor: User, Body: &CreateTask{Subject: "one", Owner: "sub", Paths: []string{"src"}}},
+		{Actor: User, Body: &CreateTask{Subject: "two", Owner: "ann", Paths: []string{"docs"}}},
+		{Actor: "sub", Body: &ClaimTask{}}, {Actor: "ann", Body: &ClaimTask{}},
+	} {
+		if err := do(c.Actor, c.Body); err != nil {
+			t.Fatalf("%T: %v", c.Body, err)
+		}
+	}
+	said := func(err error, want string) {
+		t.Helper()
+		if err == nil || err.Error() != want {
+			t.Errorf("it says %v\nwant    %s", err, want)
+		}
+	}
+	said(s.MayWrite("sub", "docs/a"),
+		`"docs/a" belongs to task 2 of team up while ann works on it (docs). Do something else first`)
+	if err := do("sub", &BeginChild{Task: "1", Team: "c1", Name: "c1", Lead: "claude"}); err != nil {
+		t.Fatal(err)
+	}
+	said(s.MayWrite("sub", "docs/a"), `"docs/a" belongs to task 2 of team up while ann works on it (docs). Do something `+
+		`else first, or have the lead of your team write to parent`)
+	said(s.MayWrite("ann", "src/a"),
+		`"src/a" belongs to task 1 while sub works on it (src). Ask lead with a message, or do something else first`)
+	said(do("ann", &ClaimPaths{Paths: []string{"src/*.go"}}),
+		"src/*.go has files in common with src of task 1, on which sub works. Ask lead to give src back, or do something else first")
 }

@@ -90,7 +90,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		depth := rapid.Int64Range(0, 1).Draw(t, "depth")
 		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Timing: Timing{Beat: time.Millisecond},
 			MaxDepth: rapid.Int64Range(0, 4).Draw(t, "maxDepth"), Depth: depth,
-			Parent: Parent{Team: strings.Repeat("p", int(depth))},
+			Parent: Parent{Team: strings.Repeat("p", int(depth)), Worktree: depth > 0},
 			Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
 	case "RestoreTeam":
 		return &RestoreTeam{From: s}
@@ -469,7 +469,7 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 	}
 	for i, c := range []Command{
 		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead, Depth: depth,
-			Parent: Parent{Team: strings.Repeat("p", int(depth))},
+			Parent: Parent{Team: strings.Repeat("p", int(depth)), Worktree: depth > 0},
 			Timing: Timing{Undelivered: 100 * time.Millisecond, Zombie: 300 * time.Millisecond,
 				Blocked: 200 * time.Millisecond},
 			Checks:   []Check{{Name: "build", Command: "make"}, {Name: "HOSTILE", Command: "make test"}},

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -176,6 +177,7 @@ type RestoreTeam struct {
 	Checks []Check // checks that replace those of the same names
 
 	Base    *Base     // the project there, without the team's work; nil for the old base
+	Moved   []Moved   // folders of the teams that it is nested in, the innermost first
 	Missing []Missing // work of the team that is missing there
 }
 
@@ -198,14 +200,8 @@ func (b *RestoreTeam) decide(d *decision) error {
 	}
 	e := b.From.leapt()
 	e.Team.Restored = Restored{ID: d.ID, From: b.From.team.Restored.ID, Seq: b.From.Position()}
-	if b.Dir != "" {
-		e.Team.Dir = b.Dir
-	}
-	if b.Base != nil {
-		if err := b.Base.check(); err != nil {
-			return err
-		}
-		e.Team.Base = *b.Base
+	if err := b.place(e); err != nil {
+		return err
 	}
 	if err := checkMissing(b.Missing); err != nil {
 		return err
@@ -237,6 +233,46 @@ func (b *RestoreTeam) decide(d *decision) error {
 		}
 	}
 	return nil
+}
+
+// place gives the team its directory, the project there, and the paths of its files.
+func (b *RestoreTeam) place(e *TeamRestored) error {
+	if b.Base != nil {
+		if err := b.Base.check(); err != nil {
+			return err
+		}
+		e.Team.Base = *b.Base
+	}
+	if b.Dir != "" {
+		e.Team.Dir = b.Dir
+	}
+	was := b.From.team
+	return e.relocate(was, append([]Moved{{was.Base.Top, e.Team.Base.Top}, {was.Dir, e.Team.Dir}}, b.Moved...))
+}
+
+// relocate changes the paths of a team whose folders are elsewhere now.
+func (e *TeamRestored) relocate(from Team, all []Moved) error {
+	to := func(p string) string { return relocated(p, all...) }
+	if e.Team.Report, e.Team.Origin = to(from.Report), to(from.Origin); from.Origin == GoalOrigin+from.Dir {
+		e.Team.Origin = GoalOrigin + e.Team.Dir
+	}
+	e.Team.Facts = slices.Clone(e.Team.Facts)
+	for i := range e.Team.Facts {
+		e.Team.Facts[i].Path = to(e.Team.Facts[i].Path)
+	}
+	for i := range e.Members {
+		m := &e.Members[i]
+		if m.Nested == nil || m.Nested.File == "" {
+			continue
+		}
+		n := *m.Nested
+		n.File, m.Nested = to(n.File), &n
+		if err := limit(text{"path of the team file of " + m.Name, n.File, MaxSubject}); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(limit(text{"path of the team file", e.Team.Origin, MaxSubject}, text{"path of the report",
+		e.Team.Report, MaxSubject}), checkFacts(e.Team.Facts))
 }
 
 // leapt returns the state as an event, with the counters moved on.

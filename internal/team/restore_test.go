@@ -168,6 +168,42 @@ func settle(t fataler, s, want *State) {
 	back("requests", &s.requestSeq, want.requestSeq, true)
 }
 
+// TestRestoredElsewhere checks that the paths of a team that is restored in another clone are those
+// there, also of files in the projects of teams around it. A path outside them stays.
+func TestRestoredElsewhere(t *testing.T) {
+	s := &State{}
+	for i, body := range []Body{&CreateTeam{TeamID: "T1", Name: "demo", Dir: "/old/app", Base: Base{Top: "/old"}, MaxDepth: 1,
+		Origin: "/old/app/team.yaml", Facts: []Fact{{Name: "spec", Path: "/old/docs/spec.md", SHA256: "x"}}},
+		&SpawnMember{Name: "in", Agent: NestedTeam, Nested: &Nested{File: "/old/teams/in.yaml", Digest: "d"}},
+		&SpawnMember{Name: "around", Agent: NestedTeam, Nested: &Nested{File: "/outer/in.yaml", Digest: "d"}},
+		&SpawnMember{Name: "out", Agent: NestedTeam, Nested: &Nested{File: "/oldest/in.yaml", Digest: "d"}}} {
+		d, err := Decide(s, Command{ID: fmt.Sprint(i), Actor: User, At: 1, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(d.Record)
+	}
+	d, err := Decide(&State{}, Command{ID: "restore", Actor: User, At: 2, Body: &RestoreTeam{From: s, Dir: "/new/app",
+		Base: &Base{Top: "/new"}, Moved: []Moved{{"/outer", "/inner"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &State{}
+	one.Apply(d.Record)
+	got := []string{one.team.Dir, one.team.Origin, one.team.Facts[0].Path}
+	for _, m := range one.Members()[1:] {
+		got = append(got, m.Nested.File)
+	}
+	want := []string{"/new/app", "/new/app/team.yaml", "/new/docs/spec.md", "/new/teams/in.yaml", "/inner/in.yaml",
+		"/oldest/in.yaml"}
+	if !slices.Equal(got, want) {
+		t.Errorf("its paths are %q, want %q", got, want)
+	}
+	if now, _ := s.Member("in"); now.Nested.File != "/old/teams/in.yaml" {
+		t.Errorf("the checkpoint was changed: %s", now.Nested.File)
+	}
+}
+
 func TestRestoreRefuses(t *testing.T) {
 	s, _ := founded(t)
 	gone := forgetful(t, s)

@@ -41,7 +41,7 @@ func TestFind(t *testing.T) {
 		"#9":   `no task "#9" in team demo`,
 		"#":    `no task "#" in team demo`,
 		"":     `no task "" in team demo`,
-		"Lint": `no task "Lint" in team demo`, "01": `no task "01" in team demo`,
+		"Lint": `no task "Lint" in team demo, did you mean lint?`, "01": `no task "01" in team demo`,
 	} {
 		for _, s := range []*State{s, again} {
 			got, err := s.TaskID(ref)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cadre/internal/testkit/golden"
+	"cadre/internal/testkit/soak"
 )
 
 // bodies makes an empty command of each kind by its name, for transcripts.
@@ -57,6 +58,7 @@ var bodies = func() map[string]reflect.Type {
 //
 // In the fields, $x*N stands for N times the letter x.
 func TestTranscripts(t *testing.T) {
+	soak.Long(t)
 	paths, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.txt"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d transcripts: %v", len(paths), err)

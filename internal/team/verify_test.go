@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"cadre/internal/testkit/soak"
 )
 
 func drawVerify(t *rapid.T) *Verify {
@@ -34,6 +36,7 @@ func drawVerdict(t *rapid.T, s *State) string {
 // TestRandomVerifications plays histories in which nearly everything is about verifications,
 // against the naive model.
 func TestRandomVerifications(t *testing.T) {
+	soak.Long(t)
 	seen := map[string]int{}
 	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 7))

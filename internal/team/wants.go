@@ -349,7 +349,7 @@ func (s *State) Busy(member string) bool {
 		return m.Host != "" || m.Shutdown.Request != ""
 	case m.RetryAt != 0 && m.Status != Active &&
 		m.Name != s.team.Lead: // it is tried again if there is work for it
-		return s.next(m) != nil || s.wakes(m)
+		return s.HasWork(member) || s.wakes(m)
 	case m.runs() && len(s.holds(m.Name)) > 0: // it is about to run it
 		return true
 	}
@@ -364,6 +364,6 @@ func (s *State) Expects(member string) bool {
 	}
 	return slices.ContainsFunc(s.members, func(m Member) bool {
 		return m.Name != member && m.Status.Running() && (m.Agent == External || s.Busy(m.Name) ||
-			s.team.Exhausted == "" && s.next(&m) != nil)
+			s.team.Exhausted == "" && s.HasWork(m.Name))
 	})
 }

@@ -14,6 +14,9 @@ func Count[N int | int64](n N, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// TasksDone says how many of all tasks are done: "1 of 3 tasks done".
+func TasksDone(done, all int) string { return fmt.Sprintf("%d of %s done", done, Count(all, "task")) }
+
 // CompareIDs compares the ids of tasks, which are numbers.
 func CompareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 

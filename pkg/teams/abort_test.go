@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
 // TestAbortWaits checks that no process of the team runs when an abort returns, whichever process
 // hosted it. A second abort is allowed.
 func TestAbortWaits(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o, _ := repository(t)
 	o.StopGrace = 200 * time.Millisecond

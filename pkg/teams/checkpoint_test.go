@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
@@ -15,6 +16,7 @@ import (
 // line. Its work is on the checkpoint branch. If a copy of the team has continued, that is noticed
 // before anything runs here.
 func TestCheckpointsOfAProgram(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	root := t.TempDir()
 	project := filepath.Join(root, "project")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
@@ -38,6 +39,7 @@ func repository(t *testing.T) (teams.Options, func(args ...string) string) {
 
 // TestListAndView checks the views of teams that other processes own. Viewing changes nothing.
 func TestListAndView(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o := folders(t)
 	m := manage(t, o)
@@ -251,6 +253,7 @@ tasks:
 // TestTeamFile checks that a team file creates the same team as cadre run. The team continues to
 // one commit, its review and its end.
 func TestTeamFile(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o, git := repository(t)
 	path := filepath.Join(o.Dir, "port.yaml")
@@ -349,6 +352,7 @@ func TestTeamFile(t *testing.T) {
 // TestRunConsolidates checks that a run commits the team's work where the options say so, and that
 // the result of the run stays where a check fails. The next run then finishes only what is left.
 func TestRunConsolidates(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o, git := repository(t)
 	m := manage(t, o)
@@ -527,6 +531,7 @@ func TestConsolidateOptions(t *testing.T) {
 // TestNamesOfProjects: the managers of two projects may have teams of one name. A manager outside
 // both is told which teams the name stands for, and opens, views and removes one by its id.
 func TestNamesOfProjects(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o := folders(t)
 	var made []teams.Candidate

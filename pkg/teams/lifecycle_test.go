@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
@@ -43,6 +44,7 @@ func readRoster(t testing.TB, o teams.Options, name string) (r roster) {
 }
 
 func TestTeamCreation(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o := folders(t)
 	team := create(t, manage(t, o), "core")
@@ -183,6 +185,7 @@ func TestTeammateShutdownDeadline(t *testing.T) {
 }
 
 func TestTeamCleanup(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o := folders(t)
 	m := manage(t, o)
@@ -327,6 +330,7 @@ func TestFeatureGate(t *testing.T) {
 }
 
 func TestResume(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, o := range map[string]teams.Options{"disk": folders(t), "memory": {Memory: new(teams.Memory)}} {
 		t.Run(name, func(t *testing.T) {

@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
 // TestPauseTeam pauses a team that another manager runs. The other program continues, and the team
 // is resumed with its task.
 func TestPauseTeam(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o, _ := repository(t)
 	m := manage(t, o)

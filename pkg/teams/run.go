@@ -135,16 +135,16 @@ func (t *Team) result(end run.Ended) RunResult {
 // work runs the team until nothing more can happen, and writes the report. The error is one for the
 // caller of [Team.Run].
 func (t *Team) work(ctx context.Context, report RunOptions) (end run.Result, err error) {
-	leave, err := t.of.Claim(ctx)
+	lease, err := t.of.Claim(ctx)
 	if err != nil {
 		return end, cause(ctx, err)
 	}
-	defer leave()
+	defer lease.Release()
 	if err := t.follow(ctx, report); err != nil {
 		return end, cause(ctx, err)
 	}
 	l := t.runner(report)
-	l.Session = "go-" + strings.ToLower(replica.NewID())
+	l.Lease, l.Session = lease, "go-"+strings.ToLower(replica.NewID())
 	led, release, err := l.Hold(ctx)
 	if err != nil {
 		return end, cause(ctx, err)
@@ -177,7 +177,8 @@ func cause(ctx context.Context, err error) error {
 
 // Retry prepares another run of a team that could not finish. Call it before Run. Tasks that are
 // out of retries return to the queue, and members in trouble are retried at once. While work is
-// left, each teammate that has ended gets a successor: NAME-again-2 for NAME.
+// left, each teammate that has ended gets a successor: NAME-again-2 for NAME,
+// and then NAME-again-3.
 func (t *Team) Retry(ctx context.Context) error {
 	if _, err := t.asUser("Team.Retry", "give the team another try"); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
@@ -32,6 +33,7 @@ func found(t testing.TB, m *teams.Manager, c teams.TeamConfig) *teams.Team {
 }
 
 func TestRun(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
@@ -64,6 +66,7 @@ func TestRun(t *testing.T) {
 // TestRunAgain checks that failed tasks leave the team unfinished. After the cause is fixed, a
 // retry continues where it stopped.
 func TestRunAgain(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)
@@ -137,6 +140,7 @@ func TestRetryAtTheLimit(t *testing.T) {
 }
 
 func TestRunIsCutShort(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	hanging := shells(teams.TaskConfig{Subject: "hang", Run: "sleep 1000"})
 	claimed := func(t *testing.T, team *teams.Team) { first(t, team, any1[teams.TaskClaimed]) }
@@ -186,6 +190,7 @@ func TestRunIsCutShort(t *testing.T) {
 // TestWhoRuns checks that only one manager at a time runs a team, and that a teammate's manager
 // cannot.
 func TestWhoRuns(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		m := manage(t, o)

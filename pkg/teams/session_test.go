@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
@@ -53,6 +54,7 @@ func TestSession(t *testing.T) {
 // TestSessionOfARunningCommand checks that a program sees the output of a command while the command
 // runs.
 func TestSessionOfARunningCommand(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	o := folders(t)
 	m := manage(t, o)

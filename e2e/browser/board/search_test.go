@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"cadre/internal/team"
 )
 
@@ -22,6 +24,41 @@ func searched(t testing.TB) *story {
 	}
 	s.do("bob", &team.SendMessage{To: "lead", Body: "Nothing here."})
 	return s
+}
+
+// lateFirst makes the first answer to a search come after the second, and then sets window.late.
+const lateFirst = `{
+	const real = window.fetch;
+	let searches = 0, second;
+	const answered = new Promise(done => { second = done; });
+	window.fetch = async (url, ...rest) => {
+		const search = String(url).includes("/search?") ? ++searches : 0;
+		const answer = await real(url, ...rest);
+		if (search === 1) await answered.then(() => new Promise(done => setTimeout(done, 100)));
+		if (search === 1) setTimeout(() => { window.late = true; }, 100);
+		if (search === 2) second();
+		return answer;
+	};
+	true
+}`
+
+// TestLateAnswer asks twice at once: the answer to the first question, which comes last, does not
+// replace that to the second.
+func TestLateAnswer(t *testing.T) {
+	other := newStory(t, "other", "Something else")
+	other.do(team.User, &team.CreateTask{Name: "far", Subject: "A needle far away"})
+	w := serve(t, searched(t), other)
+	b := browse(t, 1300, 900)
+	b.login(w, "#team=searched")
+	b.shows("Look for the needle")
+	js[bool](b, lateFirst)
+	b.do(chromedp.KeyEvent("S"))
+	b.fill("#words", "needle")
+	js[bool](b, `document.querySelector("dialog form").requestSubmit(), true`)
+	js[bool](b, `document.querySelector("dialog input[type=checkbox]").click(), true`)
+	js[bool](b, `document.querySelector("dialog form").requestSubmit(), true`)
+	b.until("window.late")
+	b.shows("4 texts.")
 }
 
 // TestSearch finds texts on the board, in the open team and in all, and goes to each of them.

@@ -16,6 +16,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/acp"
 	"cadre/internal/agent/agenttest"
+	"cadre/internal/testkit/soak"
 )
 
 // peer is an agent whose messages the test writes. Its process is the test binary, which forwards
@@ -315,6 +316,7 @@ func TestDiesAtItsStart(t *testing.T) {
 // TestSaysNothingAnyMore checks that an agent that closes its output and keeps running counts as
 // ended.
 func TestSaysNothingAnyMore(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	b, _ := listenPeer(t)
 	script := filepath.Join(b.World.Home, "agent")

@@ -13,11 +13,13 @@ import (
 	"cadre/internal/agent/acp"
 	"cadre/internal/agent/agenttest"
 	"cadre/internal/sys/proc"
+	"cadre/internal/testkit/soak"
 )
 
 // TestAProgramThatEndsAtItsStart checks that a program that ends at its start is reported in its
 // own words, whichever request fails because of it.
 func TestAProgramThatEndsAtItsStart(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
 	if err != nil {

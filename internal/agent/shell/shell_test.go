@@ -727,20 +727,31 @@ func TestShutdownBetweenRounds(t *testing.T) {
 	}
 }
 
-// TestALostClaim checks that a claim that is lost meanwhile does not end the session.
+// TestALostClaim checks that a claim that is lost meanwhile ends the command, and not the session.
 func TestALostClaim(t *testing.T) {
-	b := newBench(t, team.CreateTask{Run: "echo x >>ran; test $(wc -l <ran) -gt 1 || until test -e go; do sleep " +
-		"0.01; done"})
+	b := newBench(t, team.CreateTask{Run: "sleep 1000"})
 	b.start(shell.Agent{})
 	until[agent.ToolStarted](b)
 	b.do(team.User, &team.ReleaseTask{Task: "1", Reason: "somebody else shall do it"})
 	b.do(team.User, &team.UpdateTask{Task: "1", Owner: new("lead")})
-	if err := os.WriteFile(filepath.Join(b.spec.Dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	if ended := until[agent.ToolFinished](b); !strings.Contains(ended.Output, "its task was taken from it") {
+		t.Errorf("the command ended with %q", ended.Output)
 	}
 	until[agent.TurnEnded](b)
 	if task := b.task("1"); task.Status != team.Pending || task.Owner != "lead" {
 		t.Errorf("the task is %s, of %s", task.Status, task.Owner)
+	}
+}
+
+// TestADeletedTask checks that the command of a task ends when the task is deleted.
+func TestADeletedTask(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "sleep 1000"}, team.CreateTask{Run: "echo next"})
+	b.start(shell.Agent{})
+	until[agent.ToolStarted](b)
+	b.do(team.User, &team.DeleteTask{Task: "1"})
+	until[agent.TurnEnded](b)
+	if status := b.task("2").Status; status != team.Completed {
+		t.Errorf("the next task is %s", status)
 	}
 }
 

@@ -329,42 +329,19 @@ func known(fields []slot) string {
 	return strings.Join(names, ", ")
 }
 
-// meant returns the field that the writer of key probably meant.
+// meant returns the field that the writer of key probably meant; "" if none is near.
 func meant(fields []slot, key string) string {
-	best, least := "", math.MaxInt
+	var names []string
+	of := map[string]string{} // the field with that folded name
 	for _, f := range fields {
 		for _, name := range append([]string{f.name}, f.also...) {
-			if d := distance(folded(name), folded(key)); d < least {
-				best, least = f.name, d
-			}
+			names, of[folded(name)] = append(names, folded(name)), f.name
 		}
 	}
-	if best == "" {
-		return ""
+	if near := of[team.Nearest(folded(key), names)]; near != "" {
+		return "; the nearest is " + near
 	}
-	return "; the nearest is " + best
-}
-
-// distance returns the edit distance of a and b; of long names, only the beginnings count.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0]++
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"cadre/internal/journal/memjournal"
-	"cadre/internal/liveness/detector"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
 	"cadre/internal/sys/filelock"
@@ -51,7 +52,7 @@ func (all *teams) folder(name string) string { return filepath.Join(all.root, na
 // sits makes this process hold the presence of a member, signed.
 func (all *teams) sits(name, member string) *filelock.Lock {
 	all.t.Helper()
-	lock, err := filelock.New(detector.Presence(all.folder(name), member))
+	lock, err := filelock.New(filestore.Team(all.folder(name)).LeasePath(store.Presence(member)))
 	if err == nil {
 		err = proc.Sign(lock)
 	}
@@ -410,14 +411,16 @@ func TestMemberships(t *testing.T) {
 	}
 	// The server of another program has it: the one that runs this test. It does not become ours
 	// because the lead's heartbeats are ours, as those of a cadre run beside it are.
-	if err := heartbeat.Of(all.folder("three")).Write(heartbeat.Beat{Member: "lead", Pid: os.Getpid()}); err != nil {
+	three := filestore.Team(all.folder("three"))
+	beat := heartbeat.Beat{Member: "lead", Pid: os.Getpid()}
+	if err := heartbeat.In(three).Write(t.Context(), beat); err != nil {
 		t.Fatal(err)
 	}
 	parent, err := proc.StartTime(os.Getppid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(detector.Presence(all.folder("three"), "lead"), fmt.Appendf(nil, "%d %s\n", os.Getppid(),
+	if err := os.WriteFile(three.LeasePath(store.Presence("lead")), fmt.Appendf(nil, "%d %s\n", os.Getppid(),
 		parent), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -431,10 +434,10 @@ func TestMemberships(t *testing.T) {
 	is(memberships("../x", "../../x"))
 
 	// Trouble with one membership is reported only if there is no other.
-	if err := os.Remove(detector.Presence(all.folder("one"), "ann")); err != nil {
+	if err := os.Remove(filestore.Team(all.folder("one")).LeasePath(store.Presence("ann"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(detector.Presence(all.folder("one"), "ann"), 0o600); err != nil {
+	if err := syscall.Mkfifo(filestore.Team(all.folder("one")).LeasePath(store.Presence("ann")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	folder := search.Folder

@@ -3,8 +3,12 @@ package wake
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strings"
 
-	"cadre/internal/liveness/detector"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -19,7 +23,7 @@ type Membership struct {
 // that runs this process. The membership's lock identifies the process. A heartbeat would not,
 // because it may come from another process or machine.
 func (s Membership) server() (server proc.Holder, ours bool, err error) {
-	server, held, err := proc.HolderOf(detector.Presence(s.Dir, s.Member))
+	server, held, err := proc.HolderOf(filestore.Team(s.Dir).LeasePath(store.Presence(s.Member)))
 	if err != nil || !held {
 		return proc.Holder{}, false, err
 	}
@@ -74,7 +78,7 @@ func (s Search) inTeam(name string) (memberships []Membership, err error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := detector.Present(dir)
+	members, err := present(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -91,4 +95,21 @@ func (s Search) inTeam(name string) (memberships []Membership, err error) {
 		troubles = append(troubles, err)
 	}
 	return memberships, errors.Join(troubles...)
+}
+
+// present returns the members that have, or had, an external session of this machine, sorted by
+// name.
+func present(teamDir string) ([]string, error) {
+	entries, err := os.ReadDir(teamDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var members []string
+	for _, e := range entries {
+		name, isLock := strings.CutSuffix(e.Name(), ".lock")
+		if member, of := strings.CutPrefix(name, store.Presence("")); isLock && of && team.ValidName(member) {
+			members = append(members, member)
+		}
+	}
+	return members, nil
 }

@@ -9,12 +9,14 @@
 //	asked to shut down: it finishes the task, agrees, and waits to be stopped. A task with rounds
 //	left returns to the queue, and keeps the count of its rounds
 //	interrupted: its task fails, from the claim on, and it begins no other before it gets a message
+//	its task was released, given to another member or deleted: what does the task is ended
 package worker
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +52,8 @@ type Session struct {
 	given    chan string   // ids of prompts to acknowledge
 	wake     chan struct{} // holds one wake-up
 	done     chan struct{}
+	over     chan struct{} // closed when nothing is said any more
+	saying   sync.RWMutex  // held to send to updates, and to close it
 
 	mu        sync.Mutex
 	shutdown  string                  // request to agree to
@@ -64,6 +68,7 @@ func Start(spec agent.Spec, its agent.Team, w Work) *Session {
 	hurry, hurryUp := context.WithCancel(context.Background())
 	s := &Session{Spec: spec, Team: its, Hurry: hurry, does: w, cancel: cancel, hurryUp: hurryUp,
 		tried: map[string]int64{}, rejected: map[string]string{}, updates: make(chan agent.Update, 16),
+		over:  make(chan struct{}),
 		given: make(chan string, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.work(ctx)
 	return s
@@ -120,6 +125,13 @@ var (
 	errUrgent      = errors.New("interrupted by an urgent message of the user")
 )
 
+// ErrTaskLost is why a task is ended that is no longer its member's.
+var ErrTaskLost = errors.New("its task was taken from it")
+
+// heldLook is how often a session looks whether its task is still its member's. Until it has ended
+// what does the task, another member may do the task too.
+const heldLook = 100 * time.Millisecond
+
 // Interrupt ends the present task.
 func (s *Session) Interrupt(context.Context) error {
 	s.mu.Lock()
@@ -160,8 +172,16 @@ func (s *Session) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Say sends an update. If the session has ended, it does not wait for a reader.
+// Say sends an update. If the session has ended, it sends nothing, and does not wait for a reader:
+// what a killed process left may still report something then.
 func (s *Session) Say(ctx context.Context, u agent.Update) {
+	s.saying.RLock()
+	defer s.saying.RUnlock()
+	select {
+	case <-s.over:
+		return
+	default:
+	}
 	select {
 	case s.updates <- u:
 		return
@@ -169,8 +189,17 @@ func (s *Session) Say(ctx context.Context, u agent.Update) {
 	}
 	select {
 	case s.updates <- u:
+	case <-s.over:
 	case <-ctx.Done():
 	}
+}
+
+// hush lets nothing be said any more.
+func (s *Session) hush() {
+	close(s.over)
+	s.saying.Lock()
+	defer s.saying.Unlock()
+	close(s.updates)
 }
 
 // Arm sets the function that ends the attempt, and calls it for an interrupt or an urgent message
@@ -204,7 +233,7 @@ func (s *Session) acknowledge(ctx context.Context) {
 func (s *Session) work(ctx context.Context) {
 	defer s.hurryUp()
 	defer close(s.done)
-	defer close(s.updates)
+	defer s.hush()
 	s.Say(ctx, agent.Started{})
 	acknowledging, stop := context.WithCancel(ctx)
 	var aside sync.WaitGroup
@@ -333,7 +362,12 @@ func (s *Session) leaving() bool {
 // round does the task once. again reports whether it is to run again.
 func (s *Session) round(ctx context.Context, task team.Task) (again bool, err error) {
 	began := time.Now()
+	held, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { s.watch(held, task) })
 	output, failure, err := s.does.Do(ctx, s, task, s.feedback(task.ID))
+	stop()
+	beside.Wait()
 	if err != nil || ctx.Err() != nil {
 		return false, err
 	}
@@ -356,6 +390,8 @@ func (s *Session) round(ctx context.Context, task team.Task) (again bool, err er
 					failure))
 			case why != "":
 				failure = why
+			default: // a hook rejected it, in words for an agent
+				failure = strings.Replace(failure, " hook feedback:\n", " hook: ", 1)
 			}
 		case code == team.NotReady || code == team.TooLarge:
 			failure = err.Error()
@@ -365,6 +401,32 @@ func (s *Session) round(ctx context.Context, task team.Task) (again bool, err er
 	}
 	return false, s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure, Result: output},
 		fmt.Sprintf("Task %s failed; %s took %s: %s", titled(task), s.does.Its, took, failure))
+}
+
+// watch ends what does the task when the task is no longer the member's.
+func (s *Session) watch(ctx context.Context, task team.Task) {
+	tick := time.NewTicker(heldLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		lost := false
+		s.Team.View(func(st *team.State) { // its own command may complete the task, and go on
+			now, there := st.Task(task.ID)
+			lost = !there || now.Fence != task.Fence || now.Status == team.Pending || now.Status == team.Deleted
+		})
+		if !lost {
+			continue
+		}
+		s.mu.Lock()
+		if s.interrupt != nil {
+			s.interrupt(ErrTaskLost)
+		}
+		s.mu.Unlock()
+	}
 }
 
 // feedback returns why the last result of the task was rejected; "" if it was not. It may have been

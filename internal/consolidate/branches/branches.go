@@ -135,18 +135,45 @@ func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.M
 	return all, nil
 }
 
+// Teams returns the names of the teams whose members have branches in the repository of the
+// directory; none if the directory is in no repository.
+func Teams(ctx context.Context, dir string) (names []string, err error) {
+	if git.Installed() != nil {
+		return nil, nil
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return nil, err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	out, err := git.Runner{Procs: procs, Dir: dir}.Text(ctx, "for-each-ref", "--format=%(refname:lstrip=3)",
+		"refs/heads/cadre/*@*")
+	if _, refused := errors.AsType[*git.Refusal](err); refused {
+		return nil, nil
+	}
+	for line := range strings.Lines(out) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), "@")
+		if len(names) == 0 || names[len(names)-1] != name {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
 // lastCheckpoint returns the last checkpoint of this very team on the repository's own branch; nil
 // if there is none.
 func lastCheckpoint(ctx context.Context, procs *proc.Register, t team.Team) (*checkpoint.Listed, error) {
 	all, err := checkpoint.List(ctx, procs, t.Dir)
-	i := slices.IndexFunc(all, func(c checkpoint.Listed) bool {
-		return c.Remote == "" && c.Name == t.Name &&
-			c.Team == t.ID
-	})
+	i := slices.IndexFunc(all, func(c checkpoint.Listed) bool { return isLast(c, t) })
 	if i < 0 || err != nil {
 		return nil, err
 	}
 	return &all[i], nil
+}
+
+// isLast reports whether the checkpoint is on the team's own branch, and of this very team.
+func isLast(c checkpoint.Listed, t team.Team) bool {
+	return c.Remote == "" && c.Name == t.Name && c.Team == t.ID
 }
 
 // strayed matches the end of a branch's name that was made for work that does not follow the
@@ -260,16 +287,23 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, going map[string]bool) ([]Lost, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	tips := []string{b.Commit}
+	all, err := checkpoint.List(ctx, procs, t.Dir)
+	if err != nil {
+		return nil, err
+	}
 	if b.Checkpoints {
-		its, err := lastCheckpoint(ctx, procs, t)
-		if err != nil || its == nil {
-			return nil, err
+		i := slices.IndexFunc(all, func(c checkpoint.Listed) bool { return isLast(c, t) })
+		if i < 0 {
+			return nil, nil
 		}
-		if tips, err = carried(ctx, g, its.Work); len(tips) == 0 || err != nil {
+		if tips, err = carriedIn(ctx, g, all[i]); len(tips) == 0 || err != nil {
 			return nil, err
 		}
 	}
 	args := slices.Concat([]string{"log", "--no-show-signature", "--format=%H%x09%s"}, tips, []string{"--not"})
+	for _, name := range around(all, t.ID) { // what they carry of the team is kept for the team alone
+		args = append(args, "--exclude=refs/heads/cadre/"+name)
+	}
 	for name, goes := range going {
 		if goes {
 			args = append(args, "--exclude=refs/heads/"+name)
@@ -280,12 +314,41 @@ func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, goin
 	if err != nil {
 		return nil, err
 	}
-	var all []Lost
+	var found []Lost
 	for line := range strings.Lines(out) {
 		commit, subject, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
-		all = append(all, Lost{commit, subject})
+		found = append(found, Lost{commit, subject})
 	}
-	return all, nil
+	return found, nil
+}
+
+// around returns the names of the teams whose checkpoints in the repository carry those of the
+// team with that id, because it is in them.
+func around(all []checkpoint.Listed, id string) (names []string) {
+	ids := []string{id}
+	for range team.MostDepth {
+		for _, one := range all {
+			if one.Remote == "" && !slices.Contains(ids, one.Team) && slices.ContainsFunc(ids, one.Carries) {
+				ids, names = append(ids, one.Team), append(names, one.Name)
+			}
+		}
+	}
+	return names
+}
+
+// carriedIn is carried for the checkpoint, and for those of the teams in it that have no branch of
+// their own.
+func carriedIn(ctx context.Context, g git.Runner, l checkpoint.Listed) (tips []string, err error) {
+	tips, err = carried(ctx, g, l.Work)
+	for _, n := range l.Nested {
+		if err != nil {
+			break
+		}
+		var below []string
+		below, err = carriedIn(ctx, g, n)
+		tips = append(tips, below...)
+	}
+	return tips, err
 }
 
 // carried returns the commits of members' branches that a checkpoint carries. It adds the commit of

@@ -13,6 +13,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/host"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/sys/paths"
@@ -37,6 +38,7 @@ type Options struct {
 	Advise func(team.Advice)
 
 	clear func(context.Context) error // moves an old copy with the team's name out of the way
+	all   bool                        // it moves the teams in the team, too
 	step  func(string)                // for tests: called between any two steps, with the name of the finished one
 }
 
@@ -141,10 +143,12 @@ func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, lost := range r.Checks {
-		if !slices.ContainsFunc(o.Checks, func(c team.Check) bool { return c.Name == lost }) {
-			return nil, &MissingCheck{lost}
-		}
+	below, err := o.nested(ctx, r, store)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.complete(r, below); err != nil {
+		return nil, err
 	}
 	if id := r.State.Team().ID; o.clear == nil {
 		if there := o.Home.Has(id); there != "" {
@@ -161,21 +165,38 @@ func Adopt(ctx context.Context, o Options) (*Arrived, error) {
 		return nil, err
 	}
 	own := slices.ContainsFunc(found, func(f checkpoint.Found) bool { return f.Own })
-	return o.bring(ctx, procs, store, from, r, own)
+	return o.bring(ctx, procs, store, from, r, below, own)
 }
 
-// alone refuses a nested team: where its parent continues, a new team does the task. A damaged copy
-// in the home of the parent is replaced.
+// complete refuses a checkpoint with a redacted check that was not entered again. It adds what was
+// redacted in the teams in the team to what was redacted in the team.
+func (o *Options) complete(r *checkpoint.Restored, below []*nested) error {
+	checks := slices.Clone(r.Checks)
+	each(below, func(n *nested) error {
+		checks, r.Redacted = append(checks, n.Checks...), append(r.Redacted, n.Redacted...)
+		return nil
+	})
+	for _, lost := range checks {
+		if !slices.ContainsFunc(o.Checks, func(c team.Check) bool { return c.Name == lost }) {
+			return &MissingCheck{lost}
+		}
+	}
+	return nil
+}
+
+// alone refuses a nested team: it is restored with its parent. A damaged copy in the home of the
+// parent is replaced.
 func (o *Options) alone(t team.Team) error {
 	if t.Parent.Team == "" || o.clear != nil {
 		return nil
 	}
-	hint := t.Aim(team.Hint{Action: team.ActContinueCopy})
 	if o.Home.Has(t.Parent.Team) != "" {
-		hint = t.Aim(team.Hint{Action: team.ActResume})
+		return team.Refuse(team.Invalid, "team %s does a task of team %s, and is not restored by itself; where that team "+
+			"continues here, a new team does the task", t.Name, t.Parent.Name).
+			With(t.Aim(team.Hint{Action: team.ActResume}))
 	}
-	return team.Refuse(team.Invalid, "team %s does a task of team %s, and is not restored by itself; where team %s "+
-		"continues, a new team does the task", t.Name, t.Parent.Name, hint.Team).With(hint)
+	return team.Refuse(team.Invalid, "team %s does a task of team %s, and is not restored by itself, but with that team",
+		t.Name, t.Parent.Name).With(t.Aim(team.Hint{Action: team.ActContinueCopy}))
 }
 
 // choose returns the checkpoint to continue from. A choice between two histories is recorded in the
@@ -206,9 +227,9 @@ func (o *Options) choose(ctx context.Context, store *checkpoint.Store,
 	return found[i], nil
 }
 
-// bring restores the branches and the files, and creates the team.
+// bring restores the branches and the files, and creates the team with the teams in it.
 func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkpoint.Store, from checkpoint.Found,
-	r *checkpoint.Restored, own bool) (*Arrived, error) {
+	r *checkpoint.Restored, below []*nested, own bool) (*Arrived, error) {
 	a := &Arrived{Restored: r}
 	old := r.State.Team()
 	p, err := o.putting(ctx, procs, store, r, own)
@@ -218,7 +239,10 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	if a.Dir = p.dir; a.Dir == o.Dir && !p.same && !o.Named {
 		a.Dir = cmp.Or(counterpart(old, p.top), a.Dir)
 	}
-	over := old.Status == team.TeamComplete || old.Status == team.TeamAborted
+	if err := o.placeAll(ctx, old, a.Dir, below); err != nil {
+		return nil, err
+	}
+	over := old.Status.Ended()
 	if !p.same && !from.Released && !over {
 		o.advise(o.heldBy(ctx, procs, from))
 	}
@@ -228,7 +252,63 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 		}
 		o.did("cleared")
 	}
-	if p.branches, err = store.Branches(ctx, r); err != nil {
+	begin, err := o.begin(ctx, p, a, below)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Home.CreateAll(begin...); err != nil {
+		return nil, err
+	}
+	o.Home = o.Home.In(a.Dir)
+	o.did("created")
+	if err := o.sealAll(ctx, below); err != nil {
+		return nil, err
+	}
+	if err := o.checkpoint(ctx); err != nil { // so that the lost history cannot continue beside this one
+		return nil, err
+	}
+	o.did("checkpoint")
+	return a, nil
+}
+
+// placeAll decides where the teams in the team will be. That is known only with the folder of the
+// team itself.
+func (o *Options) placeAll(ctx context.Context, old team.Team, dir string, below []*nested) error {
+	if len(below) == 0 {
+		return nil
+	}
+	folder := o.Home.Has(old.ID)
+	if folder == "" && o.clear != nil { // a damaged one may not tell its id
+		folder, _ = o.Home.Own(o.Team)
+	}
+	if folder == "" {
+		old.Dir = dir
+		var err error
+		if folder, err = o.Home.Vacant(old); err != nil {
+			return err
+		}
+	}
+	return o.place(ctx, below, folder, dir, o.all)
+}
+
+// begin restores the branches and the files of the team and of the teams in it, and returns the
+// commands that begin their histories, its own last.
+func (o *Options) begin(ctx context.Context, p *putting, a *Arrived, below []*nested) (begin []layout.Beginning,
+	err error) {
+	var stale []string
+	each(below, func(n *nested) error {
+		if n.stale != "" {
+			stale = append(stale, n.stale)
+		}
+		return nil
+	})
+	if err := o.setAside(stale, layout.Replaced); err != nil {
+		return nil, err
+	}
+	if err := carryOver(ctx, p.store, p.r, below); err != nil {
+		return nil, err
+	}
+	if p.branches, err = p.store.Branches(ctx, p.r); err != nil {
 		return nil, err
 	}
 	o.did("branches")
@@ -240,29 +320,39 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	if a.Missing, err = p.missing(ctx); err != nil {
 		return nil, err
 	}
+	old := p.r.State.Team()
+	moved := []team.Moved{{From: old.Base.Top, To: p.top}, {From: old.Dir, To: a.Dir}}
+	if begin, err = o.bringNested(ctx, p, below, base, moved, &a.Missing); err != nil {
+		return nil, err
+	}
+	a.Missing = a.Missing[:min(len(a.Missing), team.MaxMissing)]
 	a.Left, a.More = p.unclaimed(a.Missing)
 	where := a.Dir
 	if where == old.Dir {
 		where = ""
 	}
-	c := r.Command(replica.NewID(), replica.Now(), where, o.Checks...)
+	checks := o.Checks
+	if len(below) > 0 { // others may be theirs
+		checks = checksOf(o.Checks, old)
+	}
+	c := p.r.Command(replica.NewID(), replica.Now(), where, checks...)
 	body := c.Body.(*team.RestoreTeam)
 	body.Base, body.Missing = base, a.Missing
-	if err := o.Home.Create(o.Team, []team.Command{c}); err != nil {
-		return nil, err
+	return append(begin, layout.Beginning{Name: o.Team, Commands: []team.Command{c}}), nil
+}
+
+// sealAll writes the records of the teams that were consolidated before they were restored.
+func (o *Options) sealAll(ctx context.Context, below []*nested) error {
+	seal := func(rep *replica.Replica, folder string) error {
+		return consolidate.SealRestored(ctx, rep, filestore.Team(folder))
 	}
-	o.Home = o.Home.In(a.Dir)
-	o.did("created")
-	if err := o.opened(ctx, func(rep *replica.Replica, folder string) error {
-		return consolidate.SealRestored(ctx, rep, folder)
+	if err := each(below, func(n *nested) error {
+		copied := *o
+		return copied.openedIn(ctx, o.Home.Has(n.Team), seal)
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	if err := o.checkpoint(ctx); err != nil { // so that the lost history cannot continue beside this one
-		return nil, err
-	}
-	o.did("checkpoint")
-	return a, nil
+	return o.opened(ctx, seal)
 }
 
 // putting finds where the work of the team goes: into its former directory, if that is in this
@@ -279,7 +369,7 @@ func (o *Options) putting(ctx context.Context, procs *proc.Register, store *chec
 	if err != nil {
 		return nil, err
 	}
-	p := &putting{Options: o, procs: procs, store: store, r: r, dir: dir, head: head, top: top}
+	p := &putting{Options: o, procs: procs, store: store, r: r, work: r.Work, dir: dir, head: head, top: top}
 	p.same = store.SamePlace(r.Work) && r.Work.Top == top
 	if r.Work.Machine == "" { // the old format carries no work, so the branches exist only in the old clone
 		p.same = own && old.Base.Top == top && top != ""

@@ -9,8 +9,8 @@
 //
 // # Steps
 //
-//	Adopt:  (move the old copy aside) ─▶ branches of members and of the team ─▶ files into the work tree ─▶ the team's folder, complete ─▶ a checkpoint of its own
-//	Push:   (release the team) ─▶ a checkpoint ─▶ fetch ─▶ examine what would be pushed ─▶ ask, once ─▶ push
+//	Adopt:  read the tree ─▶ (move the old copies aside) ─▶ branches of members and of the team ─▶ files into the work tree ─▶ branches of the teams in it ─▶ all folders, complete, its own last ─▶ a checkpoint of its own
+//	Push:   (release the tree) ─▶ a checkpoint ─▶ fetch ─▶ examine what would be pushed ─▶ ask, once ─▶ push
 //	Pull:   fetch ─▶ compare ─▶ a last checkpoint of the local copy ─▶ Adopt
 //
 // # Guarantees
@@ -22,6 +22,8 @@
 //   - Two histories of a team are never joined, and the package never chooses between them unasked:
 //     the error is a [checkpoint.ForkError]. The history that was not chosen stays reachable from
 //     the branch.
+//   - A team and the teams in it are restored together or not at all, are compared as a whole, and
+//     one choice between two histories counts for all of them.
 //   - A push is always a fast-forward of the remote's branch, and pushes only the team's own
 //     branch.
 package transfer

@@ -19,6 +19,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/git"
 	"cadre/internal/git/checkpoint"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
@@ -155,6 +156,30 @@ type lab struct {
 
 func newLab(t testing.TB) *lab {
 	t.Helper()
+	l := emptyLab(t)
+	base := consolidate.Look(t.Context(), l.laptop.dir)
+	l.create("demo", command(team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Dir: l.laptop.dir, Base: base}),
+		command(team.User, &team.SpawnMember{Name: "ann", Agent: team.External}),
+		command(team.User, &team.SpawnMember{Name: "bob", Agent: "claude", Isolation: team.Worktree}))
+	return l
+}
+
+// command returns a command of the actor.
+func command(actor string, body team.Body) team.Command {
+	return team.Command{ID: replica.NewID(), Actor: actor, At: replica.Now(), Body: body}
+}
+
+// create makes a team on the laptop.
+func (l *lab) create(name string, commands ...team.Command) {
+	l.Helper()
+	if err := l.laptop.home.Create(name, commands); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// emptyLab is a lab without a team.
+func emptyLab(t testing.TB) *lab {
+	t.Helper()
 	l := &lab{TB: t, root: t.TempDir()}
 	remote := filepath.Join(l.root, "remote.git")
 	l.git(l.root, "init", "-q", "--bare", remote)
@@ -171,16 +196,6 @@ func newLab(t testing.TB) *lab {
 	for _, m := range []*machine{l.laptop, l.desktop} { // files of the user on each machine
 		l.write(filepath.Join(m.dir, "mine.txt"), "of the person on "+m.name+"\n")
 		l.write(filepath.Join(m.dir, "a.txt"), "one, and more by the person on "+m.name+"\n")
-	}
-	base := consolidate.Look(t.Context(), l.laptop.dir)
-	var commands []team.Command
-	for _, body := range []team.Body{&team.CreateTeam{TeamID: "T1", Name: "demo", Dir: l.laptop.dir, Base: base},
-		&team.SpawnMember{Name: "ann", Agent: team.External},
-		&team.SpawnMember{Name: "bob", Agent: "claude", Isolation: team.Worktree}} {
-		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
-	}
-	if err := l.laptop.home.Create("demo", commands); err != nil {
-		t.Fatal(err)
 	}
 	return l
 }
@@ -241,7 +256,14 @@ func (l *lab) write(path, text string) {
 // on opens the team on a machine; there is false if the machine has no such team.
 func (l *lab) on(m *machine, do func(rep *replica.Replica, folder string)) (there bool) {
 	l.Helper()
+	return l.onTeam(m, "demo", do)
+}
+
+// onTeam is on for the team of that name.
+func (l *lab) onTeam(m *machine, name string, do func(rep *replica.Replica, folder string)) (there bool) {
+	l.Helper()
 	o := m.options()
+	o.Team = name
 	err := o.opened(l.Context(), func(rep *replica.Replica, folder string) error {
 		do(rep, folder)
 		return nil
@@ -409,9 +431,9 @@ func (l *lab) procs() *proc.Register {
 // lead takes the lead lock of the team in that folder, as a leading process does.
 func (l *lab) lead(folder string) (unlock func()) {
 	l.Helper()
-	lock, err := leader.Claim(folder)
+	lock, err := leader.Claim(context.Background(), filestore.Team(folder))
 	if err != nil {
 		l.Fatal(err)
 	}
-	return func() { lock.Unlock() }
+	return func() { lock.Release() }
 }

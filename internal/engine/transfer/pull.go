@@ -9,10 +9,11 @@ import (
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/git/project"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
-	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
@@ -60,18 +61,44 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 	if err != nil || !replace {
 		return pulled, err
 	}
-	o.clear = func(ctx context.Context) error {
-		lock, err := o.idle(folder)
+	o.all, o.clear = true, func(ctx context.Context) error {
+		lock, err := o.idle(ctx, folder)
 		if err != nil {
 			return err
 		}
-		defer lock.Unlock()
+		defer lock.Release()
+		if err := o.clearNested(ctx, folder); err != nil { // first, because the team names them
+			return err
+		}
 		pulled.Aside, err = o.Home.SetAside(folder, layout.Replaced)
 		return err
 	}
 	o.At = pulled.There.Commit
 	pulled.Arrived, err = o.adopt(ctx, procs, pulled.There)
 	return pulled, err
+}
+
+// clearNested moves the copies of the teams in the team away.
+func (o *PullOptions) clearNested(ctx context.Context, folder string) error {
+	var below []string
+	err := o.openedIn(ctx, folder, func(rep *replica.Replica, _ string) (err error) {
+		below, err = o.inHome(ctx, rep.Team())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, its := range below {
+		if host.Hosted(ctx, filestore.Team(its)) {
+			return team.Refuse(team.NotReady, "team %s is running here: a host runs sessions of a team in it", o.Team).With(
+				team.Hint{Action: team.ActShowAlive, Team: o.Team})
+		}
+		if err := o.setAside([]string{its}, layout.Replaced); err != nil {
+			return err
+		}
+		o.did("cleared " + layout.NameOf(filepath.Base(its)))
+	}
+	return nil
 }
 
 // local returns the folder of the local team: the one of the project in which the caller works. If
@@ -140,13 +167,13 @@ func (o *PullOptions) open(ctx context.Context, procs *proc.Register,
 }
 
 // idle makes sure that no process runs the team here, and takes its lead lock.
-func (o *PullOptions) idle(folder string) (*leader.Lock, error) {
-	if host.Hosted(filepath.Join(folder, "hosts")) {
+func (o *PullOptions) idle(ctx context.Context, folder string) (store.Lease, error) {
+	if host.Hosted(ctx, filestore.Team(folder)) {
 		return nil, team.Refuse(team.NotReady, "team %s is running here: a host runs its sessions", o.Team).With(
 			team.Hint{Action: team.ActRelease, Team: o.Team}, team.Hint{Action: team.ActShowAlive, Team: o.Team})
 	}
-	lock, err := leader.Claim(folder)
-	if errors.Is(err, filelock.ErrHeld) {
+	lock, err := leader.Claim(ctx, filestore.Team(folder))
+	if errors.Is(err, store.ErrHeld) {
 		return nil, team.Refuse(team.NotReady, "team %s is running here: a process leads it. End that process first",
 			o.Team).With(team.Hint{Action: team.ActShowAlive, Team: o.Team})
 	}
@@ -160,11 +187,11 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 	if err := t.CheckOurs(); err != nil {
 		return nil, false, err
 	}
-	lock, err := o.idle(folder)
+	lock, err := o.idle(ctx, folder)
 	if err != nil {
 		return nil, false, err
 	}
-	defer lock.Unlock()
+	defer lock.Release()
 	if !o.Named {
 		o.Dir = t.Dir
 	}
@@ -181,14 +208,13 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 	if err != nil {
 		return nil, false, err
 	}
-	var relation checkpoint.Relation
-	var common int64
+	c, err := compare(ctx, store, rep, folder, p.There, found)
+	if err != nil {
+		return nil, false, err
+	}
+	relation, common, history := c.toPull(), c.common, t.Restored.ID
 	var ours checkpoint.Side
-	var history string
-	rep.View(func(s *team.State) {
-		relation, common = p.There.Compare(s, found)
-		ours, history = side(s, common), t.Restored.ID
-	})
+	rep.View(func(s *team.State) { ours = side(s, common) })
 	over := t.Status == team.TeamComplete || t.Status == team.TeamAborted
 	switch {
 	case relation == checkpoint.Behind:
@@ -219,13 +245,24 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *re
 // local copy.
 func (o *PullOptions) keep(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string,
 	over bool) error {
-	t := rep.Team()
-	if t.CheckHere() == nil && !over {
-		if err := host.RecordWork(ctx, rep, procs, folder, "", o.tell); err != nil {
-			return err
+	keep := func(rep *replica.Replica, folder string, over bool) error {
+		t := rep.Team()
+		if t.CheckHere() == nil && !over {
+			if err := host.RecordWork(ctx, rep, procs, folder, "", o.tell); err != nil {
+				return err
+			}
 		}
+		return host.KeepWork(ctx, folder, t.Dir, o.tell)
 	}
-	if err := host.KeepWork(ctx, folder, t.Dir, o.tell); err != nil {
+	t := rep.Team()
+	err := o.eachInHome(ctx, t, func(rep *replica.Replica, folder string) error {
+		of := rep.Team()
+		return keep(rep, folder, of.Ended())
+	})
+	if err == nil {
+		err = keep(rep, folder, over)
+	}
+	if err != nil {
 		return err
 	}
 	o.did("kept")

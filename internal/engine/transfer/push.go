@@ -13,10 +13,11 @@ import (
 
 	"cadre/internal/git/checkpoint"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
 	"cadre/internal/sys/atomicfile"
-	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
@@ -53,6 +54,9 @@ func (e *UnconfirmedError) Error() string {
 	branches := "no branches of members"
 	if len(o.Branches) > 0 {
 		branches = "the branches " + strings.Join(o.Branches, ", ")
+	}
+	if len(o.Teams) > 0 {
+		branches += ", with the teams in it: " + strings.Join(o.Teams, ", ")
 	}
 	return fmt.Sprintf("the first push to %s (%s) sends %s, and %s", o.Remote.Name, o.Remote.URL,
 		strings.Join(parts, ", "), branches)
@@ -97,10 +101,13 @@ func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 			return err
 		}
 		o.Dir = t.Dir
-		if err := o.releasable(rep, t); err != nil {
+		var err error
+		if o.Release {
+			err = o.consolidating(ctx, t)
+		}
+		if err != nil {
 			return err
 		}
-		var err error
 		if pushed, err = o.push(ctx, procs, rep, folder); err != nil {
 			return err
 		}
@@ -128,38 +135,49 @@ func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 	return pushed, err
 }
 
-// releasable refuses to release a team with teams in it at work: their histories stay here, so the
-// machine that continues it would do their work again.
-func (o *PushOptions) releasable(rep *replica.Replica, t team.Team) error {
-	if !o.Release {
-		return nil
+// CanPush asks the remote before anything changes: it fails where the repository has no such
+// remote, or the remote does not answer. first reports that the remote has nothing of the team, and
+// that the user has not agreed to push it there.
+func CanPush(ctx context.Context, o PushOptions) (first bool, err error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return false, err
 	}
-	for _, c := range t.Children {
-		if !c.Over {
-			rep.View(func(s *team.State) { c.Task = s.Called(c.Task) })
-			return team.Refuse(team.NotReady, "team %s does task %s of team %s, and cannot be carried to another machine; "+
-				"push again when that task is done", c.Name, c.Task, o.Team).
-				With(team.Hint{Action: team.ActShowTeam, Team: c.Team})
+	defer procs.Close(context.WithoutCancel(ctx))
+	err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
+		store, err := checkpoint.Open(ctx, procs, rep.Team().Dir, o.Team, folder)
+		if err != nil {
+			return err
 		}
-	}
-	return nil
+		remote, err := store.Remote(ctx, o.Remote)
+		if err != nil {
+			return err
+		}
+		if _, err := store.Fetch(ctx, remote); !errors.Is(err, checkpoint.ErrNone) {
+			return err
+		}
+		agreed, err := readAgreed(filepath.Join(folder, agreedFile))
+		first = !slices.Contains(agreed, remote.Key())
+		return err
+	})
+	return first, err
 }
 
-// release ends the sessions of the team and releases it.
+// release ends the sessions of the team and releases it, with the teams in it.
 func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, releaseTime,
 		fmt.Errorf("the sessions did not end within %s", team.Span(releaseTime)))
 	defer cancel()
 	if t := rep.Team(); t.Released == (team.Released{}) {
-		lock, err := leader.Claim(folder)
-		if errors.Is(err, filelock.ErrHeld) {
+		lock, err := leader.Claim(ctx, filestore.Team(folder))
+		if errors.Is(err, store.ErrHeld) {
 			return team.Refuse(team.NotReady, "a process leads team %s; end it first", o.Team).
 				With(team.Hint{Action: team.ActShowAlive, Team: o.Team})
 		}
 		if err != nil {
 			return err
 		}
-		defer lock.Unlock()
+		defer lock.Release()
 		if t.LeadSession != "" && t.LeadSession != team.User { // the session has ended, or the lock would be held
 			if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
 				TakeOver: true}}); err != nil {
@@ -175,12 +193,13 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *re
 		}
 	}
 	o.did("released")
-	if err := host.Settle(ctx, filepath.Join(folder, "hosts"), o.Dir, o.tell); err != nil {
+	if err := host.Settle(ctx, filestore.Team(folder), filepath.Join(folder, "hosts"), o.Dir, o.tell); err != nil {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("this machine has released team %s, but a process "+
 			"of it is still running: %v; push again", o.Team, err)}
 	}
 	o.did("ended")
-	return nil
+	name, _ := os.Hostname()
+	return o.releaseNested(ctx, procs, rep.Team(), name)
 }
 
 func (o *Options) tell(text string) { o.log("%s", text) }
@@ -196,7 +215,7 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *repli
 	if err != nil {
 		return nil, err
 	}
-	if err := here(ctx, store, rep, o.Ours); err != nil {
+	if err := here(ctx, store, rep, folder, o.Ours); err != nil {
 		return nil, err
 	}
 	for try := 0; ; try++ {
@@ -208,7 +227,7 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *repli
 			return nil, errors.New(made.Notice)
 		}
 		o.did("checkpoint")
-		if made.Commit, err = o.follow(ctx, store, remote, rep, made.Commit); err != nil {
+		if made.Commit, err = o.follow(ctx, store, remote, rep, folder, made.Commit); err != nil {
 			return nil, err
 		}
 		if made.Commit == "" { // the branch was moved, so it has to be examined again
@@ -249,7 +268,7 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *repli
 // follow makes sure that the commit is a successor of what the remote has. It returns the commit to
 // push, or "" if it moved the branch.
 func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote,
-	rep *replica.Replica, commit string) (string, error) {
+	rep *replica.Replica, folder, commit string) (string, error) {
 	there, err := store.Fetch(ctx, remote)
 	if errors.Is(err, checkpoint.ErrNone) {
 		return commit, nil
@@ -265,19 +284,18 @@ func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remot
 	if err != nil {
 		return "", err
 	}
-	var relation checkpoint.Relation
-	var common int64
+	c, err := compare(ctx, store, rep, folder, there, found)
+	if err != nil {
+		return "", err
+	}
 	var ours checkpoint.Side
-	rep.View(func(s *team.State) {
-		relation, common = there.Compare(s, found)
-		ours = side(s, common)
-	})
-	if relation == checkpoint.Ahead && !o.Ours {
-		return "", &MovedError{Team: o.Team, There: there.Side(common)}
+	rep.View(func(s *team.State) { ours = side(s, c.common) })
+	if c.relation == checkpoint.Ahead && !o.Ours {
+		return "", &MovedError{Team: o.Team, There: there.Side(c.common)}
 	}
 	if !o.Ours {
-		return "", &checkpoint.ForkError{Team: o.Team, Since: common, Sides: []checkpoint.Side{ours,
-			there.Side(common)}}
+		return "", &checkpoint.ForkError{Team: o.Team, Since: c.common, Sides: []checkpoint.Side{ours,
+			there.Side(c.common)}}
 	}
 	if err := store.Settle(ctx, commit, there.Commit); err != nil {
 		return "", err
@@ -365,10 +383,10 @@ func Here(ctx context.Context, rep *replica.Replica, folder string, ours bool) e
 	if err != nil || store.Notice() != "" {
 		return err
 	}
-	return here(ctx, store, rep, ours)
+	return here(ctx, store, rep, folder, ours)
 }
 
-func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ours bool) error {
+func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, folder string, ours bool) error {
 	found, err := store.Found(ctx)
 	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) {
 		return nil // without checkpoints there is no other history
@@ -386,14 +404,13 @@ func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ou
 	var refusal error
 	var leave []string
 	for _, f := range found {
-		var relation checkpoint.Relation
-		var common int64
+		c, err := compare(ctx, store, rep, folder, f, found)
+		if err != nil {
+			return err
+		}
+		relation, common, history := c.relation, c.common, t.Restored.ID
 		var mine checkpoint.Side
-		var history string
-		rep.View(func(s *team.State) {
-			relation, common = f.Compare(s, found)
-			mine, history = side(s, common), s.Team().Restored.ID
-		})
+		rep.View(func(s *team.State) { mine = side(s, common) })
 		if relation == checkpoint.Behind || relation == checkpoint.Another {
 			continue
 		}

@@ -22,11 +22,13 @@ type putting struct {
 	procs *proc.Register
 	store *checkpoint.Store
 	r     *checkpoint.Restored
+	work  checkpoint.Work // in the directory: of the outermost team there
 
 	dir, head, top string           // where the team will work, and what is checked out there
 	same           bool             // the team worked in this very place, so all its work is there
 	branches       []checkpoint.Tip // branches of members that differ here from the carried ones
 	lacks          []git.Change     // paths of the shared directory that differ here from the carried ones
+	branch         string           // of the member in whose worktree the team works; "" for none
 }
 
 // put writes the team's uncommitted work into the work tree, except where a file is in the way. It
@@ -36,7 +38,7 @@ func (p *putting) put(ctx context.Context) (*team.Base, error) {
 		return nil, nil
 	}
 	base := consolidate.Look(ctx, p.dir, p.Home.Root, p.Home.Claude)
-	w := p.r.Work
+	w := p.work
 	to := w.Shared
 	if to == "" {
 		to = w.Head
@@ -100,7 +102,11 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 			commits = append(commits, w.Commit)
 		}
 	}
-	lost, err := unreachable(ctx, p.git(), p.Team, commits)
+	also := []string{}
+	if p.branch != "" {
+		also = append(also, p.branch)
+	}
+	lost, err := unreachable(ctx, p.git(), p.Team, commits, also...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +127,13 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 			if what := p.unrecorded(team.BranchOf(p.Team, t.CompletedBy)); what != "" {
 				all = append(all, team.Missing{Task: t.ID, Branch: team.BranchOf(p.Team, t.CompletedBy), What: what})
 			}
-		case p.r.Work.Machine == "":
+		case p.work.Machine == "":
 			all = append(all, team.Missing{Task: t.ID,
 				What: fmt.Sprintf("its work was in %s, and this checkpoint has format 1.0, which does not carry files",
 					p.r.State.Team().Dir)})
-		case p.r.Work.Unknown != "":
+		case p.work.Unknown != "":
 			all = append(all, team.Missing{Task: t.ID, What: fmt.Sprintf("its work was in %s on %s and is not "+
-				"carried: %s", p.r.Work.Top, p.r.Work.Machine, p.r.Work.Unknown)})
+				"carried: %s", p.work.Top, p.work.Machine, p.work.Unknown)})
 		default:
 			all = append(all, p.inFiles(t.ID, nil, nil)...)
 		}
@@ -149,10 +155,10 @@ func (p *putting) onBranch(branch, commit string) string {
 }
 
 func (p *putting) machine() string {
-	if p.r.Work.Machine == "" {
+	if p.work.Machine == "" {
 		return "the machine where the team worked"
 	}
-	return p.r.Work.Machine
+	return p.work.Machine
 }
 
 // unrecorded describes the missing work of a member with a branch, for a task that has no record of
@@ -167,7 +173,7 @@ func (p *putting) unrecorded(branch string) string {
 			"checkpoint", branch)
 	case carried || there:
 		return ""
-	case p.r.Work.Machine != "" && len(p.lacks) == 0: // merged on the other machine, and that is checked out here
+	case p.work.Machine != "" && len(p.lacks) == 0: // merged on the other machine, and that is checked out here
 		return ""
 	}
 	return fmt.Sprintf("the branch %s; it is on %s", branch, p.machine())
@@ -193,19 +199,19 @@ func (p *putting) inFiles(task string, files, left []string) (all []team.Missing
 		if c.Is == git.Nothing {
 			m.What = c.Path + " was removed by the team, and exists here"
 		}
-		if head := p.r.Work.Head; p.head != head && !p.has(head) {
+		if head := p.work.Head; p.head != head && !p.has(head) {
 			m.What += fmt.Sprintf("; the commit %.12s, on which the team worked, is not checked out; merge it", head)
 		}
 		all = append(all, m)
 	}
-	for _, l := range p.r.Work.Left {
+	for _, l := range p.work.Left {
 		if !l.Ignored && its(l.Path) && len(all) < mostPaths {
 			info, err := os.Lstat(filepath.Join(p.top, filepath.FromSlash(l.Path)))
 			if err == nil && !info.IsDir() && files == nil {
 				continue
 			}
 			all = append(all, team.Missing{Task: task, Path: l.Path, Object: team.AnyFile,
-				What: fmt.Sprintf("%s was not carried (%s); it is in %s on %s", l.Path, l.Why, p.r.Work.Top,
+				What: fmt.Sprintf("%s was not carried (%s); it is in %s on %s", l.Path, l.Why, p.work.Top,
 					p.machine())})
 		}
 	}
@@ -218,23 +224,23 @@ func (p *putting) unclaimed(missing []team.Missing) (left []checkpoint.Left, mor
 	if p.same {
 		return nil, 0
 	}
-	for _, l := range p.r.Work.Left {
+	for _, l := range p.work.Left {
 		claimed := slices.ContainsFunc(missing, func(m team.Missing) bool { return m.Path == l.Path })
 		if _, err := os.Lstat(filepath.Join(p.top, filepath.FromSlash(l.Path))); err != nil && !claimed {
 			left = append(left, l)
 		}
 	}
-	return left, p.r.Work.More
+	return left, p.work.More
 }
 
 // mostPaths bounds the files that are named per task.
 const mostPaths = 20
 
 func (p *putting) carrier() string {
-	if p.r.Work.Shared != "" {
-		return p.r.Work.Shared
+	if p.work.Shared != "" {
+		return p.work.Shared
 	}
-	return p.r.Work.Head
+	return p.work.Head
 }
 
 func (p *putting) has(commit string) bool {
@@ -243,8 +249,9 @@ func (p *putting) has(commit string) bool {
 }
 
 // unreachable returns the commits that are reachable neither from HEAD nor from a branch of a
-// member.
-func unreachable(ctx context.Context, g git.Runner, name string, commits []string) (map[string]bool, error) {
+// member, nor from those other branches.
+func unreachable(ctx context.Context, g git.Runner, name string, commits []string,
+	also ...string) (map[string]bool, error) {
 	lost := map[string]bool{}
 	if len(commits) == 0 {
 		return lost, nil
@@ -261,7 +268,11 @@ func unreachable(ctx context.Context, g git.Runner, name string, commits []strin
 			lost[commits[i]] = true
 		}
 	}
-	heads, err := g.Text(ctx, "for-each-ref", "--format=%(objectname)", "refs/heads/"+team.BranchOf(name, "*"))
+	patterns := []string{"refs/heads/" + team.BranchOf(name, "*")}
+	for _, branch := range also {
+		patterns = append(patterns, "refs/heads/"+branch)
+	}
+	heads, err := g.Text(ctx, append([]string{"for-each-ref", "--format=%(objectname)"}, patterns...)...)
 	if err != nil {
 		return nil, err
 	}

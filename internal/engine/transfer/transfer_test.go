@@ -62,6 +62,7 @@ func TestThereAndBack(t *testing.T) {
 // TestFinishedElsewhere checks that a team that another machine finished is complete here: nothing
 // of its consolidation is left to do, and nothing warns that it may continue there.
 func TestFinishedElsewhere(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "ann"))
@@ -86,7 +87,7 @@ func TestFinishedElsewhere(t *testing.T) {
 		t.Errorf("a finished team may continue elsewhere: %q", l.desktop.said)
 	}
 	l.on(l.desktop, func(rep *replica.Replica, folder string) {
-		outside, err := inspect.Look(t.Context(), rep, folder, time.Now())
+		outside, err := (&inspect.Looker{Replica: rep, Dir: folder}).Look(t.Context(), time.Now())
 		l.must(err)
 		rep.View(func(s *team.State) {
 			found := catalog.Summarize(l.desktop.home, s, outside)
@@ -214,6 +215,7 @@ func TestForks(t *testing.T) {
 // TestInTheWay checks that files of the user are kept, that the task whose work they block is
 // named, and that the team cannot be completed until this work is there.
 func TestInTheWay(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "ann"))
@@ -266,6 +268,7 @@ func TestInTheWay(t *testing.T) {
 // TestBranchInTheWay checks that a member's branch with other commits stays as it is, and that its
 // tasks are named.
 func TestBranchInTheWay(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "bob"))
@@ -288,6 +291,7 @@ func TestBranchInTheWay(t *testing.T) {
 // TestAnotherCommitCheckedOut checks a clone that is behind the team's commit: this is named, and
 // nothing is overwritten.
 func TestAnotherCommitCheckedOut(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.write(filepath.Join(l.laptop.dir, "committed.txt"), "by ann\n")
@@ -341,6 +345,7 @@ func TestAnotherCommitCheckedOut(t *testing.T) {
 
 // TestRunning checks that a pull does not replace a running team.
 func TestRunning(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "ann"))
@@ -364,6 +369,7 @@ func TestRunning(t *testing.T) {
 // TestFirstPush checks that the user agrees to a first push, once for each remote, and that commits
 // with secrets are refused.
 func TestFirstPush(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.must(l.work(l.laptop, "bob"))

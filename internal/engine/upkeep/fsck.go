@@ -12,6 +12,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
@@ -178,7 +179,7 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 	if err != nil {
 		return err
 	}
-	if host.Hosted(filepath.Join(dir, "hosts")) {
+	if host.Hosted(ctx, filestore.Team(dir)) {
 		return team.Refuse(team.NotReady, "a running host has sessions of the team, and would lose the team; end the "+
 			"host first, then mend")
 	}
@@ -200,8 +201,11 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 		if h.Checkpoint > 0 {
 			next = team.Hint{Action: team.ActContinueCopy, Team: h.Team}
 		}
-		return team.Refuse(team.Finished, "nothing of the team could be read, so the team does not exist any more; "+
-			"its files are set aside in %s, which may be removed", dir).With(next)
+		if dir, err = setAside(ctx, x.Home, h.Team, dir, x.Log); err != nil {
+			return err
+		}
+		return team.Refuse(team.Finished, "nothing of the team could be read, so the team does not exist any more, "+
+			"and its name is free; its files are kept in %s, which you may remove", dir).With(next)
 	}
 	if m.Hole != nil {
 		h.Hole = m.Hole.String()

@@ -10,6 +10,7 @@ import (
 	"cadre/internal/git/checkout"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -67,7 +68,7 @@ func (e *UnreachableError) Unwrap() error {
 // Remove removes an open team, and closes it. It removes its folder with its history, and its files
 // for Claude Code. It refuses while a teammate runs, unless it is forced.
 func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
-	r := Removed{Team: t.Replica.Team()}
+	r := Removed{Team: t.lasting()}
 	if !how.Force {
 		if err := reachable(r.Team); err != nil {
 			return r, errors.Join(err, t.Close())
@@ -80,7 +81,7 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 		t.Warn(err)
 	}
 	if team.CodeOf(err) == team.NotReady {
-		err = dormant(t, members, err)
+		err = dormant(ctx, t, members, err)
 	}
 	if err != nil {
 		return r, err
@@ -90,7 +91,7 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 
 // dormant returns the refusal to remove a team whose members have not ended. The core does not know
 // whether a host runs their sessions; where none does, the refusal says so.
-func dormant(t Team, members []team.Member, err error) error {
+func dormant(ctx context.Context, t Team, members []team.Member, err error) error {
 	of := t.Replica.Team()
 	var paused []string
 	for _, m := range members {
@@ -102,7 +103,7 @@ func dormant(t Team, members []team.Member, err error) error {
 			paused = append(paused, m.Name)
 		}
 	}
-	if len(paused) == 0 || host.Hosted(filepath.Join(t.Dir, "hosts")) {
+	if len(paused) == 0 || host.Hosted(ctx, t.shared()) {
 		return err
 	}
 	return team.Refuse(team.NotReady, "team %s is dormant: %s can be resumed, and no process runs their sessions",
@@ -116,7 +117,7 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 	if r.Replaced = Replaced(ctx, how.Home, t.Dir, was.ID, t.Log); r.Replaced {
 		return r, nil
 	}
-	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {
+	if err := host.Settle(ctx, t.shared(), filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {
 		return r, &LingeringError{Ended: "ended", What: "a process of it is still there", Err: err}
 	}
 	if r.Replaced = Replaced(ctx, how.Home, t.Dir, was.ID, t.Log); r.Replaced { // meanwhile
@@ -208,8 +209,13 @@ func SetAside(ctx context.Context, home layout.Home, name string, log func(strin
 	if err != nil {
 		return "", err
 	}
-	if hosts := filepath.Join(dir, "hosts"); host.Hosted(hosts) {
-		return "", &RunningError{name, hosts}
+	return setAside(ctx, home, name, dir, log)
+}
+
+// setAside is SetAside for the team in that folder.
+func setAside(ctx context.Context, home layout.Home, name, dir string, log func(string)) (string, error) {
+	if host.Hosted(ctx, filestore.Team(dir)) {
+		return "", &RunningError{name, filepath.Join(dir, "hosts")}
 	}
 	if err := host.KeepWork(ctx, dir, "", log); err != nil {
 		return "", err

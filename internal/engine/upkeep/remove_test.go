@@ -10,6 +10,7 @@ import (
 
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/host"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -39,7 +40,7 @@ func TestRemoveWaitsForProcesses(t *testing.T) {
 		}
 	}
 	of := opened()
-	procs, err := host.Enroll(filepath.Join(of.Dir, "hosts"), "h1")
+	procs, _, err := host.Enroll(t.Context(), filestore.Team(of.Dir), filepath.Join(of.Dir, "hosts"), "h1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"cadre/internal/engine/transfer"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
-	"cadre/internal/liveness/leader"
-	"cadre/internal/sys/filelock"
+	"cadre/internal/journal/store"
 	"cadre/internal/sys/proc"
 	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
@@ -56,7 +54,7 @@ func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination,
 			return nil, err
 		}
 	}
-	found, err := inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
+	found, err := t.examine(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +75,17 @@ func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination,
 // Move records where the team's project is now. No process may work for the team meanwhile.
 func Move(ctx context.Context, t Team, to string) error {
 	was := t.Replica.Team()
-	lock, err := leader.Claim(t.Dir)
-	if errors.Is(err, filelock.ErrHeld) || err == nil && host.Hosted(filepath.Join(t.Dir, "hosts")) {
+	lock, err := t.claim(ctx)
+	if errors.Is(err, store.ErrHeld) || err == nil && host.Hosted(ctx, t.shared()) {
 		if err == nil {
-			lock.Unlock()
+			lock.Release()
 		}
 		return &StillRunningError{was.Name, was.Dir}
 	}
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer lock.Release()
 	body, err := inspect.Move(ctx, t.Replica, t.Dir, to)
 	if err != nil {
 		return err
@@ -185,23 +183,23 @@ const (
 // letGo bounds the wait for a process that was asked to release the lead.
 const letGo = 15 * time.Second
 
-// TakeLead takes the lock of the lead, or says who has it.
-func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeover) (*leader.Lock, error) {
+// TakeLead takes the right to lead, or says who has it.
+func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeover) (store.Lease, error) {
 	attach := func() error {
 		_, err := t.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}})
 		return err
 	}
-	lock, err := leader.Claim(t.Dir)
+	lock, err := t.claim(ctx)
 	switch {
 	case err == nil:
 		if how == TakeIt && found.Lead.Session != "" && found.Lead.Session != team.User {
 			if err := attach(); err != nil {
-				lock.Unlock()
+				lock.Release()
 				return nil, err
 			}
 		}
 		return lock, nil
-	case !errors.Is(err, filelock.ErrHeld):
+	case !errors.Is(err, store.ErrHeld):
 		return nil, err
 	case how != TakeIt:
 		return nil, led(ctx, t)
@@ -212,8 +210,8 @@ func TakeLead(ctx context.Context, t Team, found *inspect.Examination, how Takeo
 	waiting, cancel := context.WithTimeout(ctx, letGo)
 	defer cancel()
 	for {
-		lock, err := leader.Claim(t.Dir)
-		if !errors.Is(err, filelock.ErrHeld) {
+		lock, err := t.claim(ctx)
+		if !errors.Is(err, store.ErrHeld) {
 			return lock, err
 		}
 		if sleep.For(waiting, 20*time.Millisecond) != nil {
@@ -228,7 +226,7 @@ func led(ctx context.Context, t Team) error {
 	if err := t.Refresh(ctx); err != nil {
 		return err
 	}
-	now, err := inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
+	now, err := t.examine(ctx)
 	if err != nil {
 		return err
 	}
@@ -248,17 +246,18 @@ func led(ctx context.Context, t Team) error {
 // KeepSaved keeps work that members saved without a lead with their tasks, where no running host
 // does that.
 func KeepSaved(ctx context.Context, t Team) error {
-	if host.Hosted(filepath.Join(t.Dir, "hosts")) {
+	if host.Hosted(ctx, t.shared()) {
 		return nil
 	}
+	shared := t.shared()
 	var members []team.Member
 	t.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
-		if _, _, err := host.ReadSaved(t.Dir, m.Name); err != nil {
+		if _, _, err := host.ReadSaved(ctx, shared, m.Name); err != nil {
 			t.Log(fmt.Sprintf("the saved work of %s cannot be read, and is skipped: %v", m.Name, err))
 			continue
 		}
-		if err := host.KeepSaved(ctx, t.Replica, t.Dir, m.Name); err != nil {
+		if err := host.KeepSaved(ctx, t.Replica, shared, m.Name); err != nil {
 			return err
 		}
 	}

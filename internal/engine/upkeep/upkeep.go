@@ -23,6 +23,8 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -31,6 +33,9 @@ import (
 	"cadre/internal/git"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
+	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -39,11 +44,47 @@ import (
 // Team is an open team and the actor.
 type Team struct {
 	*replica.Replica
-	Dir    string // its folder
+	Dir    string     // its folder
+	Shared store.Team // what its processes share; nil for what is in Dir
 	Actor  string
-	Log    func(string)
-	Advise func(team.Advice)
-	Warn   func(error) // gets errors that do not end the call
+	// Outermost is the team that a nested team is in, however deep. A nested team may work in the
+	// worktree of a member, which does not last; the directory of the outermost team is in the same
+	// repository. It is the zero Team for a team that is not nested.
+	Outermost team.Team
+	Log       func(string)
+	Advise    func(team.Advice)
+	Warn      func(error) // gets errors that do not end the call
+}
+
+// lasting returns the team, with a directory that is in its repository also when the one in which
+// it works was removed.
+func (t Team) lasting() team.Team {
+	of := t.Replica.Team()
+	if t.Outermost.ID != "" {
+		of.Dir, of.Base.Top = t.Outermost.Dir, t.Outermost.Base.Top
+	}
+	return of
+}
+
+// emptied reports whether the worktree in which a nested team worked was removed. What was there is
+// on the branch of the member.
+func (t Team) emptied() bool {
+	of := t.Replica.Team()
+	_, err := os.Lstat(of.Dir)
+	return of.Parent.Worktree && errors.Is(err, fs.ErrNotExist)
+}
+
+// examine examines the team as it is now.
+func (t Team) examine(ctx context.Context) (*inspect.Examination, error) {
+	return (&inspect.Looker{Replica: t.Replica, Dir: t.Dir, Shared: t.Shared}).Examine(ctx, time.Now())
+}
+
+// shared returns what the processes of the team share.
+func (t Team) shared() store.Team { return filestore.Or(t.Shared, t.Dir) }
+
+// claim takes the right to lead the team.
+func (t Team) claim(ctx context.Context) (store.Lease, error) {
+	return leader.Claim(ctx, t.shared())
 }
 
 // LingeringError says that a team has ended, and that one of its processes is still running. The
@@ -74,17 +115,17 @@ func Abort(ctx context.Context, t Team, reason string) error {
 			return err
 		}
 	}
-	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), t.Replica.Team().Dir, t.Log); err != nil {
+	if err := host.Settle(ctx, t.shared(), filepath.Join(t.Dir, "hosts"), t.lasting().Dir, t.Log); err != nil {
 		return &LingeringError{Ended: "aborted", What: "a process of it is still there", Err: err}
 	}
 	cut, err := cutShort(ctx, t)
-	if err == nil && cut {
-		err = consolidate.Settle(ctx, consolidate.Options{Replica: t.Replica, Dir: t.Dir, Log: t.Log})
+	if err == nil && cut && !t.emptied() {
+		err = consolidate.Settle(ctx, consolidate.Options{Replica: t.Replica, Dir: t.Dir, Shared: t.Shared, Log: t.Log})
 	}
 	if err != nil {
 		return &LingeringError{Ended: "aborted", What: "its consolidation has not ended", Err: err}
 	}
-	return host.KeepWork(ctx, t.Dir, t.Replica.Team().Dir, t.Log)
+	return host.KeepWork(ctx, t.Dir, t.lasting().Dir, t.Log)
 }
 
 // cutShort reports whether the abort ended a consolidation. If so, changes that the consolidation
@@ -146,7 +187,7 @@ func Reassign(ctx context.Context, t Team, r Reassignment) (team.Task, error) {
 		}
 	}
 	if task.Status == team.InProgress && task.Owner != r.To {
-		found, err := inspect.Examine(ctx, t.Replica, t.Dir, time.Now())
+		found, err := t.examine(ctx)
 		if err != nil {
 			return task, err
 		}
@@ -154,7 +195,7 @@ func Reassign(ctx context.Context, t Team, r Reassignment) (team.Task, error) {
 		if i >= 0 && found.Members[i].Life != inspect.Offline && !r.Force {
 			return task, &BusyError{Task: task.Called(), Member: found.Members[i]}
 		}
-		if err := host.KeepDone(ctx, t.Replica, t.Dir, task); err != nil {
+		if err := host.KeepDone(ctx, t.Replica, t.Dir, t.shared(), task); err != nil {
 			if ctx.Err() != nil {
 				return task, err
 			}
@@ -217,7 +258,7 @@ func Patch(ctx context.Context, t Team, task team.Task) ([]byte, error) {
 		return g.Run(ctx, nil, "diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
 			"--src-prefix=a/", "--dst-prefix=b/", w.Base, w.Commit)
 	}
-	patch, err := consolidate.Patch(t.Dir, task)
+	patch, err := consolidate.Patch(ctx, t.shared(), task)
 	if err == nil && len(patch) == 0 {
 		err = ErrNoWork
 	}

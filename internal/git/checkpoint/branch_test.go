@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // repositories has the kinds of repositories. Each function returns the directory that the team
@@ -343,6 +344,7 @@ func TestBesideOtherCommands(t *testing.T) {
 // TestBranchIsMovedAndRemoved checks that a store can write again after what it knew of the branch
 // was moved or removed.
 func TestBranchIsMovedAndRemoved(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")

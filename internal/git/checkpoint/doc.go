@@ -26,7 +26,8 @@
 //
 // A commit on the branch also carries the work, as its further parents, each once. They are the
 // branches of members, the commit that is checked out in the team's directory, a commit of the
-// team's uncommitted changes there, and the commits that tasks name. What an earlier checkpoint has
+// team's uncommitted changes there, the commits that tasks name, and the checkpoints of the teams
+// in the team, which are on branches of their own. What an earlier checkpoint has
 // is reachable by the first parent. So the line of first parents has checkpoints only, and a clone
 // that has the branch has the work. state.json names the commits. As in the consolidation, a file
 // is the team's if it differs from the last commit now and did not when the team was created. Files
@@ -56,6 +57,8 @@
 //     one.
 //   - The commits of every task that a checkpoint calls completed are reachable from it: the work
 //     is collected after the state was read.
+//   - What a checkpoint carries of a team in the team is a state that fits its own: each message
+//     between the two is in one of them, whatever was passed on meanwhile.
 //   - No commit is made of a file that was not searched for secrets. Existing commits are carried
 //     unchanged.
 //   - Loose objects of checkpoints are packed before there are a thousand, in at most eight packs.

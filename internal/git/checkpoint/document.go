@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -30,6 +31,10 @@ type Beside struct {
 	// paths from the top of the work tree that are included from now on, whatever they contain
 	Include   []string
 	Completed []byte // the record of a team that was consolidated; nil for none
+	// Nested makes checkpoints of the teams in the team, and returns those that exist, each with
+	// its id, its name, and why it has no new one. Then the source has all that happened before. It
+	// is nil if nothing is carried of them.
+	Nested func(ctx context.Context, of team.Team) ([]Nested, error)
 }
 
 // document is state.json: the team at a glance. Its size depends on the team and its open work, not
@@ -54,6 +59,7 @@ type document struct {
 	Commit        string            `json:"git_commit_sha,omitempty"`
 	Completed     string            `json:"completed_sha256,omitempty"` // of the file COMPLETED
 	Work          Work              `json:"work"`
+	Nested        []Nested          `json:"child_teams,omitempty"`
 	Before        []Ended           `json:"histories_before,omitempty"` // histories that it continues, oldest first
 	Released      bool              `json:"released,omitempty"`         // the machine released it
 	Logs          [2]logEnd         `json:"logs"`

@@ -178,6 +178,7 @@ func (d *draft) line(log int, line []byte) {
 func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
 	d.team, d.kept = t, team.Keep(s)
+	d.closed, d.done, d.readme = nil, nil, readme{}
 	d.doc = document{Version: version, TeamID: t.ID, TeamName: t.Name, Parent: t.Parent.Team, Sequence: s.Position(),
 		History: t.Restored.ID,
 		Created: t.CreatedAt, Updated: t.UpdatedAt,
@@ -218,13 +219,24 @@ func (d *draft) carry(w Work) {
 	d.doc.Work, d.doc.Commit = w, w.Head
 }
 
-// carried returns the commits of the work that the last checkpoint does not carry.
+// commits returns the commits of the work, and of the checkpoints of the teams in the team.
+func (doc *document) commits() []string {
+	all := doc.Work.commits()
+	for _, n := range doc.Nested {
+		if n.Commit != "" {
+			all = append(all, n.Commit)
+		}
+	}
+	return all
+}
+
+// carried returns the commits that the last checkpoint does not carry.
 func (d *draft) carried() []string {
 	var had, all []string
 	if d.prev != nil {
-		had = d.prev.doc.Work.commits()
+		had = d.prev.doc.commits()
 	}
-	for _, id := range slices.Concat(d.doc.Work.commits(), d.works) {
+	for _, id := range slices.Concat(d.doc.commits(), d.works) {
 		if !slices.Contains(had, id) && !slices.Contains(all, id) {
 			all = append(all, id)
 		}

@@ -57,18 +57,25 @@ func (s *Store) Found(ctx context.Context) ([]Found, error) {
 			}
 			continue
 		}
-		f := Found{Checkpoint: s.describe(at), Ref: strings.TrimPrefix(strings.TrimPrefix(parts[1], "refs/heads/"),
-			"refs/remotes/"), Own: own,
-			Work: doc.Work, Before: doc.Before, Released: doc.Released, Heard: doc.Updated}
+		f := s.found(at)
+		f.Ref, f.Own = strings.TrimPrefix(strings.TrimPrefix(parts[1], "refs/heads/"), "refs/remotes/"), own
 		if len(parts) == 3 {
 			f.By = parts[2]
-		}
-		for _, m := range doc.Teammates {
-			f.Heard = max(f.Heard, m.Heartbeat)
 		}
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+// found describes a checkpoint without its place.
+func (s *Store) found(at *tip) Found {
+	doc := at.image.doc
+	f := Found{Checkpoint: s.describe(at), Work: doc.Work, Before: doc.Before, Released: doc.Released,
+		Heard: doc.Updated}
+	for _, m := range doc.Teammates {
+		f.Heard = max(f.Heard, m.Heartbeat)
+	}
+	return f
 }
 
 // Newest returns the checkpoint that is a successor of all others. If there is none, the error is a

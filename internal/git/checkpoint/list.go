@@ -25,11 +25,16 @@ type Listed struct {
 	UpdatedAt  team.Time       `json:"updatedAt,omitempty"` // when the last of its records was written
 	Members    []string        `json:"members,omitempty"`   // names of the lead and the teammates
 	Why        string          `json:"why,omitempty"`       // why the checkpoint cannot be read
+	Children   []string        `json:"children,omitempty"`  // names of the teams in it that the checkpoint carries
 
-	Parent   string `json:"-"` // id of the team that it is nested in; "" for none
-	Machine  string `json:"-"` // that made it
-	Released bool   `json:"-"` // the machine released the team with it
-	Work     Work   `json:"-"` // that it carries
+	// teams in it that the checkpoint carries, and that have no branch of their own in that place
+	Nested   []Listed `json:"-"`
+	Parent   string   `json:"-"` // id of the team that it is nested in; "" for none
+	Machine  string   `json:"-"` // that made it
+	Released bool     `json:"-"` // the machine released the team with it
+	Work     Work     `json:"-"` // that it carries
+
+	carried []Nested
 }
 
 // Where returns git's name of the branch.
@@ -38,6 +43,11 @@ func (l Listed) Where() string {
 		return l.Remote + "/cadre/" + l.Name
 	}
 	return "cadre/" + l.Name
+}
+
+// Carries reports whether the checkpoint carries one of the team with that id.
+func (l Listed) Carries(id string) bool {
+	return slices.ContainsFunc(l.carried, func(n Nested) bool { return n.Team == id })
 }
 
 // List returns the checkpoints in the repository of the directory, sorted by team. They are on its
@@ -81,7 +91,48 @@ func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, erro
 		}
 	}
 	slices.SortStableFunc(read, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
-	return read, nil
+	own := func(n Listed) bool {
+		return slices.ContainsFunc(read, func(l Listed) bool { return l.Team == n.Team && l.Remote == n.Remote })
+	}
+	return read, b.addNested(ctx, read, own, team.MostDepth)
+}
+
+// addNested adds the teams that the checkpoints of the list carry, so many levels deep. It leaves
+// out those that are listed by themselves.
+func (b *branch) addNested(ctx context.Context, all []Listed, own func(Listed) bool, levels int) error {
+	var of []*Listed
+	var below []Listed
+	var specs []string
+	for i := range all {
+		for _, n := range all[i].carried {
+			one := Listed{Name: n.Name, Remote: all[i].Remote, Commit: n.Commit, Team: n.Team}
+			if n.Commit == "" || levels == 0 || !team.ValidName(n.Name) || own(one) {
+				continue
+			}
+			of, below = append(of, &all[i]), append(below, one)
+			specs = append(specs, b.of(n.Name).object(n.Commit, stateFile))
+		}
+	}
+	if len(below) == 0 {
+		return nil
+	}
+	found, err := b.objects(ctx, specs...)
+	if err != nil {
+		return err
+	}
+	for i, o := range found {
+		if below[i].Why = "its " + stateFile + " is missing"; o != nil {
+			below[i].Why = ""
+			below[i].glance(o.data)
+		}
+	}
+	if err := b.addNested(ctx, below, own, levels-1); err != nil {
+		return err
+	}
+	for i, one := range below {
+		of[i].Nested = append(of[i].Nested, one)
+	}
+	return nil
 }
 
 // glance reads what a list shows of a checkpoint. Unlike a restoration, that needs no complete
@@ -102,8 +153,9 @@ func (l *Listed) glance(text []byte) {
 			InProgress []json.RawMessage `json:"in_progress"`
 			Count      int               `json:"completed_count"`
 		} `json:"task_queue"`
-		Released bool `json:"released"`
-		Work     Work `json:"work"`
+		Released bool     `json:"released"`
+		Work     Work     `json:"work"`
+		Nested   []Nested `json:"child_teams"`
 	}
 	if err := json.Unmarshal(text, &doc); err != nil || doc.TeamID == "" || doc.TeamName != l.Name {
 		l.Why = "its " + stateFile + " is damaged, or of another team"
@@ -112,6 +164,12 @@ func (l *Listed) glance(text []byte) {
 	l.Team, l.Seq, l.Status, l.UpdatedAt = doc.TeamID, doc.Sequence, doc.Status, doc.Updated
 	l.Pending, l.InProgress, l.Completed = len(doc.Queue.Pending), len(doc.Queue.InProgress), doc.Queue.Count
 	l.Parent, l.Machine, l.Released, l.Work = doc.Parent, doc.Work.Machine, doc.Released, doc.Work
+	l.carried = doc.Nested
+	for _, n := range doc.Nested {
+		if n.Commit != "" {
+			l.Children = append(l.Children, n.Name)
+		}
+	}
 	for _, m := range doc.Teammates {
 		l.Members = append(l.Members, m.ID)
 	}

@@ -42,9 +42,9 @@ func (r *readme) text(doc document) []byte {
 	if goal := strings.TrimSpace(r.goal); goal != "" {
 		line("> %s\n", plain(excerpt.Line(redact.Text(goal), goalSize)))
 	}
-	line("%s, %d of %d tasks completed, %d in progress, %d pending. %d records, the last of %s.\n",
-		plain(string(doc.Status)), q.Count, q.Count+len(q.Pending)+len(q.InProgress),
-		len(q.InProgress), len(q.Pending), doc.Sequence, time.UnixMilli(int64(doc.Updated)).UTC().Format(
+	line("%s, %s, %d in progress, %d pending. %s, the last of %s.\n",
+		plain(string(doc.Status)), team.TasksDone(q.Count, q.Count+len(q.Pending)+len(q.InProgress)),
+		len(q.InProgress), len(q.Pending), team.Count(doc.Sequence, "record"), time.UnixMilli(int64(doc.Updated)).UTC().Format(
 			"2006-01-02 15:04 UTC"))
 	if len(r.members) > 0 {
 		line("| member | agent | status | task |\n| --- | --- | --- | --- |")
@@ -66,6 +66,11 @@ func (r *readme) text(doc document) []byte {
 	}
 	if len(q.InProgress) > 0 {
 		line("")
+	}
+	for _, n := range doc.Nested {
+		if n.Commit != "" {
+			line("* team %s in it: `%.12s`", plain(n.Name), n.Commit)
+		}
 	}
 	r.work(doc.Work, line)
 	line("To continue the team in a clone of this repository:\n\n    cadre pull %s\n    cadre resume %s\n",

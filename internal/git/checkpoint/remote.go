@@ -159,7 +159,8 @@ func (r Remote) harmless(err error) error {
 // Outgoing describes what a push would send to a remote.
 type Outgoing struct {
 	Remote   Remote
-	Records  int64
+	Teams    []string // names of the teams in the team
+	Records  int64    // of all these teams, as what follows
 	Messages int64
 	Tasks    int
 	Branches []string // of members
@@ -185,11 +186,23 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 	if err != nil || at == nil {
 		return o, err
 	}
-	doc := at.image.doc
-	o.Records, o.Messages, o.Tasks = doc.Sequence, doc.MailboxSeq-leap*int64(len(doc.Before)),
-		doc.Queue.Count+len(doc.Queue.Pending)+len(doc.Queue.InProgress)
-	for _, t := range doc.Work.Branches {
-		o.Branches = append(o.Branches, t.Name)
+	tree, err := b.tree(ctx, at)
+	if err != nil {
+		return o, err
+	}
+	var checkpoints, include []string
+	for i, one := range tree {
+		doc := one.image.doc
+		if i > 0 {
+			o.Teams = append(o.Teams, doc.TeamName)
+		}
+		o.Records += doc.Sequence
+		o.Messages += doc.MailboxSeq - leap*int64(len(doc.Before))
+		o.Tasks += doc.Queue.Count + len(doc.Queue.Pending) + len(doc.Queue.InProgress)
+		for _, t := range doc.Work.Branches {
+			o.Branches = append(o.Branches, t.Name)
+		}
+		checkpoints, include = append(checkpoints, one.id), append(include, doc.Work.Include...)
 	}
 	not := []string{"--not", "--remotes=" + r.Name}
 	if before != "" {
@@ -197,7 +210,7 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 			not = append(not, before)
 		}
 	}
-	blobs, paths, commits, err := b.carried(ctx, commit, not, doc.Work.Include)
+	blobs, paths, commits, err := b.carried(ctx, checkpoints, not, include)
 	if err != nil {
 		return o, err
 	}
@@ -216,13 +229,13 @@ func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (
 	return o, err
 }
 
-// carried returns the files of members' work that the checkpoints up to the commit bring, by their
-// ids and paths, without the included ones, and how many commits of work there are. not excludes
-// what is there already.
-func (b *branch) carried(ctx context.Context, commit string, not, include []string) (blobs []string,
+// carried returns the files of members' work that the checkpoints up to these commits bring, by
+// their ids and paths, without the included ones, and how many commits of work there are. not
+// excludes what is there already.
+func (b *branch) carried(ctx context.Context, checkpoints, not, include []string) (blobs []string,
 	paths map[string]string, commits int, err error) {
-	line, err := b.git.Text(ctx, append([]string{"rev-list", "--objects", "--no-object-names", "--first-parent",
-		commit}, not...)...)
+	line, err := b.git.Text(ctx, slices.Concat([]string{"rev-list", "--objects", "--no-object-names",
+		"--first-parent"}, checkpoints, not)...)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -230,8 +243,8 @@ func (b *branch) carried(ctx context.Context, commit string, not, include []stri
 	for _, id := range strings.Fields(line) {
 		ours[id] = true
 	}
-	all, err := b.git.Run(ctx, nil, append([]string{"-c", "core.quotePath=false", "rev-list", "--objects",
-		commit}, not...)...)
+	all, err := b.git.Run(ctx, nil, slices.Concat([]string{"-c", "core.quotePath=false", "rev-list", "--objects"},
+		checkpoints, not)...)
 	if err != nil {
 		return nil, nil, 0, err
 	}

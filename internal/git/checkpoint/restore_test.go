@@ -18,6 +18,7 @@ import (
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // memory is a shelf without a disk, for histories by the thousand.
@@ -180,6 +181,7 @@ func TestAnyHistoryComesBack(t *testing.T) {
 
 // TestLostFolder restores a team from its branch after its folder was lost.
 func TestLostFolder(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")
@@ -252,6 +254,7 @@ func TestLostFolder(t *testing.T) {
 // TestNameIsGivenAgain checks that a later team of the same name gets the branch, and the earlier
 // team's commits stay reachable below it.
 func TestNameIsGivenAgain(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	project, first, second := l.repository("r"), newWork(t, "T1"), newWork(t, "T2")
@@ -328,6 +331,7 @@ func TestFetchAfterAKill(t *testing.T) {
 // TestRemoteBranch checks that a branch that was only fetched is as good as one of the repository's
 // own, if it is clear which one counts.
 func TestRemoteBranch(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	project, w := l.repository("r"), newWork(t, "T1")

@@ -101,6 +101,7 @@ func (b *branch) look(ctx context.Context, w *Work) ([]differing, error) {
 // share adds the work in the shared directory. As in the consolidation, a file is the team's if it
 // differs from the last commit now and did not when the team was created.
 func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []string, w *Work) error {
+	except = paths.NotAround(b.top, except...)
 	found, err := b.look(ctx, w)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,6 +64,7 @@ type Checkpoint struct {
 	Left    []Left    // paths of the shared directory that it does not carry; the first ones
 	More    int       // number of further ones
 	Unknown string    // why it carries nothing of the shared directory; "" if it does
+	Nested  []Nested  // the teams in the team
 }
 
 // tip is the newest checkpoint in a place.
@@ -149,7 +151,7 @@ func (s *Store) describe(at *tip) Checkpoint {
 		At: at.image.doc.Updated, Place: s.shelf.place()}
 	if _, commits := s.shelf.(*branch); commits {
 		w := at.image.doc.Work
-		c.Commit, c.Left, c.More, c.Unknown = at.id, w.Left, w.More, w.Unknown
+		c.Commit, c.Left, c.More, c.Unknown, c.Nested = at.id, w.Left, w.More, w.Unknown, at.image.doc.Nested
 	}
 	return c
 }
@@ -230,12 +232,13 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 		after = max(0, prev.doc.Sequence-base)
 	}
 	d := follow(prev, base)
-	if err := d.readAll(ctx, source, after, seq, beside); err != nil {
+	b, commits := s.shelf.(*branch)
+	if err := d.readTree(ctx, source, after, seq, beside, b); err != nil {
 		return Checkpoint{}, err
 	}
 	// Do this after reading the state, so that it finds the commits of all tasks that the state
 	// calls completed.
-	if b, ok := s.shelf.(*branch); ok {
+	if commits {
 		if err := d.addWork(ctx, b, prev, beside); err != nil {
 			return Checkpoint{}, err
 		}
@@ -258,18 +261,18 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 }
 
 // readAll reads the records after a sequence number, those that arrive meanwhile too, and the state
-// after them.
-func (d *draft) readAll(ctx context.Context, source Source, after, seq int64, beside Beside) error {
+// after them. It returns the sequence number of the last one.
+func (d *draft) readAll(ctx context.Context, source Source, after, seq int64, beside Beside) (int64, error) {
 	after, err := d.read(ctx, source, after, seq)
 	if err != nil {
-		return err
+		return after, err
 	}
 	source.View(func(state *team.State) {
-		if _, err = d.read(ctx, source, after, state.Seq()); err == nil {
+		if after, err = d.read(ctx, source, after, state.Seq()); err == nil {
 			d.see(state, beside)
 		}
 	})
-	return err
+	return after, err
 }
 
 // addWork adds the work that is in the repository.
@@ -290,7 +293,8 @@ func (d *draft) addWork(ctx context.Context, b *branch, prev *image, beside Besi
 // equals reports whether a checkpoint has all that the draft has.
 func (d *draft) equals(prev *image) bool {
 	return prev != nil && prev.doc.Sequence == d.doc.Sequence && prev.doc.History == d.doc.History &&
-		prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work)
+		prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work) &&
+		slices.EqualFunc(prev.doc.Nested, d.doc.Nested, Nested.is)
 }
 
 // succeeds says whether a checkpoint of the state may follow the present one. prev is the present

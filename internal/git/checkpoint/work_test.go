@@ -10,6 +10,7 @@ import (
 
 	"cadre/internal/git/worktree"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // looked returns the project's state before a team begins, as the consolidation records it.
@@ -220,6 +221,7 @@ func TestNotCarried(t *testing.T) {
 // TestWorkIsCarriedOnce checks that unchanged work gets no further commits, and makes no checkpoint
 // due.
 func TestWorkIsCarriedOnce(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
@@ -259,6 +261,7 @@ func TestWorkIsCarriedOnce(t *testing.T) {
 // TestManyBranches checks that a checkpoint has few parents, however much is new, and carries
 // everything.
 func TestManyBranches(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
@@ -342,6 +345,7 @@ func TestFilesThatVanish(t *testing.T) {
 // TestLooseObjects checks that a thousand checkpoints leave few loose objects and few packs. Every
 // object exists, and other loose objects stay loose.
 func TestLooseObjects(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	total, every := 120, 8 // like 1,000 with the default of 64, and faster
 	if testing.Short() {
@@ -405,6 +409,7 @@ func loose(t *testing.T, project string) (n int) {
 // TestSubjects checks that the subject of a checkpoint says what happened, and contains nothing
 // that an agent wrote.
 func TestSubjects(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	project := l.repository("r")
@@ -474,7 +479,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%q is in\n%s", bad, text)
 		}
 	}
-	for _, part := range []string{"# Team demo\n", "0 of 30 tasks completed, 1 in progress, 29 pending",
+	for _, part := range []string{"# Team demo\n", "0 of 30 tasks done, 1 in progress, 29 pending",
 		"| ann | external | active | 1 |", "* task 1 ann", "cadre pull demo", "cadre resume demo"} {
 		if !strings.Contains(strings.NewReplacer("&#40;", "", "&#41;", "", "(", "", ")", "").Replace(text), part) {
 			t.Errorf("%q is not in\n%s", part, text)

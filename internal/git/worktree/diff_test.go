@@ -11,12 +11,14 @@ import (
 	"testing"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/testkit/soak"
 )
 
 // nobodys is an exception that leaves no file out.
 func nobodys(string) bool { return false }
 
 func TestDiff(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	diff := func(dir string) (string, string) {
@@ -72,6 +74,7 @@ func TestDiff(t *testing.T) {
 // TestDiffIsWhole checks that git apply restores every kind of change, and that files which are too
 // large, or not the member's, are not in the patch.
 func TestDiffIsWhole(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	repo := r.place.Repo

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/testkit/soak"
 )
 
 // TestDigest checks that the digest of a committed file equals that of the file on the disk, for
 // every kind of file, and differs from any other.
 func TestDigest(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	repo := r.place.Repo

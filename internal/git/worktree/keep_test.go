@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/testkit/soak"
 )
 
 // TestKeep checks that a member's work is only on its branch, and that Keep may be killed and
 // called again.
 func TestKeep(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -53,6 +55,7 @@ func TestKeep(t *testing.T) {
 // TestJoin checks that the way for a git before 2.38 makes the same tree of two commits, finds the
 // same conflicts, and touches nothing.
 func TestJoin(t *testing.T) {
+	soak.Long(t)
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/testkit/soak"
 )
 
 // moved renames a folder.
@@ -159,6 +160,7 @@ func (r *repository) movesTrees(to string) {
 // TestNotAWorktree checks that no session starts in anything else in the place of a worktree, and
 // that it stays unchanged.
 func TestNotAWorktree(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		does func(r *repository)
@@ -234,6 +236,7 @@ func TestNotAWorktree(t *testing.T) {
 
 // TestGivenUp checks that a person who gives up a lost worktree gets a new one with the commits.
 func TestGivenUp(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -257,6 +260,7 @@ func TestGivenUp(t *testing.T) {
 // TestAddForgetsNoOther checks that other records stay in the repository, such as the person's
 // worktrees on a volume that is not mounted.
 func TestAddForgetsNoOther(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -274,6 +278,7 @@ func TestAddForgetsNoOther(t *testing.T) {
 // TestAddAfterTheHomeIsLost checks that the lost worktree of a team whose folder is lost does not
 // block its branch.
 func TestAddAfterTheHomeIsLost(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")

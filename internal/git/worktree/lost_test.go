@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/testkit/soak"
 )
 
 // TestForgetLost checks that a worktree that was lost with its team's folder can be made again, and
 // that nothing that git still has of it is lost.
 func TestForgetLost(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -48,6 +50,7 @@ func TestForgetLost(t *testing.T) {
 // TestForgetLostRefuses checks that a record is kept if only it refers to some commit or tree of
 // the lost worktree.
 func TestForgetLostRefuses(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		does func(r *repository, dir string)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/testkit/soak"
 )
 
 func (r *repository) show(commit string) string {
@@ -53,6 +54,7 @@ func (r *repository) hide() {
 // TestShow checks that a worktree for reading is made again, whatever is in its place. The person's
 // checkout is never touched, even if a link or a forged file .git leads there.
 func TestShow(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	for name, spoil := range map[string]func(r *repository){
 		"nothing there": func(*repository) {},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cadre/internal/git/worktree"
+	"cadre/internal/testkit/soak"
 )
 
 func everything(string) (bool, string) { return false, "" }
@@ -40,6 +41,7 @@ func (r *repository) paths(commit string) string {
 }
 
 func TestSnapshots(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	s := r.shots()
@@ -219,6 +221,7 @@ func TestKeepCommits(t *testing.T) {
 
 // TestCommit checks that a member's uncommitted work is committed while the member may be working.
 func TestCommit(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("kept", "one\n")

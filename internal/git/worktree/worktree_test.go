@@ -173,6 +173,7 @@ func (r *repository) checkedOut() string {
 // TestWorkStaysOnItsBranch checks that a member's work is only on its branch: not in HEAD, the
 // index or the work tree of the person.
 func TestWorkStaysOnItsBranch(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -198,6 +199,7 @@ func TestWorkStaysOnItsBranch(t *testing.T) {
 }
 
 func TestNothingDone(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -232,6 +234,7 @@ func TestMergeThatWasNotFinished(t *testing.T) {
 }
 
 func TestSubdirectory(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("sub/a.txt", "one\n")
@@ -315,6 +318,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // TestThePersonMerges checks that an unfinished merge of the person stays unchanged.
 func TestThePersonMerges(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
@@ -380,6 +384,7 @@ func TestAstray(t *testing.T) {
 // TestLeave checks that unmerged work stays on its branch, and that a branch without commits is
 // removed.
 func TestLeave(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")

@@ -36,7 +36,7 @@ import (
 
 // Item is something that waits in a team.
 type Item struct {
-	Team string `json:"team"` // its name, or its id if another team has the name, too
+	Team string `json:"team"` // its name, or its id if the name does not stand for it here
 	Dir  string `json:"dir"`  // directory in which the team works; "" if the team is damaged
 	team.Item
 }

@@ -163,7 +163,7 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 
 // Entry is a team of a home.
 type Entry struct {
-	Name     string // or its id, if another team has the name, too
+	Name     string // or its id, if the name does not stand for it here
 	Overview Overview
 	Err      error // why it cannot be read; then the Overview is empty
 }
@@ -196,6 +196,7 @@ func List(ctx context.Context, home layout.Home, archive bool, log func(string))
 			all = append(all, e)
 		}
 	}
+	joinParents(all)
 	here := ""
 	if home.Dir != "" {
 		here = project.Named(home.Dir)
@@ -218,6 +219,25 @@ func List(ctx context.Context, home layout.Home, archive bool, log func(string))
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Overview.Project, b.Overview.Project))
 	})
 	return all, nil
+}
+
+// joinParents gives each nested team the project of its parent. Its own directory may be the
+// worktree of a member, which does not last.
+func joinParents(all []Entry) {
+	at := map[string]int{} // by id
+	for i := range all {
+		at[all[i].Overview.ID] = i
+	}
+	for i := range all {
+		o := &all[i].Overview
+		for level, up := 0, o.Parent; up != "" && level < team.MostDepth; level++ {
+			parent, there := at[up]
+			if !there {
+				break
+			}
+			o.Project, up = all[parent].Overview.Project, all[parent].Overview.Parent
+		}
+	}
 }
 
 func entry(ctx context.Context, home layout.Home, name, dir string, trees inspect.Trees, log func(string)) Entry {
@@ -261,7 +281,7 @@ func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string)
 			continue
 		}
 		parents[other.ID] = other.Parent.Team
-		if consolidate.Beside(t, other) {
+		if consolidate.Beside(t, other) && !untouched(ctx, home, other, name, log) {
 			besides[other.ID] = name
 		}
 	}
@@ -272,6 +292,20 @@ func Beside(ctx context.Context, home layout.Home, t team.Team, log func(string)
 	}
 	slices.Sort(all)
 	return all, nil
+}
+
+// untouched reports whether the team is known to have changed no file. The history of a team that
+// is not complete is not read.
+func untouched(ctx context.Context, home layout.Home, t team.Team, name string, log func(string)) (known bool) {
+	if t.Status != team.TeamComplete {
+		return false
+	}
+	rep, _, err := Open(ctx, home, name, log)
+	if err != nil {
+		return false
+	}
+	rep.View(func(s *team.State) { known = consolidate.Untouched(s) })
+	return rep.Close() == nil && known
 }
 
 // within reports whether the team inner is in the team outer, however deep.
@@ -287,8 +321,9 @@ func within(outer, inner string, parents map[string]string) bool {
 // Checkpoint is the last checkpoint of a team in a repository.
 type Checkpoint struct {
 	checkpoint.Listed
-	Branch string `json:"branch"` // git's name of it
-	Here   bool   `json:"here"`   // this home has that team
+	Branch   string `json:"branch"`             // git's name of it
+	Here     bool   `json:"here"`               // this home has that team
+	Archived bool   `json:"archived,omitempty"` // it is in the archive of this home
 }
 
 // InRepository lists the checkpoints in the repository of the directory, on its own branches and on
@@ -305,7 +340,7 @@ func InRepository(ctx context.Context, home layout.Home, dir string, log func(st
 			t, err := inspect.GlanceIn(ctx, home, dir, log)
 			here = err == nil && t.ID == one.Team
 		}
-		all = append(all, Checkpoint{one, one.Where(), here})
+		all = append(all, Checkpoint{one, one.Where(), here, !here && home.InArchive(one.Team) != ""})
 	}
 	return all, nil
 }

@@ -31,12 +31,12 @@ func TestListAsksGitOnce(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	h := layout.Home{Root: t.TempDir()}
-	at := replica.Now()
 	for _, name := range []string{"one", "two", "three"} {
 		base := consolidate.Look(t.Context(), project)
 		if err := os.WriteFile(filepath.Join(project, name+".txt"), []byte(name), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		at := replica.Now() // a file that is written after the team is complete is not the team's
 		var commands []team.Command
 		for i, body := range []team.Body{&team.CreateTeam{TeamID: name + "-1", Name: name, Dir: project, Base: base},
 			&team.CreateTask{Subject: name}, &team.CompleteTask{Task: "1"},

@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/journal/journaltest"
+	"cadre/internal/testkit/soak"
 )
 
 // ledger compares a journal with the acknowledgements that its writers got.
@@ -77,6 +78,7 @@ func (l *ledger) check(t *testing.T, dir string) {
 // moments, while others continue. The journal keeps every acknowledged record, and the next writer
 // can use it.
 func TestKill(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	atSteps, atRandom := 280, 260
 	if testing.Short() {

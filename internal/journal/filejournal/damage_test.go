@@ -14,6 +14,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/journal/journaltest"
+	"cadre/internal/testkit/soak"
 )
 
 // numbered returns the records 1 to n, each with its seq as content.
@@ -120,6 +121,7 @@ func tree(t testing.TB, dir string) string {
 // TestFlips changes every byte of every segment. Since everything was acknowledged, each change is
 // reported as damage, and never leads to a wrong record.
 func TestFlips(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	want := numbered(7)
 	dir := create(t, filejournal.Options{SegmentSize: 80}, want...)

@@ -7,6 +7,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/journal/journaltest"
+	"cadre/internal/testkit/soak"
 )
 
 // create creates a journal and returns its team's folder.
@@ -42,6 +43,7 @@ func handles(opts filejournal.Options) journaltest.Open {
 }
 
 func TestContract(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	t.Run("one segment", func(t *testing.T) {
 		if testing.Short() {

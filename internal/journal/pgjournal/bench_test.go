@@ -103,7 +103,7 @@ func (p bare) sequential(ctx context.Context, after int64) (last int64, err erro
 func BenchmarkAppend(b *testing.B) {
 	at := fresh(b, postgrestest.Shared(b))
 	s, j := at.create(b, pgjournal.Options{})
-	if err := s.Create(b.Context(), "bare", "bare", nil); err != nil {
+	if err := s.Create(b.Context(), entry("bare", "bare"), nil); err != nil {
 		b.Fatal(err)
 	}
 	p := newBare(b, at, 2)
@@ -142,7 +142,7 @@ func BenchmarkWriters(b *testing.B) {
 	const writers = 32
 	at := fresh(b, postgrestest.Shared(b))
 	s, _ := at.create(b, pgjournal.Options{})
-	if err := s.Create(b.Context(), "bare", "bare", nil); err != nil {
+	if err := s.Create(b.Context(), entry("bare", "bare"), nil); err != nil {
 		b.Fatal(err)
 	}
 	var handles []*pgjournal.Journal

@@ -55,7 +55,7 @@ func (t task) run() error {
 		return err
 	}
 	defer s.Close()
-	j, err := s.Open(ctx, team)
+	j, err := s.Open(ctx, teamID)
 	if err != nil {
 		return err
 	}

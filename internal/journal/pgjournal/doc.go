@@ -1,23 +1,29 @@
-// Package pgjournal keeps teams' journals in a PostgreSQL database, for any number of processes on
-// any number of machines.
+// Package pgjournal keeps teams in a PostgreSQL database: their list, their journals, their leases
+// and values, for any number of processes on any number of machines.
 //
 // # Authority
 //
 // It has authority over the tables of one schema, which the caller names, and uses no other. A
-// [Store] is a connection to them; [Store.Open] returns a handle on one team's journal. The rules
-// are in this package: the tables have no triggers. It needs PostgreSQL 14 or later and no
-// extension.
+// [Store] is a connection to them; [Store.Teams] is the list of the teams, [Store.Open] returns a
+// handle on one team's journal, and [Journal.Shared] the rest of what the team's processes share.
+// The rules are in this package: the tables have no triggers. It needs PostgreSQL 14 or later and
+// no extension.
 //
 // # Tables
 //
 //	migration   the versions of the schema that were applied
-//	team        a row for each team: the last seq and its digest; its lock is the right to append
+//	team        a row for each team: names, last seq and its digest; its lock is the right to append
 //	record      the history of all teams; rows are never changed
 //	snapshot    states after a record: the newest is the snapshot, the others are keyframes
+//	lease       leases of the teams, by the clock of the server; rows stay when a lease is free
+//	value       values of the teams
 //
 // [Migrate] makes and changes them, and nothing else does. [Connect] refuses an older schema with
-// [ErrOlder] and a newer one with [journal.ErrNewer]. Each call reads the version, so a process
-// that runs while another one migrates is refused too.
+// [ErrOlder] and a newer one with [journal.ErrNewer]. So does each call that appends, reads the
+// history, waits, saves a snapshot, takes a lease or changes a value: a process that runs while
+// another one migrates is refused too, and its leases are not renewed. Reading leases and values
+// and releasing a lease do not read the version, nor does creating, opening, archiving or removing
+// a team.
 //
 // # An append
 //
@@ -46,11 +52,23 @@
 //     and the transaction. It has never more than 64 KiB to read under the lock, which fit into the
 //     buffers of a connection: a server that waits for a client to read would not end it.
 //   - Each record has the SHA-256 of the digest of the one before and its data. The chain begins with
-//     the id of the journal, and the team's row has its end. Reading verifies it. A record that was
+//     the id of the team, and the team's row has its end. Reading verifies it. A record that was
 //     changed, removed or inserted, and a history that ends earlier than this handle has seen it,
 //     are damage.
 //   - Reading takes no lock, and pages of bounded size: a slow reader delays no writer and no vacuum.
 //   - Every exchange with the server ends by [Options.Timeout] or with its context.
+//
+// # Leases
+//
+// A lease lasts for [Options.Lease] by the clock of the server. A [Store] renews all its leases in
+// one statement, three times in that time, on a connection of its own: appends that wait for each
+// other may have all connections of the pool. A lease that was lost is not renewed any more.
+//
+// The holder counts from the moment before it asked, and a twentieth less: it has lost the lease
+// before the server gives it to another process. It looks at its steady clock and each second at
+// its wall clock, because the steady clock stops while a machine is suspended. Each holder has a
+// greater fence. Taking and renewing are durable, so no crash of the server forgets them; a standby
+// that is promoted may have forgotten the last ones, unless the primary waits for it.
 //
 // # Waiting
 //

@@ -13,8 +13,7 @@ import (
 	"cadre/internal/journal"
 )
 
-// ask calls do with a connection. do only reads: it is called twice if the connection turns out to
-// be broken.
+// ask calls do with a connection. do must be harmless when it is done twice; see start.
 func (s *Store) ask(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
 	conn, err := s.start(ctx, do)
 	if err == nil {
@@ -24,8 +23,8 @@ func (s *Store) ask(ctx context.Context, do func(context.Context, *pgxpool.Conn)
 }
 
 // start returns a connection on which do succeeded. do may begin a transaction, which the caller
-// ends, and must change nothing: a connection in the pool may be broken since the server was
-// restarted, and do is called once more with a new one.
+// ends. It must be harmless when it is done twice: a connection in the pool may be broken since the
+// server was restarted, and do is called once more with a new one.
 func (s *Store) start(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) (*pgxpool.Conn, error) {
 	for again := true; ; again = false {
 		conn, broken, err := s.try(ctx, do)
@@ -139,12 +138,7 @@ func (s *Store) look(ctx context.Context, look func(context.Context, *pgx.Conn) 
 	if err != nil {
 		return false, err
 	}
-	defer func() {
-		s.unreplicated.Delete(conn.PgConn())
-		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer stop()
-		_ = conn.Close(ctx)
-	}()
+	defer s.hangUp(conn)
 	if _, err := conn.Exec(ctx, begin); err != nil {
 		return false, err
 	}
@@ -163,6 +157,17 @@ func (s *Store) look(ctx context.Context, look func(context.Context, *pgx.Conn) 
 		return false, fmt.Errorf("the server answered %s, and did not wait for its standby", tag)
 	}
 	return there, nil
+}
+
+// hangUp closes a connection outside the pool. It does nothing for nil.
+func (s *Store) hangUp(conn *pgx.Conn) {
+	if conn == nil {
+		return
+	}
+	s.unreplicated.Delete(conn.PgConn())
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	_ = conn.Close(ctx)
 }
 
 // lockTeam locks the row of a team, in a transaction, and returns the end of its history.

@@ -1,6 +1,11 @@
 package pgjournal
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"cadre/internal/journal/store"
+)
 
 // MigrateTo is Migrate to an earlier version.
 func MigrateTo(ctx context.Context, dsn, schema string, version int) (from, to int, err error) {
@@ -9,6 +14,20 @@ func MigrateTo(ctx context.Context, dsn, schema string, version int) (from, to i
 
 // Quiet waits until no notification is under way.
 func (s *Store) Quiet() { s.notifier.ended.Wait() }
+
+// EndLeases ends the renewing of leases, as the first step of Close.
+func (s *Store) EndLeases() { s.leases.stop() }
+
+// Suspend makes the wall clock show that the machine of the holder was suspended for a time.
+func Suspend(held store.Lease, long time.Duration) {
+	l := held.(*lease)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wall = l.wall.Add(-long)
+}
+
+// EncodeHolder returns this process as the row of a lease has it.
+func EncodeHolder(machine string, err error) (string, error) { return encodeHolder(machine, err) }
 
 // PollUnheard and LockedBytes are limits that tests compare with.
 const (

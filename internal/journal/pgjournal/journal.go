@@ -12,12 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"cadre/internal/journal"
+	"cadre/internal/journal/store"
 )
 
 // Journal is a handle on the journal of a team. It implements [journal.Journal].
 type Journal struct {
 	s      *Store
-	team   string
+	entry  store.Entry
+	team   string // its name
 	id     string
 	number int64
 	shared *shared
@@ -42,17 +44,18 @@ type shared struct {
 	news    news
 }
 
-// Open returns a handle on the journal of a team, or [journal.ErrNotFound].
-func (s *Store) Open(ctx context.Context, team string) (*Journal, error) {
-	j := &Journal{s: s, team: team}
+// Open returns a handle on the journal of the team with that id, or [journal.ErrNotFound].
+func (s *Store) Open(ctx context.Context, id string) (*Journal, error) {
+	j := &Journal{s: s, entry: store.Entry{ID: id}}
 	err := s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, s.sql.open, team).Scan(&j.number, &j.id)
+		return conn.QueryRow(ctx, s.sql.open, id).Scan(&j.number, &j.id, &j.team, &j.entry.Project, &j.entry.Archived)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("%w: team %s in %s", journal.ErrNotFound, team, s.where)
+		return nil, fmt.Errorf("%w: team %s in %s", journal.ErrNotFound, id, s.where)
 	} else if err != nil {
-		return nil, fmt.Errorf("open the journal of %s: %w", team, s.explain(err))
+		return nil, fmt.Errorf("open the journal of %s: %w", id, s.explain(err))
 	}
+	j.entry.Name = j.team
 	j.life, j.end = context.WithCancel(context.Background())
 	j.shared = s.join(j.number)
 	return j, nil

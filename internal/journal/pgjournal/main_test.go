@@ -16,6 +16,8 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/journal/journaltest"
 	"cadre/internal/journal/pgjournal"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/storetest"
 	"cadre/internal/testkit/postgrestest"
 	"cadre/internal/testkit/soak"
 )
@@ -44,8 +46,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// team is the team of every test.
-const team = "demo"
+// team is the team of every test, and teamID its id.
+const (
+	team   = "demo"
+	teamID = "demo-1"
+)
+
+// entry returns a team of no project.
+func entry(name, id string) store.Entry { return store.Entry{ID: id, Name: name} }
 
 // where is a schema of a test.
 type where struct{ DSN, Schema string }
@@ -88,7 +96,7 @@ func (w where) store(t testing.TB, opts pgjournal.Options) *pgjournal.Store {
 // open returns a handle that is closed at the end of the test.
 func open(t testing.TB, s *pgjournal.Store) *pgjournal.Journal {
 	t.Helper()
-	j, err := s.Open(context.Background(), team)
+	j, err := s.Open(context.Background(), teamID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +112,7 @@ func (w where) create(t testing.TB, opts pgjournal.Options, records ...string) (
 	for _, r := range records {
 		data = append(data, []byte(r))
 	}
-	if err := s.Create(context.Background(), team, "demo-1", data); err != nil {
+	if err := s.Create(context.Background(), entry(team, teamID), data); err != nil {
 		t.Fatal(err)
 	}
 	return s, open(t, s)
@@ -168,7 +176,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Run("processes", func(t *testing.T) {
 		t.Parallel()
-		journaltest.Run(t, processes("", pgjournal.Options{}))
+		storetest.Run(t, handles(""))
 	})
 	t.Run("one process", func(t *testing.T) {
 		t.Parallel()
@@ -179,7 +187,7 @@ func TestContract(t *testing.T) {
 		if _, err := exec.LookPath("pgbouncer"); err == nil && !soak.Wanted() || testing.Short() {
 			t.Skip("TestPoolerOfTransactions does the same behind a pooler; not with -short")
 		}
-		journaltest.Run(t, processes("default_query_exec_mode=exec", pgjournal.Options{}))
+		storetest.Run(t, handles("default_query_exec_mode=exec"))
 	})
 }
 

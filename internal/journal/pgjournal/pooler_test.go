@@ -139,7 +139,7 @@ func TestPoolerOfTransactions(t *testing.T) {
 				break
 			}
 			defer s.Close()
-			if _, said = s.Teams(t.Context()); said != nil {
+			if _, said = s.Teams().List(t.Context()); said != nil {
 				break
 			}
 		}

@@ -21,6 +21,7 @@ type proxy struct {
 	fault fault // of the next bytes from a client
 	down  bool  // connections are refused
 	deaf  bool  // notifications are dropped
+	mute  bool  // answers do not reach the client, which loses its connection; the server does all
 	heard int   // notifications that were carried
 	open  map[net.Conn]bool
 	ended sync.WaitGroup
@@ -137,6 +138,7 @@ func (p *proxy) toServer(client, server net.Conn) {
 func (p *proxy) toClient(client, server net.Conn) {
 	defer server.Close()
 	defer client.Close()
+	connected := false
 	head := make([]byte, 5) // the type and the length, which counts itself
 	for {
 		if _, err := io.ReadFull(server, head); err != nil {
@@ -152,8 +154,9 @@ func (p *proxy) toClient(client, server net.Conn) {
 		if head[0] == 'A' && !p.deaf {
 			p.heard++
 		}
-		answers := p.open[client]
+		answers := p.open[client] && !(p.mute && connected)
 		p.mu.Unlock()
+		connected = connected || head[0] == 'Z'
 		if !answers {
 			if head[0] == 'Z' { // the server has done everything
 				return

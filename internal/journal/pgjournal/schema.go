@@ -220,8 +220,9 @@ const (
 // statements holds the statements for the tables of one schema.
 type statements struct {
 	version, teams, create, open, read, lock, page, insert, insertMany, find, made, lasts string
-	number, dropRecords, dropSnapshots, dropTeam                                          string
+	archive, number, dropRecords, dropSnapshots, dropTeam                                 string
 	notify, snapshots, snapshot, newest, keepSnapshot, dropSnapshot, at                   string
+	sharedStatements
 }
 
 // newStatements writes the name of the schema into each statement, because a search path would be a
@@ -231,11 +232,12 @@ func newStatements(schema string) statements {
 	const head = "last, ends, digest, (SELECT coalesce(max(version), 0) FROM @migration)"
 	return statements{
 		version: in("SELECT coalesce(max(version), 0) FROM @migration"),
-		teams:   in("SELECT name, journal, last FROM @team ORDER BY name"),
-		create: in(`INSERT INTO @team (name, journal, made, last, ends, digest) VALUES ($1, $2, $3, $4, $5, $6)
-			RETURNING number`),
-		open: in("SELECT number, journal FROM @team WHERE name = $1"),
-		made: in("SELECT made FROM @team WHERE name = $1 FOR UPDATE"),
+		teams:   in("SELECT id, name, project, archived FROM @team ORDER BY name, id"),
+		create: in(`INSERT INTO @team (id, name, project, journal, made, last, ends, digest)
+			VALUES ($1, $2, $3, $1, $4, $5, $6, $7) RETURNING number`),
+		open:    in("SELECT number, journal, name, project, archived FROM @team WHERE id = $1"),
+		made:    in("SELECT made FROM @team WHERE id = $1 FOR UPDATE"),
+		archive: in("UPDATE @team SET archived = true WHERE id = $1 RETURNING number"),
 
 		read: in("SELECT " + head + " FROM @team WHERE number = $1"),
 		lock: in("SELECT " + head + ", " + guard + " FROM @team WHERE number = $2 FOR UPDATE"),
@@ -256,7 +258,7 @@ func newStatements(schema string) statements {
 			FROM unnest($2::bigint[], $3::bigint[]) AS p (number, last)
 			WHERE NOT EXISTS (SELECT FROM @team t WHERE t.number = p.number AND t.last > p.last)`),
 
-		number:        in("SELECT number, " + guard + " FROM @team WHERE name = $2 FOR UPDATE"),
+		number:        in("SELECT number, " + guard + " FROM @team WHERE id = $2 FOR UPDATE"),
 		dropRecords:   in("DELETE FROM @record WHERE team = $1"),
 		dropSnapshots: in("DELETE FROM @snapshot WHERE team = $1"),
 		dropTeam:      in("DELETE FROM @team WHERE number = $1"),
@@ -270,6 +272,61 @@ func newStatements(schema string) statements {
 			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (team, seq) DO UPDATE
 			SET ends = excluded.ends, size = excluded.size, record = excluded.record, sum = excluded.sum,
 			data = excluded.data`),
-		dropSnapshot: in("DELETE FROM @snapshot WHERE team = $1 AND seq = $2"),
+		dropSnapshot:     in("DELETE FROM @snapshot WHERE team = $1 AND seq = $2"),
+		sharedStatements: newSharedStatements(in),
+	}
+}
+
+// sharedStatements are those for leases and values.
+type sharedStatements struct {
+	acquire, renew, release, holder, allHeld        string
+	value, values, setValues, dropValue, dropValues string
+	dropLeases, hasValue, putValueOnce              string
+}
+
+// newSharedStatements returns them. in writes the name of the schema into a statement.
+func newSharedStatements(in func(string) string) sharedStatements {
+	return sharedStatements{
+		// The clock is read when the row is locked. Nothing is inserted for a team that was
+		// removed, because [Shared.inserts] has taken the lock for which a removal waits.
+		acquire: in(`INSERT INTO @lease AS l (team, name, token, holder, fence, until)
+			SELECT number, $2, $3, $4, 1, clock_timestamp() + $5::bigint * interval '1 millisecond'
+			FROM @team WHERE number = $1 AND (SELECT max(version) FROM @migration) = $6
+			ON CONFLICT (team, name) DO UPDATE
+			SET token = excluded.token, holder = excluded.holder, fence = l.fence + 1, until = excluded.until
+			WHERE l.until <= clock_timestamp() OR l.token = excluded.token RETURNING fence`),
+		renew: in(`WITH renewed AS (
+				UPDATE @lease l SET until = clock_timestamp() + $4::bigint * interval '1 millisecond'
+				FROM unnest($1::bigint[], $2::text[], $3::bytea[]) AS p (team, name, token)
+				WHERE l.team = p.team AND l.name = p.name AND l.token = p.token AND l.until > clock_timestamp()
+					AND (SELECT max(version) FROM @migration) = $5
+				RETURNING l.token
+			) SELECT coalesce(array_agg(token), '{}') FROM renewed`),
+		release: in("UPDATE @lease SET until = '-infinity' WHERE team = $1 AND name = $2 AND token = $3"),
+		holder:  in("SELECT holder FROM @lease WHERE team = $1 AND name = $2 AND until > clock_timestamp()"),
+		allHeld: in(`SELECT name FROM @lease WHERE team = $1 AND starts_with(name, $2) AND until > clock_timestamp()
+			ORDER BY name`),
+		dropLeases: in("DELETE FROM @lease WHERE team = $1"),
+
+		value: in("SELECT data FROM @value WHERE team = $1 AND key = $2"),
+		values: in(`SELECT key, data FROM @value WHERE team = $1 AND key > $2 AND key < $3
+			AND strpos(substr(key, length($2) + 1), '/') = 0 ORDER BY key`),
+		setValues: in(`WITH new AS (
+				INSERT INTO @value (team, key, data) SELECT t.number, p.key, p.data
+				FROM @team t, unnest($2::text[], $3::bytea[]) AS p (key, data)
+				WHERE t.number = $1 AND (SELECT max(version) FROM @migration) = $4
+				ON CONFLICT (team, key) DO UPDATE SET data = excluded.data RETURNING 1
+			) SELECT count(*) FROM new`),
+		putValueOnce: in(`WITH new AS (
+				INSERT INTO @value (team, key, data) SELECT number, $2, $3
+				FROM @team WHERE number = $1 AND (SELECT max(version) FROM @migration) = $4
+				ON CONFLICT (team, key) DO NOTHING RETURNING 1
+			) SELECT count(*) FROM new`),
+		hasValue: in("SELECT EXISTS (SELECT FROM @value WHERE team = $1 AND key = $2)"),
+		// It returns the version, and deletes nothing if it is another one.
+		dropValue: in(`WITH dropped AS (
+				DELETE FROM @value WHERE team = $1 AND key = $2 AND (SELECT max(version) FROM @migration) = $3
+			) SELECT coalesce(max(version), 0) FROM @migration`),
+		dropValues: in("DELETE FROM @value WHERE team = $1"),
 	}
 }

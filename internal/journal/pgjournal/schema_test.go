@@ -102,10 +102,10 @@ func TestNothingIsThere(t *testing.T) {
 	t.Parallel()
 	at := fresh(t, postgrestest.Shared(t))
 	s := at.store(t, pgjournal.Options{})
-	if _, err := s.Open(t.Context(), team); !errors.Is(err, journal.ErrNotFound) {
+	if _, err := s.Open(t.Context(), teamID); !errors.Is(err, journal.ErrNotFound) {
 		t.Errorf("open: %v", err)
 	}
-	if err := s.Remove(t.Context(), team); !errors.Is(err, journal.ErrNotFound) {
+	if err := s.Remove(t.Context(), teamID); !errors.Is(err, journal.ErrNotFound) {
 		t.Errorf("remove: %v", err)
 	}
 	_, err := pgjournal.Connect(t.Context(), "host=/nowhere user=u password=secret", pgjournal.Options{Schema: "cadre"})

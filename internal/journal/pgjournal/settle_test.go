@@ -94,7 +94,7 @@ func TestCreateCut(t *testing.T) {
 				}})
 			create := func(name string, fault fault) error {
 				armed = fault
-				return s.Create(t.Context(), name, "id", [][]byte{[]byte("1")})
+				return s.Create(t.Context(), entry(name, name+"-1"), [][]byte{[]byte("1")})
 			}
 			if err := create("warm", none); err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ func TestCreateCut(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			time.Sleep(late / 4)
-			teams, err := s.Teams(t.Context())
+			teams, err := s.Teams().List(t.Context())
 			if err != nil || len(teams) != map[bool]int{false: 1, true: 2}[test.there] {
 				t.Errorf("the teams are %v, %v", teams, err)
 			}

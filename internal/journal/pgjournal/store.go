@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"cadre/internal/journal"
+	"cadre/internal/journal/store"
 )
 
 // Options configures a Store. Only Schema has no default.
@@ -32,6 +33,8 @@ type Options struct {
 	// Settle is how long an append whose connection broke during the commit looks for its record; 0
 	// means 30 seconds. It must be longer than Stall.
 	Settle time.Duration
+	// Lease is how long a lease lasts without being renewed; 0 means 15 seconds.
+	Lease time.Duration
 	// KeyframeEvery is how many records there are between two keyframes, at least; 0 means 4096.
 	KeyframeEvery int64
 	// KeyframeBytes is how many bytes the keyframes of a team take, at most; 0 means 64 MiB.
@@ -59,6 +62,7 @@ type Store struct {
 
 	watch    watch
 	notifier notifier
+	leases   leases
 
 	mu     sync.Mutex
 	shared map[int64]*shared // what handles on one journal have in common, by the number of the team
@@ -74,6 +78,7 @@ func Connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	}
 	opts.Timeout = orDefault(opts.Timeout, 30*time.Second)
 	opts.Stall = orDefault(opts.Stall, 5*time.Second)
+	opts.Lease = orDefault(opts.Lease, 15*time.Second)
 	opts.Settle = orDefault(opts.Settle, 30*time.Second)
 	opts.KeyframeEvery = orDefault(opts.KeyframeEvery, 4096)
 	opts.KeyframeBytes = orDefault(opts.KeyframeBytes, 64<<20)
@@ -92,6 +97,7 @@ func Connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	}
 	s.watch.start(s)
 	s.notifier.start(s)
+	s.leases.start(s)
 	version := 0
 	err = s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		version, err = readVersion(ctx, conn, s.sql)
@@ -141,51 +147,29 @@ func (s *Store) notice(conn *pgconn.PgConn, n *pgconn.Notice) {
 }
 
 // Close closes the connections, after what other processes wait for was sent. Every handle must be
-// closed first, and calls in progress are waited for.
+// closed first, and calls in progress are waited for. Leases that were not released are lost.
 func (s *Store) Close() {
+	s.leases.stop()
 	s.watch.stop()
 	s.notifier.stop()
 	s.pool.Close()
 }
 
-// Team is a team in the store.
-type Team struct {
-	Name string
-	ID   string // the id that its journal was created with
-	Last int64  // the seq of the last record
-}
-
-// Teams returns all teams in the order of their names.
-func (s *Store) Teams(ctx context.Context) (teams []Team, err error) {
-	err = s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		rows, err := conn.Query(ctx, s.sql.teams)
-		if err != nil {
-			return err
-		}
-		teams, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Team])
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the teams: %w", s.explain(err))
+// Create makes a team with the given first records. It is durable when Create returns. The chain of
+// the digests begins with the team's id. The error is [journal.ErrExists] as for [store.Teams].
+func (s *Store) Create(ctx context.Context, e store.Entry, records [][]byte) error {
+	err := store.CheckEntry(e)
+	if err == nil {
+		err = s.create(ctx, e, records)
 	}
-	return teams, nil
-}
-
-// Create creates the journal of a team with the given first records. It is durable when Create
-// returns. The chain of its digests begins with the id, which must be unique among journals. If
-// there is a team of that name already, Create returns [journal.ErrExists].
-func (s *Store) Create(ctx context.Context, team, id string, records [][]byte) error {
-	if err := s.create(ctx, team, id, records); err != nil {
-		return fmt.Errorf("create the journal of %s: %w", team, s.explain(err))
+	if err != nil {
+		return fmt.Errorf("create team %s: %w", e.Name, s.explain(err))
 	}
 	return nil
 }
 
-func (s *Store) create(ctx context.Context, team, id string, records [][]byte) error {
-	if team == "" {
-		return errors.New("a team needs a name")
-	}
-	end := place{digest: origin(id), known: true}
+func (s *Store) create(ctx context.Context, e store.Entry, records [][]byte) error {
+	end := place{digest: origin(e.ID), known: true}
 	for i, data := range records {
 		if err := checkData(data); err != nil {
 			return fmt.Errorf("record %d: %w", i+1, err)
@@ -193,7 +177,7 @@ func (s *Store) create(ctx context.Context, team, id string, records [][]byte) e
 		end = end.then(data)
 	}
 	made := s.newID()
-	key := lockKey("create", s.opts.Schema, team)
+	key := lockKey("create", s.opts.Schema, e.ID)
 	conn, err := s.start(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		var b pgx.Batch
 		b.Queue(begin)
@@ -208,13 +192,13 @@ func (s *Store) create(ctx context.Context, team, id string, records [][]byte) e
 	ctx, stop := context.WithTimeout(ctx, s.opts.Timeout)
 	defer stop()
 	var number int64
-	err = conn.QueryRow(ctx, s.sql.create, team, id, made, end.seq, end.ends, end.digest[:]).Scan(&number)
+	err = conn.QueryRow(ctx, s.sql.create, e.ID, e.Name, e.Project, made, end.seq, end.ends, end.digest[:]).Scan(&number)
 	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == "23505" {
 		return journal.ErrExists
 	} else if err != nil {
 		return err
 	}
-	if err := s.insertAll(ctx, conn, number, id, records); err != nil {
+	if err := s.insertAll(ctx, conn, number, e.ID, records); err != nil {
 		return err
 	}
 	return s.finish(ctx, conn, nil, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
@@ -222,7 +206,7 @@ func (s *Store) create(ctx context.Context, team, id string, records [][]byte) e
 			return false, err
 		}
 		var stored []byte
-		err := conn.QueryRow(ctx, s.sql.made, team).Scan(&stored)
+		err := conn.QueryRow(ctx, s.sql.made, e.ID).Scan(&stored)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return false, nil
 		}
@@ -251,22 +235,22 @@ func (s *Store) insertAll(ctx context.Context, conn *pgxpool.Conn, number int64,
 	return nil
 }
 
-// Remove removes a team with its history. Handles on its journal return [journal.ErrGone] from then
+// Remove removes the team with that id. Handles on its journal return [journal.ErrGone] from then
 // on. It returns [journal.ErrNotFound] if there is no such team.
-func (s *Store) Remove(ctx context.Context, team string) error {
-	if err := s.remove(ctx, team); err != nil {
-		return fmt.Errorf("remove the journal of %s: %w", team, s.explain(err))
+func (s *Store) Remove(ctx context.Context, id string) error {
+	if err := s.remove(ctx, id); err != nil {
+		return fmt.Errorf("remove team %s: %w", id, s.explain(err))
 	}
 	return nil
 }
 
-func (s *Store) remove(ctx context.Context, team string) error {
+func (s *Store) remove(ctx context.Context, id string) error {
 	var number int64
 	conn, err := s.start(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		if _, err := conn.Exec(ctx, begin); err != nil {
 			return err
 		}
-		return conn.QueryRow(ctx, s.sql.number, s.stall(), team).Scan(&number, nil, nil)
+		return conn.QueryRow(ctx, s.sql.number, s.stall(), id).Scan(&number, nil, nil)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return journal.ErrNotFound
@@ -276,11 +260,15 @@ func (s *Store) remove(ctx context.Context, team string) error {
 	defer s.release(conn)
 	ctx, stop := context.WithTimeout(ctx, s.opts.Timeout)
 	defer stop()
-	// Whoever saves a snapshot has this lock, and looks at the row of the team when it has it.
-	if _, err := conn.Exec(ctx, takeAdvisoryLock, s.snapshotKey(number)); err != nil {
-		return err
+	// Whoever saves a snapshot, takes a lease or sets a value has one of these locks, and looks at
+	// the row of the team when it has it.
+	for _, key := range []int64{s.snapshotKey(number), s.sharedKey(number)} {
+		if _, err := conn.Exec(ctx, takeAdvisoryLock, key); err != nil {
+			return err
+		}
 	}
-	for _, sql := range []string{s.sql.dropRecords, s.sql.dropSnapshots, s.sql.dropTeam} {
+	for _, sql := range []string{s.sql.dropRecords, s.sql.dropSnapshots, s.sql.dropLeases, s.sql.dropValues,
+		s.sql.dropTeam} {
 		if _, err := conn.Exec(ctx, sql, number); err != nil {
 			return err
 		}
@@ -330,6 +318,10 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 func (s *Store) snapshotKey(number int64) int64 {
 	return lockKey("snapshot", s.opts.Schema, strconv.FormatInt(number, 10))
+}
+
+func (s *Store) sharedKey(number int64) int64 {
+	return lockKey("shared", s.opts.Schema, strconv.FormatInt(number, 10))
 }
 
 func (s *Store) report(format string, args ...any) {

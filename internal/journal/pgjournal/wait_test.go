@@ -148,7 +148,7 @@ func TestWaitRemoved(t *testing.T) {
 	woken := make(chan error, 1)
 	go func() { woken <- j.Wait(t.Context(), 0) }()
 	time.Sleep(100 * time.Millisecond)
-	if err := s.Remove(t.Context(), team); err != nil {
+	if err := s.Remove(t.Context(), teamID); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-woken; !errors.Is(err, journal.ErrGone) {

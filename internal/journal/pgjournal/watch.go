@@ -206,11 +206,7 @@ func (w *watch) listenOnce(ctx context.Context, heard chan bool) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer stop()
-		_ = conn.Close(ctx)
-	}()
+	defer w.s.hangUp(conn)
 	if _, err := conn.Exec(ctx, "LISTEN "+quote(w.s.channel())); err != nil {
 		return err
 	}

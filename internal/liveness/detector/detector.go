@@ -17,31 +17,28 @@ package detector
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
-	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
 // Detector checks the heartbeats of a team repeatedly. It belongs to one goroutine.
 type Detector struct {
-	Dir string // the team's folder
-	Do  func(ctx context.Context, body team.Body) error
-	Log func(string)
+	Dir    string     // the team's folder
+	Shared store.Team // what the team's processes share; nil for what is in Dir
+	Do     func(ctx context.Context, body team.Body) error
+	Log    func(string)
 
-	Beats heartbeat.Store        // nil for the heartbeats in the team's folder
-	Alive func(host string) bool // nil for the hosts registered in the team's folder
-	Now   func() time.Time       // nil for [time.Now]
-	Wall  func() time.Time       // the wall clock; nil for the wall time of Now
+	Beats heartbeat.Store                             // nil for the heartbeats in Shared
+	Alive func(ctx context.Context, host string) bool // nil for the hosts with a lease in Shared
+	Now   func() time.Time                            // nil for [time.Now]
+	Wall  func() time.Time                            // the wall clock; nil for the wall time of Now
 
 	began   time.Time // the first look
 	lead    heartbeat.Watch
@@ -90,7 +87,7 @@ func (l *Detector) lookForLead(ctx context.Context, t team.Team) {
 	if t.LeadSession == "" || t.LeadSession == team.User || t.LeadLost != 0 {
 		return
 	}
-	b, there, err := l.beats().Of(t.Lead)
+	b, there, err := l.beats().Of(ctx, t.Lead)
 	if err != nil {
 		l.Log("cannot read the lead's heartbeat: " + err.Error())
 		return
@@ -125,7 +122,7 @@ func (l *Detector) lookFor(ctx context.Context, t team.Team, m team.Member) erro
 		}
 		l.members[m.Name] = one
 	}
-	b, there, err := l.beats().Of(m.Name)
+	b, there, err := l.beats().Of(ctx, m.Name)
 	if err != nil {
 		return err
 	}
@@ -134,7 +131,7 @@ func (l *Detector) lookFor(ctx context.Context, t team.Team, m team.Member) erro
 	one.beat, one.there = b, there
 	wall, steady := l.clocks()
 	silent, _ := one.watch.LookBy(wall, steady, b, there)
-	gone := l.gone(m, b, there)
+	gone := l.gone(ctx, m, b, there)
 	if one.deadLooks++; gone == "" {
 		one.deadLooks = 0
 	}
@@ -156,7 +153,7 @@ func (l *Detector) beats() heartbeat.Store {
 	if l.Beats != nil {
 		return l.Beats
 	}
-	return heartbeat.Of(l.Dir)
+	return heartbeat.In(filestore.Or(l.Shared, l.Dir))
 }
 
 // clocks returns the wall clock, and a steady clock that cannot be set.
@@ -185,46 +182,24 @@ func FromSession(m team.Member, b heartbeat.Beat) bool {
 
 // Gone returns the reason why the process of the member's session is known to be dead, or "" if it
 // is not known to be. If the member has no heartbeat, there is false.
-func Gone(teamDir string, m team.Member, b heartbeat.Beat, there bool) string {
-	l := Detector{Dir: teamDir}
-	return l.gone(m, b, there)
+func Gone(ctx context.Context, teamDir string, shared store.Team, m team.Member, b heartbeat.Beat, there bool) string {
+	l := Detector{Dir: teamDir, Shared: shared}
+	return l.gone(ctx, m, b, there)
 }
 
-func (l *Detector) gone(m team.Member, b heartbeat.Beat, there bool) string {
-	alive := l.Alive
+func (l *Detector) gone(ctx context.Context, m team.Member, b heartbeat.Beat, there bool) string {
+	shared, alive := filestore.Or(l.Shared, l.Dir), l.Alive
 	if alive == nil {
-		alive = func(host string) bool { return proc.HostAlive(filepath.Join(l.Dir, "hosts", host)) }
+		alive = func(ctx context.Context, host string) bool { return shared.Held(ctx, store.Host(host)) }
 	}
 	switch {
-	case m.Agent != team.External && m.Host != "" && !alive(m.Host):
+	case m.Agent != team.External && m.Host != "" && !alive(ctx, m.Host):
 		return team.HostOver
 	case m.Agent == team.External && there && b.Machine != "" && b.Machine == machine() &&
-		!filelock.Held(Presence(l.Dir, m.Name)):
+		!shared.Held(ctx, store.Presence(m.Name)):
 		return team.SessionOver
 	}
 	return ""
-}
-
-// Presence returns the path of the lock that an external session holds while it acts as the member.
-// With two such sessions, each would get only part of the member's mail.
-func Presence(teamDir, member string) string {
-	return filepath.Join(teamDir, "present-"+member+".lock")
-}
-
-// Present returns the members that have, or had, an external session, sorted by name.
-func Present(teamDir string) ([]string, error) {
-	entries, err := os.ReadDir(teamDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var members []string
-	for _, e := range entries {
-		name, isLock := strings.CutSuffix(e.Name(), ".lock")
-		if member, of := strings.CutPrefix(name, "present-"); isLock && of && team.ValidName(member) {
-			members = append(members, member)
-		}
-	}
-	return members, nil
 }
 
 func machine() string {

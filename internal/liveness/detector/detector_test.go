@@ -12,6 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"cadre/internal/journal/memjournal"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/detector"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
@@ -76,8 +78,8 @@ func (p *post) do(actor string, body team.Body) {
 func (p *post) beats(member, host, machine string) {
 	p.t.Helper()
 	p.count++
-	if err := heartbeat.Of(p.dir).Write(heartbeat.Beat{Member: member, At: p.began.Add(p.at).UnixMilli(), Host: host,
-		Machine: machine, Count: p.count}); err != nil {
+	b := heartbeat.Beat{Member: member, At: p.began.Add(p.at).UnixMilli(), Host: host, Machine: machine, Count: p.count}
+	if err := heartbeat.In(filestore.Team(p.dir)).Write(p.t.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -156,13 +158,13 @@ func TestSilence(t *testing.T) {
 
 // slow is a store whose reads take a while, as if the reader's process were suspended.
 type slow struct {
-	heartbeat.Folder
+	heartbeat.Beats
 	read func()
 }
 
-func (s slow) Of(member string) (heartbeat.Beat, bool, error) {
+func (s slow) Of(ctx context.Context, member string) (heartbeat.Beat, bool, error) {
 	s.read()
-	return s.Folder.Of(member)
+	return s.Beats.Of(ctx, member)
 }
 
 // TestHeldUpInALook suspends the process between the start of a look and the read of the heartbeat.
@@ -174,7 +176,7 @@ func TestHeldUpInALook(t *testing.T) {
 	beats := func() { p.beats("ann", "h1", "elsewhere") }
 	p.looks(time.Minute, beats)
 	stood := false
-	p.look.Beats = slow{heartbeat.Of(p.dir), func() {
+	p.look.Beats = slow{heartbeat.In(filestore.Team(p.dir)), func() {
 		if !stood {
 			stood = true
 			p.at += offline + time.Second
@@ -243,16 +245,16 @@ func TestSessionOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := p.holds(detector.Presence(p.dir, "bob"))
+	ends := p.holds(filestore.Team(p.dir).LeasePath(store.Presence("bob")))
 	p.looks(time.Hour, func() { ann(); p.beats("bob", "", here) })
 	p.want()
 	ends()
 	p.looks(2*every, ann)
 	p.want("bob is offline: its session has ended.")
-	p.holds(detector.Presence(p.dir, "bob"))
+	p.holds(filestore.Team(p.dir).LeasePath(store.Presence("bob")))
 	p.looks(2*every, func() { ann(); p.beats("bob", "", here) })
 	p.want("bob is offline: its session has ended.", "bob is online again.")
-	if err := heartbeat.Of(p.dir).Forget("bob"); err != nil {
+	if err := heartbeat.In(filestore.Team(p.dir)).Forget(t.Context(), "bob"); err != nil {
 		t.Fatal(err)
 	}
 	p.looks(time.Hour, ann)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
 	"cadre/internal/team"
@@ -14,19 +16,21 @@ import (
 // Options configures [Keep].
 type Options struct {
 	Replica *replica.Replica
-	Dir     string // the team's folder
-	Member  string // the member that the session acts as
+	Dir     string     // the team's folder
+	Shared  store.Team // what the team's processes share; nil for what is in Dir
+	Member  string     // the member that the session acts as
 	Log     func(string)
 }
 
 // Keep sends the heartbeats of an external session, unless it is the lead, which sends its own. It
 // also checks the other members' heartbeats and handles overdue requests and messages: a team with
 // only external sessions has no host that does so. It returns when ctx ends or the team does, and
-// removes its heartbeat. The caller holds the lock at [Presence].
+// removes its heartbeat. The caller has the lease [store.Presence].
 func Keep(ctx context.Context, o Options) {
-	k := &keeper{Options: o, detector: Detector{Dir: o.Dir, Log: o.Log}}
+	o.Shared = filestore.Or(o.Shared, o.Dir)
+	k := &keeper{Options: o, detector: Detector{Dir: o.Dir, Shared: o.Shared, Log: o.Log}}
 	k.detector.Do = k.do
-	defer k.leave()
+	defer k.leave(context.WithoutCancel(ctx))
 	for {
 		wait, over := k.once(ctx)
 		if over {
@@ -77,7 +81,7 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 		return 0, true
 	}
 	if me.Name != t.Lead {
-		err := heartbeat.Of(k.Dir).Write(beat)
+		err := heartbeat.In(k.Shared).Write(ctx, beat)
 		k.beaten = true
 		if err == nil && me.Offline != 0 {
 			err = k.do(ctx, &team.ReportOnline{Member: me.Name, Incarnation: me.Incarnation})
@@ -108,9 +112,9 @@ func (k *keeper) newBeat(s *team.State, m team.Member, now time.Time) heartbeat.
 	return b
 }
 
-func (k *keeper) leave() {
+func (k *keeper) leave(ctx context.Context) {
 	if k.beaten {
-		k.logOnce(heartbeat.Of(k.Dir).Forget(k.Member))
+		k.logOnce(heartbeat.In(k.Shared).Forget(ctx, k.Member))
 	}
 }
 

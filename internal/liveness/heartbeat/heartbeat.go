@@ -1,12 +1,12 @@
-// Package heartbeat keeps the heartbeats of a team's members: one small file per member. The
-// process that runs the member's session rewrites it every half a minute. Any process can read it
+// Package heartbeat keeps the heartbeats of a team's members: one small value per member. The
+// process that runs the member's session replaces it every half a minute. Any process can read it
 // to see which members are alive.
 //
 // # Authority
 //
-// It has authority over a team's heartbeats folder and nothing else. A heartbeat is not history: it
-// is in no journal, is not fsynced, and may be lost with the machine. The package makes no
-// decisions from heartbeats.
+// It has authority over a team's values heartbeats/MEMBER.json and nothing else. A heartbeat is not
+// history: it is in no journal, is not fsynced, and may be lost with the machine. The package makes
+// no decisions from heartbeats.
 //
 // # Clocks
 //
@@ -18,18 +18,14 @@
 package heartbeat
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"cadre/internal/sys/atomicfile"
+	"cadre/internal/journal/store"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -49,7 +45,7 @@ type Beat struct {
 	Pid         int    `json:"pid,omitempty"`         // of the writing process
 	Count       int64  `json:"count"`                 // grows with each beat of one writer
 	Incarnation int64  `json:"incarnation,omitempty"` // of the member
-	Unreadable  bool   `json:"-"`                     // the file is damaged: the other fields are unknown
+	Unreadable  bool   `json:"-"`                     // the value is damaged: the other fields are unknown
 }
 
 // Tolerance is how far in the future a beat may lie before it counts as clock skew.
@@ -65,94 +61,56 @@ func (b Beat) Age(now time.Time) (age time.Duration, skewed bool) {
 	return max(age, 0), false
 }
 
-// Store keeps the last beat of each member of a team. [Folder] implements it.
+// Store keeps the last beat of each member of a team. [Beats] implements it.
 type Store interface {
-	// Write replaces the member's last beat.
-	Write(b Beat) error
+	// Write replaces the last beats of their members.
+	Write(ctx context.Context, beats ...Beat) error
 	// Of returns the member's last beat, and whether there is one.
-	Of(member string) (b Beat, there bool, err error)
+	Of(ctx context.Context, member string) (b Beat, there bool, err error)
 	// Forget removes the member's beat after its session has ended in good order.
-	Forget(member string) error
+	Forget(ctx context.Context, member string) error
 }
 
-// Folder is the heartbeats folder of a team.
-type Folder string
+// Beats are the heartbeats of a team, where the team lives.
+type Beats struct{ values store.Values }
 
-// Of returns the heartbeats folder inside a team's folder.
-func Of(teamDir string) Folder { return Folder(filepath.Join(teamDir, "heartbeats")) }
+// In returns the heartbeats among the values of a team.
+func In(values store.Values) Beats { return Beats{values} }
 
 const (
-	suffix     = ".json"
-	tempSuffix = ".new" // suffix of a file that is not renamed into place yet
-	// leftover is the age, compared with the newest beat, at which such a file counts as left by a
-	// killed writer. A writer that was only slow writes its next beat again.
-	leftover = time.Minute
+	folder = "heartbeats"
+	suffix = ".json"
 )
 
-var (
-	written atomic.Int64 // beats of this process, which make the names of those files unique
-	swept   sync.Map     // folders that this process has written into
-)
+func key(member string) string { return folder + "/" + member + suffix }
 
-// Write replaces the member's last beat. A reader sees either the old beat or the new one, never a
-// part.
-func (f Folder) Write(b Beat) error {
-	data, err := json.Marshal(b)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(string(f), b.Member+suffix)
-	// The name is unique, because the host that has just lost the member may still write beside
-	// this one.
-	coming := atomicfile.Passing{Name: fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), tempSuffix)}
-	if err = atomicfile.Replace(path, append(data, '\n'), coming); errors.Is(err, fs.ErrNotExist) {
-		// Only the heartbeats folder is created: a team's folder that does not exist may have been
-		// removed.
-		if err = os.Mkdir(string(f), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-			err = atomicfile.Replace(path, append(data, '\n'), coming)
+// Write replaces the last beats of their members. A reader sees either the old beat of a member or
+// the new one, never a part.
+func (f Beats) Write(ctx context.Context, beats ...Beat) error {
+	values := make([]store.Value, len(beats))
+	for i, b := range beats {
+		data, err := json.Marshal(b)
+		if err != nil {
+			return err
 		}
+		values[i] = store.Value{Key: key(b.Member), Data: append(data, '\n')}
 	}
-	if err != nil {
-		return err
-	}
-	if _, again := swept.LoadOrStore(f, true); !again {
-		f.sweep(path)
-	}
-	return nil
-}
-
-// sweep removes files left by killed writers. It takes their age by the clock of the disk: the beat
-// at path was written just now.
-func (f Folder) sweep(path string) {
-	now, err := os.Stat(path)
-	if err != nil {
-		return
-	}
-	entries, _ := os.ReadDir(string(f))
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), tempSuffix) {
-			continue
-		}
-		if info, err := e.Info(); err == nil && now.ModTime().Sub(info.ModTime()) > leftover {
-			os.Remove(filepath.Join(string(f), e.Name()))
-		}
-	}
+	return f.values.Replace(ctx, values...)
 }
 
 // Forget removes the member's beat after its session has ended in good order.
-func (f Folder) Forget(member string) error {
-	if err := os.Remove(filepath.Join(string(f), member+suffix)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+func (f Beats) Forget(ctx context.Context, member string) error {
+	return f.values.Delete(ctx, key(member))
 }
 
-// maxBeat is the size limit of a beat's file, in bytes.
-const maxBeat = 64 << 10
-
 // Of returns the member's last beat, and whether there is one.
-func (f Folder) Of(member string) (Beat, bool, error) {
-	data, err := regularfile.Read(filepath.Join(string(f), member+suffix), maxBeat)
+func (f Beats) Of(ctx context.Context, member string) (Beat, bool, error) {
+	data, err := f.values.Get(ctx, key(member))
+	return parse(member, data, err)
+}
+
+// parse returns the beat of a member from what was read, and whether there is one.
+func parse(member string, data []byte, err error) (Beat, bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Beat{}, false, nil
 	}
@@ -169,18 +127,18 @@ func (f Folder) Of(member string) (Beat, bool, error) {
 }
 
 // All returns the last beat of each member that has one.
-func (f Folder) All() (map[string]Beat, error) {
-	entries, err := os.ReadDir(string(f))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (f Beats) All(ctx context.Context) (map[string]Beat, error) {
+	values, err := f.values.All(ctx, folder)
+	if err != nil {
 		return nil, err
 	}
-	all := make(map[string]Beat, len(entries))
-	for _, e := range entries {
-		member, isBeat := strings.CutSuffix(e.Name(), suffix)
+	all := make(map[string]Beat, len(values))
+	for _, v := range values {
+		member, isBeat := strings.CutSuffix(strings.TrimPrefix(v.Key, folder+"/"), suffix)
 		if !isBeat {
 			continue
 		}
-		if b, ok, err := f.Of(member); err != nil {
+		if b, ok, err := parse(member, v.Data, v.Err); err != nil {
 			return nil, err
 		} else if ok {
 			all[member] = b

@@ -3,31 +3,31 @@ package heartbeat_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 )
 
 func TestBeatsOfAFolder(t *testing.T) {
 	team := t.TempDir()
-	f := heartbeat.Of(team)
-	if all, err := f.All(); err != nil || len(all) != 0 {
+	f := heartbeat.In(filestore.Team(team))
+	if all, err := f.All(t.Context()); err != nil || len(all) != 0 {
 		t.Fatalf("before the first beat: %v, %v", all, err)
 	}
 	ann := heartbeat.Beat{Member: "ann", At: 1000, Task: "3", Context: 47, Status: "active", MessageSeq: 43,
 		CheckpointSeq: 127, Pid: 7, Count: 1}
 	for _, b := range []heartbeat.Beat{ann, {Member: "bob", At: 1, Count: 1}, {Member: "bob", At: 2, Count: 2}} {
-		if err := f.Write(b); err != nil {
+		if err := f.Write(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(string(f), "cy.json"), []byte(`{"teammate_id":`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(team, "heartbeats", "cy.json"), []byte(`{"teammate_id":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all, err := f.All()
+	all, err := f.All(t.Context())
 	if err != nil || len(all) != 3 || all["ann"] != ann || all["bob"].Count != 2 || !all["cy"].Unreadable {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -35,14 +35,14 @@ func TestBeatsOfAFolder(t *testing.T) {
 		t.Error("a beat that cannot be read has an age")
 	}
 	for range 2 {
-		if err := f.Forget("ann"); err != nil {
+		if err := f.Forget(t.Context(), "ann"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, there, err := f.Of("ann"); there || err != nil {
+	if _, there, err := f.Of(t.Context(), "ann"); there || err != nil {
 		t.Errorf("forgotten, and there is %v, %v", there, err)
 	}
-	entries, _ := os.ReadDir(string(f))
+	entries, _ := os.ReadDir(filepath.Join(team, "heartbeats"))
 	if len(entries) != 2 {
 		t.Errorf("%d files are left, of two", len(entries))
 	}
@@ -51,8 +51,8 @@ func TestBeatsOfAFolder(t *testing.T) {
 // TestReadersSeeWholeBeats reads beside a writer: every beat is whole, and none is older than the
 // one before.
 func TestReadersSeeWholeBeats(t *testing.T) {
-	f := heartbeat.Of(t.TempDir())
-	if err := f.Write(heartbeat.Beat{Member: "ann"}); err != nil {
+	f := heartbeat.In(filestore.Team(t.TempDir()))
+	if err := f.Write(t.Context(), heartbeat.Beat{Member: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	beats := int64(2000)
@@ -62,7 +62,8 @@ func TestReadersSeeWholeBeats(t *testing.T) {
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		for n := range beats {
-			if err := f.Write(heartbeat.Beat{Member: "ann", At: n, Count: n, Task: "12345"[:n%6]}); err != nil {
+			beat := heartbeat.Beat{Member: "ann", At: n, Count: n, Task: "12345"[:n%6]}
+			if err := f.Write(t.Context(), beat); err != nil {
 				t.Error(err)
 				return
 			}
@@ -70,43 +71,13 @@ func TestReadersSeeWholeBeats(t *testing.T) {
 	})
 	last := int64(0)
 	for last < beats-1 && !t.Failed() {
-		b, there, err := f.Of("ann")
+		b, there, err := f.Of(t.Context(), "ann")
 		if err != nil || !there || b.Unreadable || b.Count < last || b.At != b.Count {
 			t.Fatalf("after %d: %+v, %v, %v", last, b, there, err)
 		}
 		last = b.Count
 	}
 	writing.Wait()
-}
-
-// TestLeftoversGo checks that the first beat of a process removes the temporary files of killed
-// writers, and keeps those still in use.
-func TestLeftoversGo(t *testing.T) {
-	f := heartbeat.Of(t.TempDir())
-	if err := os.Mkdir(string(f), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, age := range map[string]time.Duration{"ann.json.7-1.new": 2 * time.Minute, "ann.json.9-2.new": 0,
-		"bob.json.7-2.new": time.Hour} {
-		path, at := filepath.Join(string(f), name), time.Now().Add(-age)
-		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Write(heartbeat.Beat{Member: "ann"}); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(string(f))
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	if err != nil || !slices.Equal(names, []string{"ann.json", "ann.json.9-2.new"}) {
-		t.Errorf("%v: there are %v", err, names)
-	}
 }
 
 func TestAge(t *testing.T) {

@@ -3,16 +3,18 @@
 //
 // # Authority
 //
-// It has authority over the team's file lead.lock and over the lead's heartbeat. The team decides
-// who may have the lead.
+// It has authority over the team's lease [store.Lead] and over the lead's heartbeat. The team
+// decides who may have the lead.
 //
 // # Guarantees
 //
-//   - At most one process of a machine leads a team at a time. The kernel releases the lock when
-//     the process dies, however it dies.
+//   - At most one process leads a team at a time, among those that share its leases. Where these
+//     are files, the kernel releases the lease when the process dies, however it dies.
 //   - The lead of a process that is known to be dead can be taken at once. A process on another
 //     machine is only known to be silent. It counts as silent if no heartbeat arrived while this
 //     process waited, whatever the clocks say, or if a host has found that out.
+//   - A process that loses the lease stops acting as the lead at once: it sends no heartbeats, and
+//     does not hand the lead to the user.
 //   - A lead may be recorded as lost while its process is alive, for instance because the machine
 //     slept. The process then takes it back with its next heartbeat.
 package leader
@@ -22,14 +24,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
+	"cadre/internal/journal/store"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/replica"
-	"cadre/internal/sys/filelock"
-	"cadre/internal/sys/proc"
 	"cadre/internal/sys/sleep"
 	"cadre/internal/team"
 )
@@ -37,36 +37,19 @@ import (
 // ErrTakenOver reports that another session has taken the lead.
 var ErrTakenOver = errors.New("the lead was taken over by another session")
 
-// lockName is the name of the lock file in the team's folder.
-const lockName = "lead.lock"
-
-// Alive reports whether a process of this machine leads the team with this folder.
-func Alive(teamDir string) bool { return filelock.Held(filepath.Join(teamDir, lockName)) }
-
-// Lock gives one process of this machine the right to lead.
-type Lock = filelock.Lock
-
-// Claim takes the lock. The error is [filelock.ErrHeld] while another process has it.
-func Claim(teamDir string) (*Lock, error) {
-	lock, err := filelock.New(filepath.Join(teamDir, lockName))
-	if err == nil {
-		_ = proc.Sign(lock) // without a signature, Pid does not find this process
-	}
-	return lock, err
-}
-
-// Pid returns the process of this machine that leads the team with this folder; 0 if none does, or
-// if it is not known.
-func Pid(teamDir string) int {
-	h, _, _ := proc.HolderOf(filepath.Join(teamDir, lockName))
-	return h.Pid
+// Claim takes the right to lead. The error is [store.ErrHeld] while another process has it.
+func Claim(ctx context.Context, leases store.Leases) (store.Lease, error) {
+	return leases.Acquire(ctx, store.Lead)
 }
 
 // Options configures a lead.
 type Options struct {
 	Replica *replica.Replica
-	Dir     string // the team's folder
-	Session string // id of the session that leads
+	Shared  store.Team // what the team's processes share
+	Session string     // id of the session that leads
+	// Lease is that of [Claim]. The lead is lost with it. It is nil if the process that has it is
+	// another one.
+	Lease store.Lease
 	// TakeOver takes the lead from another session because the user asked for it.
 	TakeOver bool
 	// Beats makes the lead send its own heartbeats. It is set if no host runs the lead's session.
@@ -77,7 +60,7 @@ type Options struct {
 	Log   func(string)
 
 	Machine string          // name of the session's machine; "" for this computer
-	Store   heartbeat.Store // heartbeats; nil for those in the team's folder
+	Store   heartbeat.Store // heartbeats; nil for those in Shared
 }
 
 // Lead is a lead that this process holds.
@@ -87,11 +70,12 @@ type Lead struct {
 	count   int64
 	stop    context.CancelFunc
 	done    sync.WaitGroup
-	lost    chan struct{} // closed when another session takes the lead
+	lost    chan struct{} // closed when another session takes the lead, or the lease is lost
+	why     error         // read only after lost is closed
 }
 
 // Attach makes the user the lead. The user leads by commands, sends no heartbeats and is never
-// lost. Options.Session is not needed. The caller holds the [Lock].
+// lost. Options.Session is not needed. The caller has the lease of [Claim].
 func Attach(ctx context.Context, o Options) error {
 	o.Session = team.User
 	return newLead(o).attach(ctx)
@@ -106,7 +90,7 @@ func newLead(o Options) *Lead {
 		l.machine, _ = os.Hostname() // an empty name only makes the next lead wait
 	}
 	if o.Store == nil {
-		l.o.Store = heartbeat.Of(o.Dir)
+		l.o.Store = heartbeat.In(o.Shared)
 	}
 	return l
 }
@@ -123,16 +107,20 @@ func (l *Lead) attach(ctx context.Context) error {
 	return err
 }
 
-// Take takes the lead. The caller holds the [Lock], unless it takes over from the process that
-// holds it.
+// Take takes the lead. The caller has the lease of [Claim], unless it takes over from the process
+// that has it.
 func Take(ctx context.Context, o Options) (*Lead, error) {
 	l := newLead(o)
 	if err := l.attach(ctx); err != nil {
 		return nil, err
 	}
-	l.beat()
-	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l.stop = stop
+	l.beat(ctx)
+	beating := context.WithoutCancel(ctx)
+	if o.Lease != nil {
+		beating, l.stop = store.While(beating, o.Lease)
+	} else {
+		beating, l.stop = context.WithCancel(beating)
+	}
 	l.done.Go(func() { l.hold(beating) })
 	return l, nil
 }
@@ -143,7 +131,7 @@ func Take(ctx context.Context, o Options) (*Lead, error) {
 // lastSeen waits for a new one, because the clock of either machine may be wrong. It does not wait
 // if a host has already recorded the lead as lost.
 func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, err error) {
-	b, err := l.beatOf(t)
+	b, err := l.beatOf(ctx, t)
 	at = l.o.Replica.Now()
 	if err != nil || t.LeadSession == "" || t.LeadSession == team.User {
 		return 0, at, err
@@ -173,7 +161,7 @@ func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, e
 		if sleep.For(ctx, watch.Every) != nil {
 			return 0, 0, ctx.Err()
 		}
-		next, err := l.beatOf(t)
+		next, err := l.beatOf(ctx, t)
 		at = l.o.Replica.Now()
 		if err != nil || next != b { // it is alive
 			return at, at, err
@@ -184,8 +172,8 @@ func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, e
 // wall returns the wall clock that the team's commands use.
 func (l *Lead) wall() time.Time { return time.UnixMilli(int64(l.o.Replica.Now())) }
 
-func (l *Lead) beatOf(t team.Team) (heartbeat.Beat, error) {
-	b, there, err := l.o.Store.Of(t.Lead)
+func (l *Lead) beatOf(ctx context.Context, t team.Team) (heartbeat.Beat, error) {
+	b, there, err := l.o.Store.Of(ctx, t.Lead)
 	return LastBeat(t, b, there), err
 }
 
@@ -202,8 +190,12 @@ func LastBeat(t team.Team, b heartbeat.Beat, there bool) heartbeat.Beat {
 	return b
 }
 
-// Lost is closed when another session has taken the lead.
+// Lost is closed when another session has taken the lead, or the lease was lost. The process must
+// not act as the lead any more.
 func (l *Lead) Lost() <-chan struct{} { return l.lost }
+
+// Why returns [ErrTakenOver] or [store.ErrLost] after Lost was closed.
+func (l *Lead) Why() error { return l.why }
 
 // Close stops the lead's heartbeats. The session keeps the lead until another one takes it, and is
 // recorded as lost after a while.
@@ -213,29 +205,38 @@ func (l *Lead) Close() {
 }
 
 // Release stops the heartbeats and hands the lead to the user, who leads by commands and is never
-// lost.
+// lost. After the lease was lost it only stops the heartbeats.
 func (l *Lead) Release(ctx context.Context) {
 	l.Close()
+	if errors.Is(l.why, store.ErrLost) {
+		return
+	}
 	_, err := l.o.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User,
 		From: l.o.Session, Left: true}})
 	if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 		l.o.Log("cannot hand the lead to the user: " + err.Error())
 	}
 	if l.o.Beats && err == nil { // otherwise the heartbeat belongs to the session that took the lead
-		if err := l.o.Store.Forget(l.o.Replica.Team().Lead); err != nil {
+		if err := l.o.Store.Forget(ctx, l.o.Replica.Team().Lead); err != nil {
 			l.o.Log(err.Error())
 		}
 	}
 }
 
+// hold keeps the lead until ctx or the team ends, or the lead is lost.
 func (l *Lead) hold(ctx context.Context) {
-	for {
+	defer func() {
+		if errors.Is(context.Cause(ctx), store.ErrLost) {
+			l.lose(store.ErrLost)
+		}
+	}()
+	for ctx.Err() == nil {
 		t := l.o.Replica.Team()
 		switch {
 		case t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted:
 			return
 		case t.LeadSession != l.o.Session:
-			close(l.lost)
+			l.lose(ErrTakenOver)
 			return
 		case t.LeadLost != 0:
 			_, err := l.o.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session,
@@ -250,10 +251,18 @@ func (l *Lead) hold(ctx context.Context) {
 				continue
 			}
 		}
-		l.beat()
+		l.beat(ctx)
 		if !l.pause(ctx, t.Timing.OrDefaults().Beat) {
 			return
 		}
+	}
+}
+
+// lose reports once that the lead is lost.
+func (l *Lead) lose(why error) {
+	if l.why == nil {
+		l.why = why
+		close(l.lost)
 	}
 }
 
@@ -277,7 +286,7 @@ func (l *Lead) pause(ctx context.Context, long time.Duration) bool {
 	}
 }
 
-func (l *Lead) beat() {
+func (l *Lead) beat(ctx context.Context) {
 	if !l.o.Beats {
 		return
 	}
@@ -290,7 +299,7 @@ func (l *Lead) beat() {
 			MessageSeq: m.DeliveredSeq, Session: l.o.Session,
 			Machine: l.machine, Pid: os.Getpid(), Count: l.count, Incarnation: m.Incarnation}
 	})
-	if err := l.o.Store.Write(b); err != nil {
+	if err := l.o.Store.Write(ctx, b); err != nil {
 		l.o.Log(fmt.Sprintf("cannot write the lead's heartbeat: %v", err))
 	}
 }

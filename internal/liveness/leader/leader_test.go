@@ -1,6 +1,7 @@
 package leader_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
+	"cadre/internal/journal/store/storetest"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
@@ -87,11 +91,14 @@ func (p place) do(rep *replica.Replica, body team.Body) {
 	}
 }
 
+// shared is what the processes of the team share.
+func (p place) shared() filestore.Team { return filestore.Team(p.dir) }
+
 // beaten writes a heartbeat of the lead.
 func (p place) beaten(b heartbeat.Beat) {
 	p.t.Helper()
 	b.Member = team.DefaultLead
-	if err := heartbeat.Of(p.dir).Write(b); err != nil {
+	if err := heartbeat.In(p.shared()).Write(p.t.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -109,7 +116,7 @@ func (p place) damaged(text string) {
 // sign returns the lead's last heartbeat.
 func (p place) sign() (heartbeat.Beat, bool) {
 	p.t.Helper()
-	b, there, err := heartbeat.Of(p.dir).Of(team.DefaultLead)
+	b, there, err := heartbeat.In(p.shared()).Of(p.t.Context(), team.DefaultLead)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -254,7 +261,7 @@ func TestTake(t *testing.T) {
 				c.beats(t, p)
 			}
 			before := p.attached(rep)
-			l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new",
+			l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "new",
 				TakeOver: c.over, Log: log.log})
 			if team.CodeOf(err) != c.code || c.code == "" && err != nil {
 				t.Fatalf("%v, with code %q", err, team.CodeOf(err))
@@ -285,7 +292,7 @@ func TestTake(t *testing.T) {
 		rep := p.replica()
 		p.do(rep, &team.AttachLead{Session: "old"})
 		p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
-		if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new",
+		if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "new",
 			Log: log.log}); team.CodeOf(err) != team.Conflict {
 			t.Fatal(err)
 		}
@@ -303,7 +310,7 @@ func TestAttach(t *testing.T) {
 	p.do(rep, &team.AttachLead{Session: "old"})
 	p.beaten(heartbeat.Beat{At: time.Now().UnixMilli(), Session: "old", Machine: here(t)})
 	for range 2 { // attaching twice is harmless
-		if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Dir: p.dir}); err != nil {
+		if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Shared: p.shared()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -315,11 +322,11 @@ func TestAttach(t *testing.T) {
 		t.Errorf("%s leads, lost since %d", now.LeadSession, now.LeadLost)
 	}
 	p.do(rep, &team.SetStatus{Status: team.TeamAborted, Reason: "a fire"})
-	if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Dir: p.dir, TakeOver: true}); team.CodeOf(
+	if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), TakeOver: true}); team.CodeOf(
 		err) != team.Finished {
 		t.Errorf("a team that has ended can be led: %v", err)
 	}
-	if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new"}); team.CodeOf(
+	if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "new"}); team.CodeOf(
 		err) != team.Finished {
 		t.Errorf("a team that has ended can be led: %v", err)
 	}
@@ -331,7 +338,7 @@ func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	rep := p.replica()
-	quiet, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "hosted"})
+	quiet, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "hosted"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +346,7 @@ func TestHeartbeats(t *testing.T) {
 	if b, there := p.sign(); there {
 		t.Errorf("its host gives its heartbeats, and there is %+v", b)
 	}
-	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true})
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "new", Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +367,7 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	rep, log := p.replica(), &notes{}
-	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true,
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "new", Beats: true,
 		Log: log.log})
 	if err != nil {
 		t.Fatal(err)
@@ -372,7 +379,7 @@ func TestRelease(t *testing.T) {
 	if all := p.attached(rep); !slices.Equal(all, []string{"new<", team.User + "<"}) {
 		t.Errorf("recorded: %v", all)
 	}
-	next, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "next", Beats: true,
+	next, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "next", Beats: true,
 		Log: log.log})
 	if err != nil {
 		t.Fatal(err)
@@ -395,7 +402,7 @@ func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, usual)
 	mine, theirs, log := p.replica(), p.replica(), &notes{}
-	first, err := leader.Take(t.Context(), leader.Options{Replica: mine, Dir: p.dir, Session: "first", Beats: true,
+	first, err := leader.Take(t.Context(), leader.Options{Replica: mine, Shared: p.shared(), Session: "first", Beats: true,
 		Log: log.log})
 	if err != nil {
 		t.Fatal(err)
@@ -411,7 +418,7 @@ func TestTakenOver(t *testing.T) {
 		t.Fatal("it is lost before it was taken")
 	default:
 	}
-	second, err := leader.Take(t.Context(), leader.Options{Replica: theirs, Dir: p.dir, Session: "second", Beats: true,
+	second, err := leader.Take(t.Context(), leader.Options{Replica: theirs, Shared: p.shared(), Session: "second", Beats: true,
 		TakeOver: true})
 	if err != nil {
 		t.Fatal(err)
@@ -433,12 +440,50 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
+// TestLeaseLost checks that a lead which loses its lease stops at once: it sends no heartbeats, and
+// leaves the lead and its heartbeat to whoever leads next.
+func TestLeaseLost(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, often)
+	rep := p.replica()
+	shared := &storetest.Losing{Team: p.shared(), Lasts: time.Hour}
+	lease, err := leader.Claim(t.Context(), shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: shared, Session: "new", Lease: lease,
+		Beats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	shared.Lose(store.Lead)
+	select {
+	case <-l.Lost():
+	case <-time.After(patience):
+		t.Fatal("it does not hear of it")
+	}
+	if err := l.Why(); !errors.Is(err, store.ErrLost) {
+		t.Errorf("why: %v", err)
+	}
+	before, _ := p.sign()
+	p.do(rep, &team.LoseLead{Session: "new", Since: rep.Team().LeadSince, Seen: 1}) // it would take it back
+	l.Release(t.Context())
+	time.Sleep(3 * often.Beat)
+	if after, there := p.sign(); !there || after != before {
+		t.Errorf("the heartbeat is %+v, and was %+v", after, before)
+	}
+	if all := p.attached(p.replica()); !slices.Equal(all, []string{"new<"}) {
+		t.Errorf("recorded: %v", all)
+	}
+}
+
 // TestLostAndBack checks that a lead recorded as lost takes the lead back if its process is alive.
 func TestLostAndBack(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, usual)
 	rep := p.replica()
-	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true})
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "new", Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,7 +505,7 @@ func TestLostAndBack(t *testing.T) {
 func TestCloseIsQuick(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, usual)
-	l, err := leader.Take(t.Context(), leader.Options{Replica: p.replica(), Dir: p.dir, Session: "new", Beats: true})
+	l, err := leader.Take(t.Context(), leader.Options{Replica: p.replica(), Shared: p.shared(), Session: "new", Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}

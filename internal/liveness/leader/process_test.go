@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
-	"cadre/internal/sys/filelock"
 	"cadre/internal/team"
 )
 
@@ -35,16 +36,17 @@ func lead(root, session string) error {
 		return err
 	}
 	defer rep.Close()
-	lock, err := leader.Claim(dir)
-	if errors.Is(err, filelock.ErrHeld) {
+	lock, err := leader.Claim(ctx, filestore.Team(dir))
+	if errors.Is(err, store.ErrHeld) {
 		fmt.Println("held")
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
-	l, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: dir, Session: session, Beats: session != silent})
+	defer lock.Release()
+	l, err := leader.Take(ctx, leader.Options{Replica: rep, Shared: filestore.Team(dir), Session: session,
+		Beats: session != silent})
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func TestOneProcessLeads(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, often)
 	rep := p.replica()
-	if leader.Alive(p.dir) {
+	if p.shared().Held(t.Context(), store.Lead) {
 		t.Error("a lead is alive before there is one")
 	}
 	last := ""
@@ -133,17 +135,17 @@ func TestOneProcessLeads(t *testing.T) {
 		}
 		session := leads.Args[1]
 		p.until(rep, "it is on record", func(now team.Team) bool { return now.LeadSession == session })
-		if on := p.attached(rep); !leader.Alive(p.dir) || on[len(on)-1] != session+"<"+last {
-			t.Errorf("it is alive: %t; recorded: %v", leader.Alive(p.dir), on)
+		if on := p.attached(rep); !p.shared().Held(t.Context(), store.Lead) || on[len(on)-1] != session+"<"+last {
+			t.Errorf("it is alive: %t; recorded: %v", p.shared().Held(t.Context(), store.Lead), on)
 		}
-		if _, err := leader.Claim(p.dir); !errors.Is(err, filelock.ErrHeld) {
+		if _, err := leader.Claim(t.Context(), p.shared()); !errors.Is(err, store.ErrHeld) {
 			t.Errorf("the lock of a living process can be had: %v", err)
 		}
 		if err := leads.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		leads.Wait()
-		if leader.Alive(p.dir) {
+		if p.shared().Held(t.Context(), store.Lead) {
 			t.Error("a killed lead is alive")
 		}
 		last = session
@@ -157,8 +159,9 @@ func TestOneProcessLeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until(rep, "the user leads", func(now team.Team) bool { return now.LeadSession == team.User })
-	if on := p.attached(rep); !slices.Equal(on[2:], []string{"last<" + last, team.User + "<"}) || leader.Alive(p.dir) {
-		t.Errorf("it is alive: %t; recorded: %v", leader.Alive(p.dir), on)
+	if on := p.attached(rep); !slices.Equal(on[2:], []string{"last<" + last, team.User + "<"}) ||
+		p.shared().Held(t.Context(), store.Lead) {
+		t.Errorf("it is alive: %t; recorded: %v", p.shared().Held(t.Context(), store.Lead), on)
 	}
 }
 
@@ -175,7 +178,7 @@ func TestTakenFromARunningProcess(t *testing.T) {
 	if err := rep.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new",
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Shared: p.shared(), Session: "new",
 		TakeOver: true, Beats: true})
 	if err != nil {
 		t.Fatal(err)
@@ -187,12 +190,12 @@ func TestTakenFromARunningProcess(t *testing.T) {
 	if err := q.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := leader.Claim(p.dir)
+	lock, err := leader.Claim(t.Context(), p.shared())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Unlock()
-	if !leader.Alive(p.dir) {
+	defer lock.Release()
+	if !p.shared().Held(t.Context(), store.Lead) {
 		t.Error("who has the lock does not live")
 	}
 	if on := p.attached(rep); !slices.Equal(on, []string{"old<", "new<old"}) || rep.Team().LeadSession != "new" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cadre/internal/journal/memjournal"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/replica"
@@ -19,7 +20,7 @@ const (
 )
 
 // led returns a team that session L1 leads on the given machine, and a folder for its heartbeats.
-func led(t *testing.T, machine string) (*replica.Replica, heartbeat.Folder, leader.Options) {
+func led(t *testing.T, machine string) (*replica.Replica, heartbeat.Beats, leader.Options) {
 	t.Helper()
 	rep, err := replica.Open(t.Context(), memjournal.New("demo").Open(), replica.Options{})
 	if err != nil {
@@ -36,14 +37,14 @@ func led(t *testing.T, machine string) (*replica.Replica, heartbeat.Folder, lead
 		}
 	}
 	dir := t.TempDir()
-	return rep, heartbeat.Of(dir), leader.Options{Replica: rep, Dir: dir, Session: "L2",
+	return rep, heartbeat.In(filestore.Team(dir)), leader.Options{Replica: rep, Shared: filestore.Team(dir), Session: "L2",
 		Log: func(text string) { t.Log(text) }}
 }
 
-func write(t *testing.T, beats heartbeat.Folder, b heartbeat.Beat) {
+func write(t *testing.T, beats heartbeat.Beats, b heartbeat.Beat) {
 	t.Helper()
 	b.Member, b.Session = "lead", "L1"
-	if err := beats.Write(b); err != nil {
+	if err := beats.Write(t.Context(), b); err != nil {
 		t.Error(err)
 	}
 }

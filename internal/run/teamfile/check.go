@@ -229,7 +229,7 @@ func (p *parser) checkTaker(t taskNode, c memberIndex) {
 			"leave run out, or give the task to a member with another agent, such as agent: shell",
 			shorten(t.ID), list(namesOf(takers)))
 	case t.Run == "" && t.isBlank("run") && !slices.ContainsFunc(takers,
-		func(m Member) bool { return !p.commandsOnly(m.Agent) }):
+		func(m Member) bool { return m.Name == "" || !p.commandsOnly(m.Agent) }): // that is a mistake already
 		p.fail(t.node, "task %q has no run, and every member that may take it only runs commands (%s); add run: with "+
 			"a command, or a member with another agent",
 			shorten(t.ID), list(namesOf(takers)))

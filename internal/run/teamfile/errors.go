@@ -21,6 +21,31 @@ type Error struct {
 	Source       string // the line of the file, without its line break
 	Setting      string // parameter whose value is wrong or missing; "" for another error
 	Cause        error  // why what the file names cannot be used; nil for another error
+	// Namers are the members whose teams the file is for, each with its place, from the innermost
+	// on; none for the file that is read.
+	Namers []string
+}
+
+// In returns the error as one in the file of a team in a team. namer is the place of the member
+// that names the file, and its message says which member it is.
+func (e *Error) In(namer *Error) *Error {
+	own := *e
+	own.Namers = append(slices.Clone(e.Namers), fmt.Sprintf("%s, %s:%d:%d", namer.Message, namer.File, namer.Line,
+		namer.Column))
+	return &own
+}
+
+// Repeats reports whether the other error says the same of the same place.
+func (e *Error) Repeats(other *Error) bool {
+	return e.File == other.File && e.Line == other.Line && e.Column == other.Column && e.Message == other.Message
+}
+
+// Words returns the message, with the members whose teams the file is for.
+func (e *Error) Words() string {
+	if len(e.Namers) == 0 {
+		return e.Message
+	}
+	return e.Message + " (" + strings.Join(e.Namers, "; ") + ")"
 }
 
 // Unwrap returns the cause.
@@ -34,7 +59,7 @@ func (e *Error) Error() string {
 	case e.Line == 0:
 		return e.Message
 	}
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Words())
 }
 
 // shownWidth bounds how much of a source line an excerpt shows: enough to recognize it, and short
@@ -158,15 +183,38 @@ func (s *source) problems() Errors {
 	return s.errs
 }
 
-// didYouMean suggests the known word nearest to the given one, as a clause to append to a message.
-// If no word is near, it lists the known words. It returns "" after too many comparisons: for
-// 10,000 wrong words among 10,000 ids it would take minutes.
+// ours returns our key for what other programs' files call like that; "" for none.
+func ours(foreign string) string {
+	switch strings.ToLower(foreign) {
+	case "dependson", "depends_on", "needs", "requires", "after":
+		return "blockedBy"
+	case "command", "cmd", "script":
+		return "run"
+	case "title":
+		return "subject"
+	case "assignee":
+		return "owner"
+	case "agents", "teammates":
+		return "members"
+	case "steps", "jobs":
+		return "tasks"
+	}
+	return ""
+}
+
+// didYouMean suggests our word for another program's, or the known word nearest to the given one,
+// as a clause to append to a message. If there is neither, it lists the known words. It returns ""
+// after too many comparisons: for 10,000 wrong words among 10,000 ids it would take minutes.
 func (s *source) didYouMean(word string, known []string) string {
 	const enough = 100_000
 	if s.compared += len(known); s.compared > enough {
 		return ""
 	}
-	if best := team.Nearest(word, known); best != "" {
+	best := ours(word)
+	if !slices.Contains(known, best) {
+		best = team.Nearest(word, known)
+	}
+	if best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return "; known: " + list(known)
@@ -174,7 +222,7 @@ func (s *source) didYouMean(word string, known []string) string {
 
 // list writes words as a person would, and stops before the list is too long to read.
 func list(words []string) string {
-	const shown = 12
+	const shown = 30
 	if len(words) == 0 {
 		return "none"
 	}

@@ -54,7 +54,7 @@ func TestForEachMistakes(t *testing.T) {
 		"- {id: a, run: x, forEach: here}":                       "t:4:28: forEach is a list, {glob: PATTERN} or {run: COMMAND}",
 		"- {id: a, run: x, forEach: {}}":                         "t:4:28: forEach has neither glob nor run",
 		"- {id: a, run: x, forEach: {glob: a, run: b}}":          "t:4:43: forEach has glob and run",
-		"- {id: a, run: x, forEach: {glob: ../a}}":               `t:4:35: "../a" is no path of a task: it leads out of`,
+		"- {id: a, run: x, forEach: {glob: ../a}}":               `t:4:35: "../a" cannot be a path of a task: it leads out of`,
 		"- {id: a, run: x, forEach: {run: ' '}}":                 "t:4:34: the command of forEach is empty",
 		"- {id: a, run: x, forEach: {globs: a}}":                 `unknown key "globs" of forEach`,
 		"- {id: a, run: x, forEach: [" + many + "]}":             "forEach has 1001 items; a task makes at most 1000 tasks",

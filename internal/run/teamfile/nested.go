@@ -23,6 +23,7 @@ type Nested struct {
 	Lead     string    // agent that leads to the goal; "" for the first installed one
 	Set      []Setting // values for the parameters of the file or template, in file order
 	Unknown  []string  // parameters of Set whose values are examples, in a file that is read without values
+	Of       *File     // that file or template, once it was read; nil before
 
 	entry *entry // where it is in the file
 }
@@ -106,6 +107,42 @@ func (p *parser) nested(m *mapping, of Member) Nested {
 		}
 	}
 	return n
+}
+
+// Inside says for which member the file is, where it is for a team in a team.
+type Inside struct {
+	Member   string // that is the team
+	Worktree bool   // it has a worktree of its own, and does not work in the directory of its team
+}
+
+// checkInner refuses what a team in a team cannot have: names that its members cannot have, and
+// checks and commits of its own in the directory of its parent.
+func (p *parser) checkInner(m *mapping, f *File) {
+	if p.inner == nil {
+		return
+	}
+	not := func(at *yaml.Node, key string) {
+		if !p.inner.Worktree {
+			p.fail(at, "%v", team.OnlyInWorktree("it can have no "+key, p.inner.Member))
+		}
+	}
+	if len(f.Checks) > 0 {
+		not(m.at("checks"), "checks")
+	}
+	if f.Consolidate {
+		not(m.at("consolidate"), "consolidate")
+	}
+	if err := team.CheckNotParent(f.Lead); err != nil {
+		p.fail(m.at("lead"), "%v", err)
+	}
+	for _, n := range p.members {
+		if len(n.members) > 0 && n.members[0].Isolation != "" {
+			not(n.at("isolation"), "isolation")
+		}
+		if err := team.CheckNotParent(n.name); err != nil {
+			p.fail(n.at("name"), "%v", err)
+		}
+	}
 }
 
 // valuesOf reads the values for the parameters of the file or template.

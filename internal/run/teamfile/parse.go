@@ -39,6 +39,7 @@ type parser struct {
 	sample   bool     // a parameter without a value gets an example of its type
 	unknown  []string // parameters that get an example, although they will be set
 	template bool     // the file is a template
+	inner    *Inside  // the member whose team the file is for; nil for a team by itself
 	grown    int      // bytes that values of parameters added to the texts
 	members  []memberNode
 	tasks    []taskNode
@@ -93,6 +94,7 @@ func (p *parser) file(root *yaml.Node) *File {
 	f.Facts, f.Metadata = p.facts(m), p.metadata(m)
 
 	p.checkNames(f.Lead)
+	p.checkInner(m, f)
 	if p.led && f.Goal == "" && f.Leader.Prompt == "" && len(p.tasks) == 0 {
 		p.fail(m.node, "the lead has no goal; add goal: with what the team is for")
 	}

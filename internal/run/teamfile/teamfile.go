@@ -243,13 +243,17 @@ type Options struct {
 	// Template says that the file is a template. Who trusts one has seen its commands, so it names
 	// no other file.
 	Template bool
+	// Inner is the member whose team the file is for; nil for a team by itself. In the directory of
+	// its parent, a team in a team does not check and commit its work.
+	Inner *Inside
 }
 
 // Read reads a team file. The filename is for error messages only. An error is always of type
 // [Errors].
 func Read(data []byte, filename string, o Options) (*File, error) {
 	src := &source{name: filename, data: data}
-	return (&parser{source: src, agents: o.Agents, sample: o.Unset, unknown: o.Unknown, template: o.Template}).parse(o.Set)
+	return (&parser{source: src, agents: o.Agents, sample: o.Unset, unknown: o.Unknown, template: o.Template,
+		inner: o.Inner}).parse(o.Set)
 }
 
 func (p *parser) parse(set []Setting) (*File, error) {

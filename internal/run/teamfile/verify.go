@@ -67,10 +67,10 @@ func (p *parser) checkVerify(t taskNode, c memberIndex) {
 		p.fail(m.at("by"), "%q is not a member, and no member has this role%s", shorten(v.By), p.didYouMean(v.By,
 			append(append([]string{}, c.names...), c.roles...)))
 	case able < v.Count && author:
-		p.fail(m.at("by"), "%d with the role %q are to verify task %q, and %d can when one of them does it; add a "+
-			"member with the role, or lower count", v.Count, shorten(v.By), shorten(t.ID), able)
+		p.fail(m.at("by"), "task %q needs %d members with the role %q to verify it, besides the one that does it, "+
+			"and there are %d; add a member with the role, or lower count", shorten(t.ID), v.Count, shorten(v.By), able)
 	case able < v.Count:
-		p.fail(m.at("by"), "%d with the role %q are to verify task %q, and %d can; add a member with the role that "+
-			"is neither a shell nor a team, or lower count", v.Count, shorten(v.By), shorten(t.ID), able)
+		p.fail(m.at("by"), "task %q needs %d members with the role %q to verify it, and there are %d, because shells "+
+			"and teams cannot; add a member with the role, or lower count", shorten(t.ID), v.Count, shorten(v.By), able)
 	}
 }

@@ -55,7 +55,7 @@ const (
 
 // Template is a team file with a name.
 type Template struct {
-	Name    string // of the file, without .yaml
+	Name    string // of the file, without .yaml or .yml
 	Summary string // its first sentence
 	Source  string
 	Path    string // absolute; "" for one in the program
@@ -128,20 +128,39 @@ func in(dir, source string) (all []Template, err error) {
 		return nil, fmt.Errorf("the templates cannot be read: %w", err)
 	}
 	for _, e := range entries {
-		name, is := strings.CutSuffix(e.Name(), ".yaml")
-		if !is || team.CheckName("template", name) != nil {
+		ext := filepath.Ext(e.Name())
+		name := strings.TrimSuffix(e.Name(), ext)
+		if ext != ".yaml" && ext != ".yml" || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		if len(all) == maxTemplates {
 			return nil, fmt.Errorf("the templates cannot be read: %s has more than %d", dir, maxTemplates)
 		}
 		t := Template{Name: name, Source: source, Path: filepath.Join(dir, e.Name())}
-		if t.Text, t.Trouble = regularfile.Read(t.Path, maxTemplate); t.Trouble == nil {
+		same := slices.IndexFunc(all, func(of Template) bool { return of.Name == name })
+		if t.Trouble = team.CheckName("template", name); same >= 0 {
+			t.Trouble = fmt.Errorf("%s has the same name; remove one of them", filepath.Base(all[same].Path))
+		}
+		if t.Trouble == nil {
+			t.Text, t.Trouble = read(t.Path)
+		}
+		if t.Trouble == nil {
 			t.Summary = builtin.Summary(t.Text)
 		}
 		all = append(all, t)
 	}
 	return all, nil
+}
+
+// read reads a template, which may be a symbolic link to a file.
+func read(path string) ([]byte, error) {
+	text, err := regularfile.Read(path, maxTemplate)
+	if errors.Is(err, fs.ErrNotExist) {
+		if target, isLink := os.Readlink(path); isLink == nil {
+			return nil, fmt.Errorf("%s is a symbolic link to %s, which does not exist", path, target)
+		}
+	}
+	return text, err
 }
 
 func (t Template) digest() string {
@@ -294,11 +313,22 @@ func Commands(f *teamfile.File) (all []string) {
 	return all
 }
 
-// Untrusted returns the templates of the project to which the user has not agreed, without those
-// that cannot be read.
-func (p Places) Untrusted() (all []Template, err error) {
+// Untrusted returns the templates of the project to which the user has not agreed: those that can
+// be used, and those that cannot, because they cannot be read or have mistakes. [Template.Alone]
+// has the reason.
+func (p Places) Untrusted() (usable, broken []Template, err error) {
 	found, err := p.All()
-	return slices.DeleteFunc(found, func(t Template) bool { return !t.Untrusted || t.Trouble != nil }), err
+	for _, t := range found {
+		if !t.Untrusted {
+			continue
+		}
+		if _, wrong := t.Alone(); wrong != nil {
+			broken = append(broken, t)
+			continue
+		}
+		usable = append(usable, t)
+	}
+	return usable, broken, err
 }
 
 // Trust allows these templates of the project to be used, with the text that they have here, beside

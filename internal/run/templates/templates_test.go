@@ -46,6 +46,10 @@ func TestNames(t *testing.T) {
 	expect("at first", "helth", "unknown template helth, did you mean health?")
 	write(t, file, home, "templates", "health.yaml")
 	expect("with one of the user", "health", templates.User)
+	write(t, file, home, "templates", "short.yml")
+	expect("with the short ending", "short", templates.User)
+	write(t, "name: [", home, "templates", "health.yml")
+	expect("with another of the user", "health", templates.User)
 	write(t, file, dir, ".cadre", "templates", "health.yaml")
 	write(t, file, dir, ".cadre", "templates", "ours.yaml")
 	write(t, file, dir, ".cadre", "templates", "not a name.yaml")
@@ -53,9 +57,13 @@ func TestNames(t *testing.T) {
 	if _, err := p.Usable("ours"); err == nil {
 		t.Error("a template that is not trusted can be used")
 	}
-	found, err := p.Untrusted()
+	write(t, "name: [", dir, ".cadre", "templates", "broken.yaml")
+	found, broken, err := p.Untrusted()
 	if err != nil || len(found) != 2 {
 		t.Fatalf("not trusted are %v, %v", found, err)
+	}
+	if len(broken) != 2 || broken[0].Name != "broken" || broken[1].Name != "not a name" {
+		t.Errorf("broken are %v", broken)
 	}
 	// What is trusted is the text that was read, not the one that is there later.
 	write(t, file+"clean: true\n", dir, ".cadre", "templates", "ours.yaml")
@@ -75,7 +83,17 @@ func TestBrokenTemplate(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(home, "templates", "folder.yaml"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	all, err := templates.Places{Home: layout.Home{Root: home}, Dir: t.TempDir()}.All()
+	if err := os.Symlink("nowhere", filepath.Join(home, "templates", "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	p := templates.Places{Home: layout.Home{Root: home}, Dir: t.TempDir()}
+	for name, want := range map[string]string{"folder": "folder.yaml is a directory, not a regular file",
+		"link": "link.yaml is a symbolic link to nowhere, which does not exist"} {
+		if _, err := p.Usable(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	all, err := p.All()
 	if err != nil || !slices.ContainsFunc(all, func(one templates.Template) bool { return one.Name == "health" }) {
 		t.Fatalf("%v, %v", all, err)
 	}

@@ -11,10 +11,12 @@ import (
 
 	"cadre/internal/server/api"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestMistakes checks what each mistake in a request is answered with.
 func TestMistakes(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	of := l.create(members("ann")...)
@@ -121,6 +123,7 @@ func TestPaths(t *testing.T) {
 
 // TestMethods checks that a route answers no other method, and says which ones it answers.
 func TestMethods(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	of := l.create(members("ann")...)

@@ -11,6 +11,7 @@ import (
 	"cadre/internal/server/auth"
 	"cadre/internal/server/supervisor"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // withoutRoute has the commands that act on a team or show it, and that no route does the work of.
@@ -267,6 +268,7 @@ func TestRoomGivenBack(t *testing.T) {
 
 // TestRoom checks that the server runs no more teammates than it may.
 func TestRoom(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLabOf(t, 1)
 	of := l.create()

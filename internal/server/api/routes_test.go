@@ -27,6 +27,7 @@ import (
 	"cadre/internal/server/auth"
 	"cadre/internal/server/supervisor"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // same reports a difference between two values in their JSON. The first one may be the JSON itself.
@@ -98,6 +99,7 @@ type raw = json.RawMessage
 
 // TestRoutes calls each route, and compares what it says and does with the team.
 func TestRoutes(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.write("make.txt", "all")

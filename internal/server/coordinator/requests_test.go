@@ -23,6 +23,7 @@ import (
 	"cadre/internal/server/coordinator"
 	"cadre/internal/server/supervisor"
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 )
 
 // TestKeys: a request with a key that is sent again changes nothing and gets the same answer.
@@ -269,6 +270,7 @@ func TestSocketsAreBounded(t *testing.T) {
 // TestSlowReader: a client that does not read is disconnected, holds up no other, and continues
 // from its cursor.
 func TestSlowReader(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	writer := l.dial()
@@ -456,6 +458,7 @@ func TestStop(t *testing.T) {
 
 // TestRemovedToken: a connection is closed when the token is removed with which it was opened.
 func TestRemovedToken(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLabWith(t, func(o *server.Options) { o.Listen = "127.0.0.1:0" })
 	c := l.dialAs(auth.Observe)

@@ -27,8 +27,11 @@ import (
 
 // Write replaces the file at path with one that holds data and that only its owner can read. The
 // file's folder must exist.
-func Write(path string, data []byte) error {
-	if err := put(path, data, Passing{}, true); err != nil {
+func Write(path string, data []byte) error { return WriteBy(path, data, Passing{}) }
+
+// WriteBy is [Write] by way of that temporary file.
+func WriteBy(path string, data []byte, by Passing) error {
+	if err := put(path, data, by, true); err != nil {
 		return err
 	}
 	return Folder(filepath.Dir(path))

@@ -34,3 +34,12 @@ func Within(path string, folders ...string) bool {
 		return err == nil && filepath.IsLocal(rel)
 	})
 }
+
+// NotAround returns those of the folders that the path is not below: the ones that may hold a part
+// of what the path names, and not all of it. It compares the paths as [Within] does.
+func NotAround(path string, folders ...string) []string {
+	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
+		rel, err := filepath.Rel(folder, path)
+		return err == nil && rel != "." && filepath.IsLocal(rel)
+	})
+}

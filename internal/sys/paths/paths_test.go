@@ -3,6 +3,7 @@ package paths
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -40,5 +41,14 @@ func TestWithin(t *testing.T) {
 		if got := Within(c.path, c.folders...); got != c.want {
 			t.Errorf("Within(%s, %v) is %v", c.path, c.folders, got)
 		}
+	}
+}
+
+func TestNotAround(t *testing.T) {
+	got := NotAround("/home/teams/up/worktrees/sub", "/home", "/home/teams/up/worktrees/sub", "/home/teams/up",
+		"/home/teams/up-sub", "/home/teams/up/worktrees/sub/.claude", "/other")
+	want := []string{"/home/teams/up/worktrees/sub", "/home/teams/up-sub", "/home/teams/up/worktrees/sub/.claude", "/other"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -12,11 +12,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestOrphansAreReaped checks that the host reaps orphans left behind by a child, and does not reap
 // a child that the program started itself.
 func TestOrphansAreReaped(t *testing.T) {
+	soak.Long(t)
 	adopt()
 	defer disown()
 	end, ended := make(chan struct{}), make(chan struct{})

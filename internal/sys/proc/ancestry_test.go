@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cadre/internal/sys/filelock"
+	"cadre/internal/testkit/soak"
 )
 
 // originMode makes the test binary write its own origin. Its arguments are this word, the list, and
@@ -85,6 +86,7 @@ func whoami(list, to string) string {
 // TestOrigin checks that the origin of a process is found, however it was started below a host, and
 // whatever it did to its environment.
 func TestOrigin(t *testing.T) {
+	soak.Long(t)
 	adopts := runtime.GOOS == "linux"
 	for _, way := range []struct {
 		name, script string // %s is the command
@@ -252,6 +254,7 @@ func TestOriginElsewhere(t *testing.T) {
 // TestOriginInANamespace checks that no ancestor is found in a namespace with other pids or start
 // times. A running host is detected there all the same, until it ends.
 func TestOriginInANamespace(t *testing.T) {
+	soak.Long(t)
 	for name, namespace := range map[string]string{
 		"of processes": "unshare -Urpf --mount-proc",
 		"of time":      "unshare -UrTf --boottime 100000",
@@ -427,6 +430,7 @@ func TestAListWithAPipe(t *testing.T) {
 // TestADyingHost checks that a host that has released its lock, but has not ended, is waited for.
 // What it left behind is below no host then: the command that runs on its death is not a session.
 func TestADyingHost(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	list, dir, at := t.TempDir(), t.TempDir(), t.TempDir()
 	to, ready := filepath.Join(at, "origin"), filepath.Join(at, "ready")

@@ -6,11 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"cadre/internal/testkit/soak"
 )
 
 // TestDetachFromAHost checks that a listed process starts programs of the user, also programs that
 // end at once.
 func TestDetachFromAHost(t *testing.T) {
+	soak.Long(t)
 	list, dir, at := t.TempDir(), t.TempDir(), t.TempDir()
 	r, err := OpenListed(dir, Listing{Folder: list})
 	if err != nil {

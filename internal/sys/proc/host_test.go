@@ -18,9 +18,11 @@ import (
 	"time"
 
 	"cadre/internal/sys/filelock"
+	"cadre/internal/testkit/soak"
 )
 
 func TestHostDiesAtEachStep(t *testing.T) {
+	soak.Long(t)
 	for _, step := range []string{"forked", "recorded", "guarded", "opened"} {
 		t.Run(step, func(t *testing.T) {
 			dir, mark := t.TempDir(), newMark()

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/filelock"
 	"cadre/internal/sys/regularfile"
 )
 
@@ -24,7 +25,10 @@ const ListFolder = ".running"
 type Listing struct {
 	Folder string // created with the first entry, and removed with the last
 	Team   string // the team whose sessions the register runs; "" for a team without a folder beside the list
-	whole  bool   // see OpenWhole
+	// Alive is the lock of [AliveFile] in the register's folder, if the caller has it already. The
+	// register releases it.
+	Alive *filelock.Lock
+	whole bool // see OpenWhole
 }
 
 // entry is a register in a list, stored in a file named after its host's pid.

@@ -77,9 +77,12 @@ func Open(dir string) (*Register, error) {
 // child starts until the last one has ended. On Linux its process adopts the orphans among its
 // descendants, so that they stay below it, from before the first child starts.
 func OpenListed(dir string, l Listing) (*Register, error) {
-	r, err := Open(dir)
-	if err != nil {
-		return nil, err
+	r := &Register{dir: dir, alive: l.Alive, children: map[*Child]struct{}{}}
+	var err error
+	if l.Alive == nil {
+		if r, err = Open(dir); err != nil {
+			return nil, err
+		}
 	}
 	if r.entry, err = enlist(l, dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open register: list it: %w", err), r.alive.Unlock())

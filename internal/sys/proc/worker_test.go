@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cadre/internal/testkit/soak"
 )
 
 // frontMode makes the test binary run itself as a worker, in workerMode, and print how that ended.
@@ -77,6 +79,7 @@ func runInFront(mode, does, dir string) int {
 // TestWorker runs a worker that exits, one that is killed, one whose process in front gets a signal
 // or is killed, and one that leaves for the background.
 func TestWorker(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	start := func(does, dir string) (*exec.Cmd, *bufio.Reader) {
 		c := exec.Command(os.Args[0], frontMode, does, dir)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"cadre/internal/testkit/soak"
 )
 
 // Variable is the environment variable with the address of a database for the tests, as parameters:
@@ -65,9 +67,10 @@ var template struct {
 }
 
 // Shared returns the server for all tests of a package, which the first call starts. Call [Stop] in
-// TestMain.
+// TestMain. With -short the test is skipped.
 func Shared(t testing.TB) *Server {
 	t.Helper()
+	soak.Long(t)
 	shared.once.Do(func() {
 		if dsn := os.Getenv(Variable); strings.Contains(dsn, "://") {
 			// Tests add parameters to it.
@@ -83,9 +86,10 @@ func Shared(t testing.TB) *Server {
 	return shared.server
 }
 
-// Start starts a server for one test, which ends with it.
+// Start starts a server for one test, which ends with it. With -short the test is skipped.
 func Start(t testing.TB, opts Options) *Server {
 	t.Helper()
+	soak.Long(t)
 	s, err := start(opts)
 	check(t, err)
 	t.Cleanup(s.remove)

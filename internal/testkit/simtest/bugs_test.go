@@ -18,8 +18,8 @@ type patch struct {
 
 // bugs holds the bugs in real code, by the name of their [Mutant].
 var bugs = map[string][]patch{
-	"take-living": {{"host/host.go", `if h.Machine.Hosts.Alive(m.Host) {`,
-		`if h.Machine.Hosts.Alive(m.Host) && !mutated("take-living") {`}},
+	"take-living": {{"host/host.go", `if h.Machine.Hosts.Alive(ctx, m.Host) {`,
+		`if h.Machine.Hosts.Alive(ctx, m.Host) && !mutated("take-living") {`}},
 	"unleased": {{"host/host.go", `	case m.Host == h.ID && m.Status == team.Spawning:`,
 		`	case m.Host == "" && mutated("unleased"):
 		m.Host, m.Lease = h.ID, m.Lease+1
@@ -185,15 +185,15 @@ func (s *State) AllMail(member string) (mail []Message) {
 			return err`, `		if mutated("kept-unflushed") {
 		} else if err := w.Book.Flush(); err != nil {
 			return err`}},
-	"removed-early": {{"engine/upkeep/remove.go", `	if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {`,
+	"removed-early": {{"engine/upkeep/remove.go", `	if err := host.Settle(ctx, t.shared(), filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {`,
 		`	if mutated("removed-early") {
-	} else if err := host.Settle(ctx, filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {`}},
+	} else if err := host.Settle(ctx, t.shared(), filepath.Join(t.Dir, "hosts"), was.Dir, t.Log); err != nil {`}},
 	"refused-kept": {{"host/save.go", `err != nil && holds || !s.leased() {`,
 		`err != nil && holds || !s.leased() && !mutated("refused-kept") {`}},
 	"other-overwritten": {{"host/save.go", `	} else if there && before.Task != w.Task {`,
 		`	} else if there && before.Task != w.Task && !mutated("other-overwritten") {`}},
-	"save-left": {{"host/save.go", `s.host.Machine.Saved.Read(s.member); err != nil || !there {
-		return true`, `s.host.Machine.Saved.Read(s.member); err != nil || !there || mutated("save-left") {
+	"save-left": {{"host/save.go", `s.host.Machine.Saved.Read(ctx, s.member); err != nil || !there {
+		return true`, `s.host.Machine.Saved.Read(ctx, s.member); err != nil || !there || mutated("save-left") {
 		return true`}, {"host/save.go", `	if err != nil || !there {
 		return nil
 	}
@@ -217,9 +217,9 @@ func (s *State) AllMail(member string) (mail []Message) {
 			}
 			return l.o.Session
 		}(), Left: true}})`}},
-	"looked-early": {{"liveness/detector/detector.go", `	b, there, err := l.beats().Of(t.Lead)
+	"looked-early": {{"liveness/detector/detector.go", `	b, there, err := l.beats().Of(ctx, t.Lead)
 `, `	wallBefore, steadyBefore := l.clocks()
-	b, there, err := l.beats().Of(t.Lead)
+	b, there, err := l.beats().Of(ctx, t.Lead)
 `}, {"liveness/detector/detector.go", `	silent, skewed := l.lead.LookBy(`, `	if mutated("looked-early") {
 		wall, steady = wallBefore, steadyBefore
 	}

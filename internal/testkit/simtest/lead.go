@@ -171,7 +171,7 @@ func (l *leading) tryLive(ctx context.Context, rep *replica.Replica) (*leader.Le
 			return nil, err
 		}
 	}
-	o := leader.Options{Replica: rep, Dir: folder, Session: l.session,
+	o := leader.Options{Replica: rep, Session: l.session,
 		Beats: l.of.w.plan.Lead == team.External, Log: l.of.says, Machine: l.of.on.name, Store: signs{l.of}}
 	if l.byHand {
 		return nil, leader.Attach(ctx, o)

@@ -139,7 +139,7 @@ func first(errs ...error) error {
 // registry is the registry of hosts, as a host sees it.
 type registry struct{ of *host }
 
-func (r registry) Alive(id string) (lives bool) {
+func (r registry) Alive(_ context.Context, id string) (lives bool) {
 	lives = true
 	r.of.of.quickly("lives", "", func() {
 		if _, lives = r.of.of.w.held(id); !lives {
@@ -162,11 +162,15 @@ func (r registry) Clear(_ context.Context, id string) error {
 // signs are the heartbeats, as a process sees them.
 type signs struct{ of *process }
 
-func (s signs) Write(b heartbeat.Beat) error {
-	return s.of.quickly("beat ", b.Member, func() { s.of.beat(b) })
+func (s signs) Write(_ context.Context, beats ...heartbeat.Beat) error {
+	var errs []error
+	for _, b := range beats {
+		errs = append(errs, s.of.quickly("beat ", b.Member, func() { s.of.beat(b) }))
+	}
+	return errors.Join(errs...)
 }
 
-func (s signs) Of(member string) (b heartbeat.Beat, there bool, err error) {
+func (s signs) Of(_ context.Context, member string) (b heartbeat.Beat, there bool, err error) {
 	err = s.of.quickly("look ", member, func() {
 		w := s.of.w
 		beats := w.beats
@@ -183,7 +187,7 @@ func (s signs) Of(member string) (b heartbeat.Beat, there bool, err error) {
 	return b, there, err
 }
 
-func (s signs) Forget(member string) error {
+func (s signs) Forget(_ context.Context, member string) error {
 	return s.of.ask("forget "+member, func(*thread) { delete(s.of.w.beats, member) })
 }
 
@@ -249,12 +253,12 @@ type saved struct{ of *process }
 
 var _ realhost.SavedStore = saved{}
 
-func (s saved) Read(member string) (work realhost.SavedWork, there bool, err error) {
+func (s saved) Read(_ context.Context, member string) (work realhost.SavedWork, there bool, err error) {
 	err = s.of.quickly("saved", "", func() { work, there = s.of.w.readSaved(member) })
 	return work, there, err
 }
 
-func (s saved) Write(work realhost.SavedWork) error {
+func (s saved) Write(_ context.Context, work realhost.SavedWork) error {
 	return s.of.ask("save "+work.Member, func(t *thread) {
 		t.step()
 		w := s.of.w
@@ -268,7 +272,7 @@ func (s saved) Write(work realhost.SavedWork) error {
 	})
 }
 
-func (s saved) Forget(work realhost.SavedWork) error {
+func (s saved) Forget(_ context.Context, work realhost.SavedWork) error {
 	return s.of.ask("unsave "+work.Member, func(t *thread) {
 		t.step()
 		s.of.w.forgetSaved(work)
@@ -281,15 +285,15 @@ type savedNow struct{ t *thread }
 
 var _ realhost.SavedStore = savedNow{}
 
-func (s savedNow) Read(member string) (realhost.SavedWork, bool, error) {
+func (s savedNow) Read(_ context.Context, member string) (realhost.SavedWork, bool, error) {
 	work, there := s.t.of.w.readSaved(member)
 	s.t.step()
 	return work, there, nil
 }
 
-func (s savedNow) Write(realhost.SavedWork) error { return errors.ErrUnsupported }
+func (s savedNow) Write(_ context.Context, _ realhost.SavedWork) error { return errors.ErrUnsupported }
 
-func (s savedNow) Forget(work realhost.SavedWork) error {
+func (s savedNow) Forget(_ context.Context, work realhost.SavedWork) error {
 	s.t.step()
 	s.t.of.w.forgetSaved(work)
 	return nil

@@ -22,7 +22,7 @@ var (
 	everyFlag = flag.Uint64("every", 0, "play every so many-th seed, in this process alone")
 )
 
-// TestHistories plays 2,000 histories, or 100 with -short. For more, it starts one process for each
+// TestHistories plays 1,000 histories, or 100 with -short. For more, it starts one process for each
 // processor.
 func TestHistories(t *testing.T) {
 	if *seedFlag != 0 {
@@ -32,7 +32,7 @@ func TestHistories(t *testing.T) {
 		play(t, draw(*seedFlag), nil, func(line string) { t.Log(line) }, nil)
 		return
 	}
-	n := uint64(2000)
+	n := uint64(1000)
 	if testing.Short() {
 		n = 100
 	}
@@ -43,7 +43,7 @@ func TestHistories(t *testing.T) {
 	if first == 0 {
 		first = rand.Uint64N(1 << 48)
 	}
-	if *everyFlag == 0 && (n > 2000 || *forFlag > 0) {
+	if *everyFlag == 0 && (n > 1000 || *forFlag > 0) {
 		spread(t, first, n)
 		return
 	}

@@ -1,7 +1,8 @@
 // Package soak controls how much the tests do. A test that could try every case, such as each git
 // command at which a process may be killed, usually takes a fixed sample. With make soak it takes
-// all cases. Tests that mostly wait run in parallel, more of them than there are processors.
-// Temporary folders of tests that mostly wait for the disk are in memory.
+// all cases. With -short, tests that take long are skipped. Tests that mostly wait run in parallel,
+// more of them than there are processors. Temporary folders of tests that mostly wait for the disk
+// are in memory.
 package soak
 
 import (
@@ -23,6 +24,14 @@ func Beside(tests int) {
 	flag.Parse()
 	if now, err := strconv.Atoi(parallel.Value.String()); err == nil && now < tests {
 		parallel.Value.Set(strconv.Itoa(tests))
+	}
+}
+
+// Long skips the test with -short. The race detector, which make race runs with -short, still gets
+// it: most of what takes long has goroutines.
+func Long(t interface{ Skip(...any) }) {
+	if flag.Lookup("test.short").Value.String() == "true" && !races {
+		t.Skip("it takes long; not with -short")
 	}
 }
 

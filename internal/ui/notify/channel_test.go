@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cadre/internal/team"
+	"cadre/internal/testkit/soak"
 	"cadre/internal/ui/settings"
 )
 
@@ -104,6 +105,7 @@ func TestNetworkHangs(t *testing.T) {
 
 // TestTmuxHangs asks a tmux that does not answer whether a notification passes.
 func TestTmuxHangs(t *testing.T) {
+	soak.Long(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\nexec sleep 60\n"), 0o700); err != nil {
 		t.Fatal(err)

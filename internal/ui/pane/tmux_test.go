@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"cadre/internal/sys/sleep"
+	"cadre/internal/testkit/soak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -140,6 +141,7 @@ func (w *terminal) want(titles ...string) {
 
 // TestPanes lets a team grow, change and shrink in a real tmux.
 func TestPanes(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	w := newTerminal(t)
 	before := w.tmux("show-options", "-g") + w.tmux("show-options", "-gw") + w.tmux("display-message", "-p",
@@ -354,6 +356,7 @@ func TestHangingProgram(t *testing.T) {
 // TestMovedPanes checks that panes are found after a person moved them and renumbered the windows.
 // The panes are still those of their members, and nothing else is closed with them.
 func TestMovedPanes(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	w := newTerminal(t)
 	w.tmux("set-option", "-g", "renumber-windows", "on")

@@ -83,7 +83,7 @@ func (l *linear) list(msg teamsMsg) {
 			l.print("There is no team yet. Start one in another terminal: cadre run FILE, or cadre create NAME")
 		}
 		for _, one := range msg.teams {
-			text := fmt.Sprintf("%s is %s: %d of %d tasks done", one.name, one.state, one.done, one.tasks)
+			text := fmt.Sprintf("%s is %s: %s", one.name, one.state, team.TasksDone(one.done, one.tasks))
 			if l.rows[one.ref] != text {
 				l.rows[one.ref] = text
 				l.print(text)
@@ -124,7 +124,7 @@ func (l *linear) see(msg teamMsg) {
 	v, seen := msg.view, l.began
 	if l.trouble = ""; !l.began {
 		l.began = true
-		l.print(fmt.Sprintf("%s is %s: %d of %d tasks done", v.name, v.state, v.done, v.all))
+		l.print(fmt.Sprintf("%s is %s: %s", v.name, v.state, team.TasksDone(v.done, v.all)))
 		for _, one := range v.members {
 			text := one.name + " is " + one.state
 			switch {

@@ -61,7 +61,7 @@ const batch = 4_000
 func (s *source) recall(ctx context.Context, ref string, t *engine.Team, after int64, fresh bool) (int64, error) {
 	msg := recordsMsg{ref: ref, fresh: fresh}
 	if fresh {
-		msg.looked = t.Looked()
+		msg.looked = t.Looked(ctx)
 	}
 	flush := func() {
 		s.send(msg)

@@ -124,7 +124,7 @@ func (s *source) followOnce(ctx context.Context, ref string) error {
 	known := int64(0) // the record up to which the person has seen the team
 	defer func() {
 		if known > 0 { // an error here loses only the note of what the person has seen
-			_ = t.Saw(known)
+			_ = t.Saw(context.WithoutCancel(ctx), known)
 		}
 	}()
 	watching, unwatch := context.WithCancel(ctx)

@@ -112,7 +112,7 @@ func (m *Model) title() string {
 	default:
 		add(m.team.name, strong)
 		add(m.team.state, stateStyle(m.team.state))
-		add(fmt.Sprintf("%d of %d tasks done", m.team.done, m.team.all), plain)
+		add(team.TasksDone(m.team.done, m.team.all), plain)
 		if n := m.team.atWork(); n > 0 {
 			add(fmt.Sprintf("%d working", n), live)
 		}

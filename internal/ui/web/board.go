@@ -247,8 +247,8 @@ func (b *Board) now(v *view) (any, error) {
 		return nil, err
 	}
 	ref := v.PathValue("team")
-	is := present{listed{ref, found.Overview, found.Overview.State(), 0}, found.Standings, []waiting{}, t.Looked(),
-		append([]team.Rule{}, found.Added...), map[string]string{}}
+	is := present{listed{ref, found.Overview, found.Overview.State(), 0}, found.Standings, []waiting{},
+		t.Looked(v.Context()), append([]team.Rule{}, found.Added...), map[string]string{}}
 	t.View(func(s *team.State) {
 		for _, m := range s.Roster() {
 			if question := s.EndOfCommand(m.Name); question != "" {
@@ -282,7 +282,7 @@ func (b *Board) saw(v *view) (any, error) {
 	if is.Seq < 1 || is.Seq > t.Seq() {
 		return nil, team.Refuse(team.Invalid, "team %s has no record %d", t.Name, is.Seq)
 	}
-	return nil, t.Saw(max(is.Seq, t.Looked()))
+	return nil, t.Saw(v.Context(), max(is.Seq, t.Looked(v.Context())))
 }
 
 // mostColumns bounds the columns of lanes: a screen has no more pixels.

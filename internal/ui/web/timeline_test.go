@@ -9,6 +9,7 @@ import (
 	"cadre/internal/engine"
 	"cadre/internal/team"
 	"cadre/internal/testkit/historytest"
+	"cadre/internal/testkit/soak"
 )
 
 // pastOf returns the history of the team as it was after a record, from one that has been read.
@@ -47,6 +48,7 @@ func TestLanesOfThePast(t *testing.T) {
 // TestLanesOfAFile: the page of an exported team makes the columns that the server has for it: of
 // all of the time and of parts of it, in any width, and as they were after any record.
 func TestLanesOfAFile(t *testing.T) {
+	soak.Long(t)
 	type shown struct {
 		From    team.Time `json:"from"`
 		To      team.Time `json:"to"`

@@ -21,6 +21,7 @@ import (
 	"cadre/internal/server"
 	"cadre/internal/server/auth"
 	"cadre/internal/sys/unixsocket"
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
@@ -231,6 +232,7 @@ func TestEventsEnd(t *testing.T) {
 
 // TestSilentStream checks that a client leaves a connection that brings nothing, and goes on.
 func TestSilentStream(t *testing.T) {
+	soak.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.serve()
@@ -350,6 +352,7 @@ func TestUnreachable(t *testing.T) {
 // TestNeverAnswered checks that a call without a deadline ends although the server is reached, and
 // breaks every connection: at once, or after longer than the client's patience.
 func TestNeverAnswered(t *testing.T) {
+	soak.Long(t)
 	for name, lasts := range map[string]time.Duration{"at once": 0, "late": 150 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64

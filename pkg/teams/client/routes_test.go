@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cadre/internal/server/api"
+	"cadre/internal/testkit/soak"
 	"cadre/pkg/teams"
 )
 
@@ -83,6 +84,7 @@ func TestEveryRouteHasAMethod(t *testing.T) {
 // TestEveryMethod calls each method on a real server, and checks what comes back, and that it asks
 // the route of the table.
 func TestEveryMethod(t *testing.T) {
+	soak.Long(t)
 	l := newLab(t)
 	l.serve()
 	c := l.open(Options{})

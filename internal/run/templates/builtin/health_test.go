@@ -12,6 +12,7 @@ import (
 	"cadre/internal/render/report"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/testkit/golden"
+	"cadre/internal/testkit/soak"
 )
 
 // fake joins the parts of something that must look like a secret in a repository of the test, but
@@ -105,6 +106,7 @@ var secretParts = []string{"QX3ZT7", "a1B2", "123456789012", "Sy0_", "tr0ub4dor"
 // TestHealthFindsWhatIsPlanted compares the results of the tasks in the planted repository with
 // testdata/health. They must be the same with every shell and every awk of this machine.
 func TestHealthFindsWhatIsPlanted(t *testing.T) {
+	soak.Long(t)
 	f, r := load(t, "health.yaml"), planted(t)
 	results := runAll(t, f, r.dir)
 	for id, text := range results {
@@ -157,6 +159,7 @@ func lead(t *testing.T, f *teamfile.File, results map[string]string) string {
 }
 
 func TestHealthOfOddRepositories(t *testing.T) {
+	soak.Long(t)
 	f, full := load(t, "health.yaml"), planted(t)
 	all := func(want string) map[string]string {
 		m := map[string]string{}

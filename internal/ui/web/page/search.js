@@ -1,5 +1,5 @@
 // The search for words in what members wrote: in the open team, or in all teams with the archived runs.
-import { html, Icon, count, useState, when } from "./core.js";
+import { html, Icon, count, useRef, useState, when } from "./core.js";
 import { app, go, open } from "./store.js";
 import { Dialog } from "./dialog.js";
 
@@ -16,18 +16,22 @@ function Search() {
   const [is, set] = useState(before.here === here ? before.is : null);
   const [busy, work] = useState(false);
   const [wrong, blame] = useState("");
+  const asked = useRef(0); // how often; an answer that is overtaken by a later question is not shown
   const find = async (e) => {
     e.preventDefault();
+    const turn = ++asked.current;
     work(true);
-    blame("");
+    let found = null;
+    let problem = "";
     try {
-      const found = await app.source.search(words, all ? "" : here);
-      before = { words, all, here, is: found };
-      set(found);
+      found = await app.source.search(words, all ? "" : here);
     } catch (err) {
-      set(null);
-      blame(err.message);
+      problem = err.message;
     }
+    if (turn !== asked.current) return;
+    if (found) before = { words, all, here, is: found };
+    set(found);
+    blame(problem);
     work(false);
   };
   return html`<${Dialog} title="Search" wide>

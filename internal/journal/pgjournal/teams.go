@@ -1,0 +1,71 @@
+package pgjournal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/store"
+)
+
+// Teams is the list of the teams in a schema. It implements [store.Teams].
+type Teams struct{ s *Store }
+
+var _ store.Teams = Teams{}
+
+// Teams returns the list of the teams.
+func (s *Store) Teams() Teams { return Teams{s} }
+
+// Create implements [store.Teams]. See [Store.Create].
+func (t Teams) Create(ctx context.Context, e store.Entry, records [][]byte) error {
+	return t.s.Create(ctx, e, records)
+}
+
+// Open implements [store.Teams].
+func (t Teams) Open(ctx context.Context, id string) (store.Opened, error) {
+	j, err := t.s.Open(ctx, id)
+	if err != nil {
+		return store.Opened{}, err
+	}
+	return store.Opened{Entry: j.entry, Journal: j, Shared: j.Shared()}, nil
+}
+
+// List implements [store.Teams].
+func (t Teams) List(ctx context.Context) (all []store.Entry, err error) {
+	err = t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		rows, err := conn.Query(ctx, t.s.sql.teams)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[store.Entry])
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the teams: %w", t.s.explain(err))
+	}
+	return all, nil
+}
+
+// Archive implements [store.Teams]. It waits for an append in progress. Open handles stay usable.
+func (t Teams) Archive(ctx context.Context, id string) error {
+	number := int64(0)
+	// The statement may be sent twice, which changes nothing more.
+	err := t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return t.s.change(ctx, conn.Conn(), t.s.durable(), func(r pgx.Row) error { return r.Scan(&number) },
+			t.s.sql.archive, id)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = journal.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("archive team %s: %w", id, t.s.explain(err))
+	}
+	return nil
+}
+
+// Remove implements [store.Teams]. See [Store.Remove].
+func (t Teams) Remove(ctx context.Context, id string) error { return t.s.Remove(ctx, id) }
