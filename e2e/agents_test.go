@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -377,8 +378,9 @@ func TestShutdownOfAgents(t *testing.T) {
 		return strings.Contains(s.must("inbox", "ends", "lead"),
 			"refuses to shut down")
 	})
+	deadlines := map[string]string{"refuses": "30s", "hangs": "4s"}
 	for _, m := range members {
-		shutdown(m, "4s", "the second reason")
+		shutdown(m, cmp.Or(deadlines[m], "3m"), "the second reason")
 	}
 	ending.Wait()
 	if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool {

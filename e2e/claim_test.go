@@ -225,7 +225,7 @@ func TestManyProcessesSendToOneInbox(t *testing.T) {
 
 	var got []team.Message
 	rep := w.replica("demo")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for len(got) < processes*each {
 		mail, seq := receive(t, rep, "lead")

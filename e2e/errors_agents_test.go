@@ -27,7 +27,7 @@ type liveRun struct {
 // follow starts a run with these arguments. It collects the lines of both outputs.
 func (s *studio) follow(args ...string) *liveRun {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	s.t.Cleanup(cancel)
 	w := &liveRun{Cmd: exec.CommandContext(ctx, cadre, append([]string{"run"}, args...)...),
 		lines: make(chan string, 1000)}

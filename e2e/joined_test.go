@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestKilledMemberComesBackByTheWordsOfItsNotice checks the notice about a killed member. The lead
@@ -57,7 +56,7 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 		}
 		return words != "" && tim() == ""
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	again := exec.CommandContext(ctx, "/bin/sh", "-c", "exec "+words)
 	again.Dir, again.Env = w.dir, append(w.env, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"))

@@ -61,7 +61,7 @@ func TestLeadThroughMCP(t *testing.T) {
 			var r result
 			select {
 			case r = <-ended:
-			case <-time.After(2 * time.Minute):
+			case <-time.After(patience):
 				t.Fatalf("the lead waits for\n%s", s.model.Story())
 			}
 			if r.code != 0 || !strings.Contains(r.out, "I lead, and I know.") {

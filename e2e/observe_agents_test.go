@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"cadre/internal/agent/agenttest"
 )
@@ -236,7 +235,7 @@ func observeClaude(t *testing.T, a age) {
 	})
 	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose",
 		"--dangerously-skip-permissions"), people, programs, state, live)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if !claude.said.has(ctx, `"result":"All is done."`) || !programs.out.has(ctx, a.ended) {
 		t.Fatal("the lead does not end")
@@ -393,7 +392,7 @@ func TestObservedTranscripts(t *testing.T) {
 			})
 			screen.shows("❯")
 			screen.enter("ROLE=lead Lead.")
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			for _, last := range []string{`"updatedFields":["blockedBy"]`, `"team:member:idle"`} {
 				if !w.out.has(ctx, last) {

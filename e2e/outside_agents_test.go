@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"cadre/internal/agent/agenttest"
 )
@@ -46,7 +45,7 @@ func TestOutsideTeammate(t *testing.T) {
 	s.must("send", "out", "--to", "eve", "the port is 4711")
 	servers := fmt.Sprintf(
 		`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","out","--as","eve"]}}}`, cadre)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c := exec.CommandContext(ctx, agenttest.Installed(t, "claude").Path, "-p", "--mcp-config", servers,
 		"--allowedTools", "mcp__cadre", "--", "help the team")

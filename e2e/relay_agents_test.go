@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"cadre/internal/agent/agenttest"
 )
@@ -33,7 +32,7 @@ func TestRelayedTeam(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, begins(func(*agenttest.Request) agenttest.Turn { return agenttest.Say("The team is there.") }),
 		"claude@2.1.47")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c := exec.CommandContext(ctx, cadre, "observe", "--sdk-url", ":0", "--exec", "claude", "--pass", "--json",
 		"--as-team", "watched")
@@ -93,7 +92,7 @@ func TestRelayIsKilled(t *testing.T) {
 	}), "claude@2.1.47")
 	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1",
 		"CLAUDE_CODE_SESSION_ACCESS_TOKEN=between-the-two-of-us")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	address := ":0"
 	relay := func(prompt, answer string) *watcher {

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"cadre/internal/agent/agenttest"
 )
@@ -99,7 +98,7 @@ func (s *studio) observeSession(a spoken, words string) (session string) {
 		s.t.Fatal(err)
 	}
 	client := s.show(program, people, programs, state)
-	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	for n, line := range a.begin {
 		fmt.Fprintln(in, strings.ReplaceAll(line, "$DIR", s.dir))

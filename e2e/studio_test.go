@@ -7,11 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"cadre/internal/agent/agenttest"
 	"cadre/internal/testkit/soak"
@@ -23,6 +26,23 @@ type studio struct {
 	model *agenttest.Server
 }
 
+// seats bounds the kinds of agent programs that the tests run beside each other. Such a program
+// keeps a processor busy for seconds when it starts. Too many of them make each other late.
+var (
+	seats    = semaphore.NewWeighted(allSeats)
+	allSeats = int64(2 * runtime.NumCPU())
+)
+
+// sit waits for that many seats, and gives them back after the test.
+func sit(t *testing.T, n int) {
+	t.Helper()
+	taken := min(int64(n), allSeats)
+	if err := seats.Acquire(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { seats.Release(taken) })
+}
+
 // newStudio creates a studio with these programs in PATH. It skips the test if it cannot get one of
 // them.
 func newStudio(t *testing.T, script agenttest.Script, names ...string) *studio {
@@ -31,6 +51,7 @@ func newStudio(t *testing.T, script agenttest.Script, names ...string) *studio {
 	for _, name := range names {
 		programs = append(programs, agenttest.Installed(t, name))
 	}
+	sit(t, len(names))
 	s := &studio{model: agenttest.NewServer(t, script)}
 	w := agenttest.NewWorld(t, s.model, programs...)
 	s.world = &world{t: t, root: w.Home, home: filepath.Join(w.Home, ".cadre"), dir: w.Dir, env: w.Env}
@@ -87,7 +108,7 @@ func (s *studio) file(text string) string {
 // run runs a team to its end and returns its output. The test shows the output when it fails.
 func (s *studio) run(args ...string) result {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	c := exec.CommandContext(ctx, cadre, append([]string{"run"}, args...)...)
 	c.Dir, c.Env = s.dir, s.env
@@ -242,7 +263,7 @@ func (s *studio) there(team string) {
 func (s *studio) waitFor(what string, holds func() bool) {
 	s.t.Helper()
 	for began := time.Now(); !holds(); pause(began) {
-		if time.Since(began) > 90*time.Second {
+		if time.Since(began) > patience {
 			s.t.Fatalf("still not: %s\n%s", what, s.model.Story())
 		}
 	}

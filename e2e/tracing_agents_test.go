@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/layout"
@@ -80,7 +79,7 @@ func newCollector(t *testing.T) *collector {
 // wait returns the spans when the wanted one is among them.
 func (c *collector) wait(t *testing.T, what string, is func(traced) bool) []traced {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		c.mu.Lock()

@@ -143,7 +143,7 @@ func BenchmarkKey(b *testing.B) {
 	streaming.Go(func() { stream(ctx, b, sessionlog.Of(filepath.Join(h.Root, "teams", "watched"))) })
 	shows := func(text string) {
 		b.Helper()
-		for deadline := time.Now().Add(time.Minute); !strings.Contains(p.written(),
+		for deadline := time.Now().Add(patience); !strings.Contains(p.written(),
 			text); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				b.Fatalf("the screen does not show %q:\n%q", text, p.written())

@@ -113,7 +113,7 @@ func (w *watcher) end() {
 		if err != nil {
 			w.t.Errorf("cadre observe ended with %v", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		w.t.Error("cadre observe does not end")
 	}
 }
@@ -191,7 +191,7 @@ func (p *watched) end() {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(patience):
 		p.t.Fatalf("%s does not end; it printed\n%s", filepath.Base(p.Path), p.said)
 	}
 }

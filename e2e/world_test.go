@@ -21,9 +21,9 @@ import (
 	"cadre/internal/replica"
 )
 
-// patience bounds every wait for something that should happen soon, on a machine that may be busy
-// with other tests.
-const patience = time.Minute
+// patience bounds every wait for something that should happen soon, on a machine that may be slow
+// and busy with other tests.
+const patience = 3 * time.Minute
 
 // world is a user of the program: a home, the program's folders and a directory to work in.
 type world struct {
@@ -97,7 +97,7 @@ func (w *world) cadre(args ...string) result {
 // with is cadre with additional environment variables.
 func (w *world) with(env []string, args ...string) result {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c := exec.CommandContext(ctx, cadre, args...)
 	c.Dir, c.Env = w.dir, append(w.env, env...)

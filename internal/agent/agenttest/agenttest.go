@@ -251,9 +251,9 @@ func (s *Server) Requests() []*Request {
 	return main
 }
 
-// patience limits the wait for a request. Real programs take seconds to start, and many seconds on
-// a machine that is busy with other tests.
-const patience = 90 * time.Second
+// patience limits the wait for a request. Real programs take seconds to start, and a minute on a
+// slow machine that is busy with other tests.
+const patience = 3 * time.Minute
 
 // WaitFor returns the first request for which is returns true. The request may be an earlier one.
 func (s *Server) WaitFor(t testing.TB, what string, is func(*Request) bool) *Request {

@@ -114,9 +114,13 @@ func TestKilledMerge(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(i*25) * time.Millisecond) // the moment of the kill is what differs
+		ended := make(chan struct{})
+		go func() { c.Wait(); close(ended) }()
+		if i > 0 { // the moment of the kill is what differs
+			await(ended, filepath.Join(dir, fmt.Sprint(i, ".slow")))
+		}
 		syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
-		c.Wait()
+		<-ended
 		if r.git("-C", dir, "status", "--porcelain") != "" {
 			halves++
 		}
@@ -138,6 +142,20 @@ func TestKilledMerge(t *testing.T) {
 	}
 	if halves == 0 {
 		t.Error("no kill left a half")
+	}
+}
+
+// await returns when the file is there, or the process has ended.
+func await(ended <-chan struct{}, file string) {
+	for {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		select {
+		case <-ended:
+			return
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 

@@ -121,15 +121,14 @@ func TestStandbyMissing(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t, postgrestest.Options{})
 	at := fresh(t, server)
-	_, j := at.create(t, pgjournal.Options{Timeout: 300 * time.Millisecond, Settle: 700 * time.Millisecond})
+	_, j := at.create(t, pgjournal.Options{Timeout: 2 * time.Second, Settle: 4 * time.Second})
 	add(t, j, 0, "1")
-	server.Admin(t, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
-	time.Sleep(100 * time.Millisecond) // the reload is a signal
+	server.RequireStandby(t)
 	_, err := journaltest.Add(t.Context(), j, 1, "2")
 	if !errors.Is(err, journal.ErrUncertain) {
 		t.Errorf("without its standby: %v", err)
 	}
-	server.Admin(t, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+	server.RequireNoStandby(t)
 	seq, err := j.Append(t.Context(), 1, func(journal.Record) error { return nil },
 		func() ([]byte, error) { return []byte("3"), nil })
 	if err != nil || seq < 2 {

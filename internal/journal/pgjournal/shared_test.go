@@ -123,12 +123,13 @@ func TestLeaseCutOff(t *testing.T) {
 // TestLeaseShortCut checks that a lease survives connections that break.
 func TestLeaseShortCut(t *testing.T) {
 	t.Parallel()
+	const leaseTime = 4 * leaseTime // a slow machine takes seconds to connect again
 	direct := fresh(t, postgrestest.Shared(t))
 	direct.create(t, pgjournal.Options{})
 	p, at := between(t, direct)
 	lease := acquire(t, open(t, at.store(t, pgjournal.Options{Lease: leaseTime})).Shared(), store.Lead)
 	for range 10 {
-		time.Sleep(leaseTime / 5)
+		time.Sleep(leaseTime / 8)
 		p.cut()
 	}
 	select {

@@ -665,6 +665,8 @@ var dependencies = []dependency{
 		"properties: random histories that shrink to what matters"},
 	{"github.com/rogpeppe/go-internal", true,
 		"testscript: the command line is tested as it is used, with files that read as a session"},
+	{"golang.org/x/sync", true,
+		"a semaphore with weights, fair to those that wait: how many agents the tests run beside each other"},
 	{"github.com/anishathalye/porcupine", true,
 		"it checks claims of many processes for linearizability"},
 }

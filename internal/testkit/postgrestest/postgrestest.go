@@ -28,7 +28,7 @@ const Variable = "CADRE_TEST_POSTGRES"
 const (
 	superuser = "cadre"
 	role      = "tester" // what tests connect as
-	patience  = 20 * time.Second
+	patience  = time.Minute
 )
 
 // Options configures a server. The zero value is a server that syncs.
@@ -272,6 +272,40 @@ func (s *Server) Admin(t testing.TB, statements ...string) {
 	if err := s.admin(statements...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// aCommit is a transaction that writes, and changes nothing.
+const aCommit = "SELECT pg_logical_emit_message(true, 'a commit', '')"
+
+// RequireStandby makes commits wait for a standby, which there never is. It returns when they do:
+// the processes of a server read a setting one after another.
+func (s *Server) RequireStandby(t testing.TB) {
+	t.Helper()
+	s.Admin(t, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+	const waits = "SELECT 1 / count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'" // an error if none does
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	for ctx.Err() == nil {
+		committed := make(chan error, 1)
+		go func() { committed <- s.admin(aCommit) }()
+		for open := true; open; {
+			if s.admin(waits) == nil {
+				return // RequireNoStandby lets the commit go
+			}
+			select {
+			case <-committed:
+				open = false
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	t.Fatal("no commit waits for a standby")
+}
+
+// RequireNoStandby ends that. It returns when no commit waits any more.
+func (s *Server) RequireNoStandby(t testing.TB) {
+	t.Helper()
+	s.Admin(t, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()", aCommit)
 }
 
 // Credential returns the user that servers run as where the tests run as root, for other programs
