@@ -88,7 +88,9 @@ func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.R
 		}
 	}
 	line := appendRecord(make([]byte, 0, len(data)+64), w.cur.seq+1, data)
-	if err := w.put(line); err != nil {
+	if err := w.put(line); errors.Is(err, journal.ErrUncertain) {
+		return w, err
+	} else if err != nil {
 		return w, fmt.Errorf("the record was not written, and the team is unchanged: %w", err)
 	}
 	w.milestone = w.cur.off/markerEvery != (w.cur.off+int64(len(line)))/markerEvery
@@ -226,11 +228,13 @@ func (w *walk) put(line []byte) error {
 	return nil
 }
 
-// takeBack cuts off the remains of a failed write. If that fails too, the next writer cuts them
-// off, because they are not a complete line.
+// takeBack cuts off the remains of a failed write. If that fails, the next writer cuts them off,
+// because they are not a complete line. The sync comes before any write to the same place: after a
+// power loss, what is written there could otherwise complete the remains.
 func (w *walk) takeBack(err error) error {
 	if cut := w.seg.f.Truncate(w.cur.off); cut != nil {
 		w.j.report("%s: a write failed, and the next writer will remove its remains: %v", w.seg.path, cut)
+		return err
 	}
-	return err
+	return errors.Join(err, w.j.uncertain(w.j.sync(w.seg.f)))
 }
