@@ -20,7 +20,7 @@ const (
 	// hostLog is the log file of background hosts in a team's folder.
 	hostLog = "host.log"
 	// hostTime bounds the wait for a background host to take a member.
-	hostTime = 30 * time.Second
+	hostTime = 20 * time.Second
 	// hostLook is how often that wait checks whether a host runs at all.
 	hostLook = 100 * time.Millisecond
 )

@@ -21,7 +21,6 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/journal/recorded"
 	"cadre/internal/journal/store"
-	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
@@ -101,6 +100,7 @@ type Team struct {
 	Dir string
 
 	engine   *Engine
+	shared   store.Team
 	kept     *kept // nil for a team on the disk
 	procs    atomic.Pointer[proc.Register]
 	runnable bool // the last Runnable accepted the team
@@ -157,7 +157,20 @@ func (e *Engine) lookShared(ctx context.Context, name string) (*Team, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Team{Replica: rep, Name: name, Dir: dir, engine: e, past: rep.NewPast()}, nil
+	t := &Team{Replica: rep, Name: name, Dir: dir, engine: e, past: rep.NewPast()}
+	return t, t.share()
+}
+
+// share finds out what the processes of the team share. After an error the team is closed.
+func (t *Team) share() (err error) {
+	if t.kept != nil {
+		t.shared = t.kept.shared
+		return nil
+	}
+	if t.shared, err = t.engine.Home.Shared(t.Dir); err != nil {
+		err = errors.Join(err, t.Close())
+	}
+	return err
 }
 
 // LookIn is Look for the team in that folder of the home.
@@ -253,6 +266,7 @@ func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 		return e.openFolder(t.Dir, report)
 	}); err == nil {
 		t.past = t.Replica.NewPast()
+		err = t.share()
 	}
 	if err != nil {
 		return nil, err
@@ -335,7 +349,7 @@ func (t *Team) with(ctx context.Context, j journal.Journal, o replica.Options) (
 		return nil, err
 	}
 	t.past = t.Replica.NewPast()
-	return t, nil
+	return t, t.share()
 }
 
 // Close updates the projections and closes the journal. The host must have ended before.
@@ -392,12 +406,7 @@ func (t *Team) OnDisk() bool { return t.kept == nil }
 func (t *Team) Hosts() string { return filepath.Join(t.Dir, "hosts") }
 
 // Shared returns what the processes of the team share besides its journal.
-func (t *Team) Shared() store.Team {
-	if t.kept != nil {
-		return t.kept.shared
-	}
-	return filestore.Team(t.Dir)
-}
+func (t *Team) Shared() store.Team { return t.shared }
 
 // Lead returns the member that leads. Its agent is external if a person or a program leads.
 func (t *Team) Lead() (m team.Member) {

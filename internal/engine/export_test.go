@@ -6,5 +6,5 @@ import "cadre/internal/journal/store"
 func (t *Team) Share(shared store.Team) {
 	t.engine.Memory.mu.Lock()
 	defer t.engine.Memory.mu.Unlock()
-	t.kept.shared = shared
+	t.kept.shared, t.shared = shared, shared
 }

@@ -24,10 +24,22 @@ func (e *Engine) here(o *transfer.Options) {
 	}
 }
 
+// onFiles refuses to do that with teams that live in a place which every machine reaches.
+func (e *Engine) onFiles(what string) error {
+	if e.Home.Place == nil {
+		return nil
+	}
+	return team.Refuse(team.Invalid, "teams in %s are not %s: each machine that has its address has them, and its "+
+		"backups keep them", e.Home.Place.Called, what)
+}
+
 // Restore creates a team again from its last checkpoint, with its work. The team's folder was lost,
 // or is damaged and is then set aside. It refuses a team that exists and can be read. The engine
 // sets Home, and Log if the options have none.
 func (e *Engine) Restore(ctx context.Context, o transfer.Options) (*transfer.Arrived, error) {
+	if err := e.onFiles("restored from checkpoints"); err != nil {
+		return nil, err
+	}
 	e.here(&o)
 	o.Home = o.Home.In(o.Dir)
 	damaged, err := e.damaged(ctx, o.Home, o.Team)
@@ -125,6 +137,9 @@ func (e *Engine) damaged(ctx context.Context, home layout.Home, name string) (bo
 // CanPush asks the remote whether the team could be pushed, before anything changes; see
 // [transfer.CanPush].
 func (e *Engine) CanPush(ctx context.Context, o transfer.PushOptions) (first bool, err error) {
+	if err := e.onFiles("pushed"); err != nil {
+		return false, err
+	}
 	e.here(&o.Options)
 	first, err = transfer.CanPush(ctx, o)
 	return first, lasting(err)
@@ -135,6 +150,9 @@ func (e *Engine) CanPush(ctx context.Context, o transfer.PushOptions) (first boo
 // the push. If agree is nil, the push is refused. The engine sets the options as [Engine.Restore]
 // does.
 func (e *Engine) Push(ctx context.Context, o transfer.PushOptions, agree func(error) error) (*transfer.Pushed, error) {
+	if err := e.onFiles("pushed"); err != nil {
+		return nil, err
+	}
 	e.here(&o.Options)
 	if of, err := e.Glance(ctx, o.Team); err == nil {
 		if err := e.WithParent(ctx, of, "pushed", ""); err != nil {
@@ -158,6 +176,9 @@ func (e *Engine) Push(ctx context.Context, o transfer.PushOptions, agree func(er
 // Pull fetches the branch of the team from a remote, and restores the team from it if the remote
 // has newer state. The engine sets the options as [Engine.Restore] does.
 func (e *Engine) Pull(ctx context.Context, o transfer.PullOptions) (*transfer.Pulled, error) {
+	if err := e.onFiles("pulled"); err != nil {
+		return nil, err
+	}
 	e.here(&o.Options)
 	o.Home = o.Home.In(o.Dir)
 	if of, err := e.In(o.Dir).Glance(ctx, o.Team); err == nil {

@@ -162,7 +162,7 @@ func (e *Engine) searchIn(ctx context.Context, q Search, name, dir string, yield
 // record may match. Its state is read only to find the tasks that a person names.
 type toSearch struct {
 	engine   *Engine
-	journal  *filejournal.Journal // nil for a team that is open already
+	journal  journal.Journal // nil for a team that is open already
 	archived bool
 	of       *Team // nil without the state
 
@@ -195,8 +195,12 @@ func (t *toSearch) parts(ctx context.Context) ([]iter.Seq2[journal.Record, error
 	if t.journal == nil {
 		return []iter.Seq2[journal.Record, error]{t.of.Raw(ctx, 0)}, nil
 	}
-	starts, err := t.journal.Starts(ctx)
 	read := func(after int64) iter.Seq2[journal.Record, error] { return t.journal.Read(ctx, after) }
+	files, is := t.journal.(*filejournal.Journal)
+	if !is {
+		return []iter.Seq2[journal.Record, error]{read(0)}, nil
+	}
+	starts, err := files.Starts(ctx)
 	return search.Parts(read, starts), err
 }
 

@@ -157,7 +157,7 @@ func (l *Looker) Examine(ctx context.Context, now time.Time) (*Examination, erro
 		e.Skew = append(e.Skew, fmt.Sprintf("the team was created %s in the future",
 			team.Span(created.Sub(now).Round(time.Second))))
 	}
-	seen, err := look(ctx, e.Team, members, dir, l.Shared, now, nil)
+	seen, err := look(ctx, e.Team, members, l.home(), dir, l.Shared, now, nil)
 	if err != nil {
 		return nil, err
 	}

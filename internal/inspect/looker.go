@@ -78,12 +78,21 @@ func (l *Looker) Look(ctx context.Context, now time.Time) (*team.Outside, error)
 	if l.last != nil && life.endedSince(l.before) {
 		l.ending = now
 	}
-	seen, err := look(ctx, t, members, l.Dir, l.Shared, now, l.facts)
+	seen, err := look(ctx, t, members, l.home(), l.Dir, l.Shared, now, l.facts)
 	if err == nil {
 		seen.outside.Uncommitted = l.uncommitted(ctx, t, now)
 		l.last, l.before, err = &seen.outside, life, ctx.Err()
 	}
 	return &seen.outside, err
+}
+
+// home returns the home of the team. That of a team in memory is where its folder is, and has
+// nothing else.
+func (l *Looker) home() layout.Home {
+	if l.Home.Root == "" {
+		return layout.Of(l.Dir)
+	}
+	return l.Home
 }
 
 // Due returns how long the last findings count, unless something is recorded. It returns 0 without

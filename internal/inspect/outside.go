@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"cadre/internal/consolidate"
@@ -31,7 +30,7 @@ func outsideOf(ctx context.Context, rep *replica.Replica, dir string, now time.T
 	var t team.Team
 	var members []team.Member
 	rep.View(func(s *team.State) { t, members = s.Team(), s.Members() })
-	seen, err := look(ctx, t, members, dir, nil, now, nil)
+	seen, err := look(ctx, t, members, layout.Of(dir), dir, nil, now, nil)
 	return &seen.outside, err
 }
 
@@ -47,10 +46,10 @@ type finding struct {
 	hosts  map[string]bool // by id: whether it is running
 }
 
-// look looks at everything. shared is nil for what is in dir, the team's folder. read caches facts
-// that were read; nil for none.
-func look(ctx context.Context, t team.Team, members []team.Member, dir string, shared store.Team, now time.Time,
-	read map[string]reading) (*finding, error) {
+// look looks at everything. shared is nil for what is in dir, the team's folder in the home. read
+// caches facts that were read; nil for none.
+func look(ctx context.Context, t team.Team, members []team.Member, home layout.Home, dir string, shared store.Team,
+	now time.Time, read map[string]reading) (*finding, error) {
 	shared = filestore.Or(shared, dir)
 	f := &finding{facts: []Fact{}, shared: shared, hosts: map[string]bool{}}
 	f.outside = team.Outside{At: team.Time(now.UnixMilli()), Sights: make(map[string]team.Sight, len(members))}
@@ -73,7 +72,7 @@ func look(ctx context.Context, t team.Team, members []team.Member, dir string, s
 		o.Directory = trouble(t)
 	}
 	if t.Observed == "" && t.Dir != "" && o.Directory == "" {
-		trust := hook.Trust{File: layout.Home{Root: filepath.Dir(filepath.Dir(dir))}.Trust()}
+		trust := hook.Trust{File: home.Trust()}
 		if events, err := trust.Untrusted(t.Dir, t.HookIsOff); err == nil { // the hooks themselves report damage
 			o.Untrusted = events
 		}
@@ -87,7 +86,7 @@ func look(ctx context.Context, t team.Team, members []team.Member, dir string, s
 			o.Stale = append(o.Stale, fact.Name)
 		}
 	}
-	return f, f.children(ctx, t, layout.Home{Root: filepath.Dir(filepath.Dir(dir))}, now)
+	return f, f.children(ctx, t, home, now)
 }
 
 // children looks at the teams in the team: those that still do a task, and of an ended team those

@@ -6,6 +6,8 @@
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
 //	<root>/teams/.running/          the hosts that run sessions of the home's teams (proc)
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
+//	<root>/placed/<team id>/        what this machine has of a team that lives in a database
+//	<root>/placed-archive/<team id>/  of a finished one whose name was given to a new one
 //	<root>/damaged/<team>-<n>/      a damaged team that was restored from a checkpoint
 //	<root>/replaced/<team>-<n>/     a copy of a team that a pull replaced by a newer one
 //	<root>/observed/<team>/         what the observer knows of a team that is only observed (observe/store)
@@ -64,6 +66,9 @@ type Home struct {
 	// Dir is the directory in whose project names stand for the project's teams, absolute; "" for
 	// none.
 	Dir string
+	// Place is where the teams live; nil for teams in the home itself. Then the home has no other
+	// teams.
+	Place *Place
 }
 
 // Of returns the home with the folder of a team.
@@ -110,7 +115,24 @@ func folder(variable, name string) (string, error) {
 	return filepath.Join(user, name), nil
 }
 
-func (h Home) teams() string { return filepath.Join(h.Root, "teams") }
+// teams returns the folder of the teams in use.
+func (h Home) teams() string {
+	if h.Place != nil {
+		return filepath.Join(h.Root, placedFolder)
+	}
+	return filepath.Join(h.Root, teamsFolder)
+}
+
+// archive returns the folder of the archived teams.
+func (h Home) archive() string {
+	if h.Place != nil {
+		return filepath.Join(h.Root, placedArchive)
+	}
+	return filepath.Join(h.Root, archiveFolder)
+}
+
+// teamsFolder is the name of the folder of teams in use that live in the home.
+const teamsFolder = "teams"
 
 // Observation returns the folder with what is known of an observed team, beside its journal.
 func (h Home) Observation(name string) string { return filepath.Join(h.Root, "observed", name) }
@@ -118,9 +140,10 @@ func (h Home) Observation(name string) string { return filepath.Join(h.Root, "ob
 // Guests returns the folder of the members in teams that Claude Code runs.
 func (h Home) Guests() string { return filepath.Join(h.Root, "seats") }
 
-// Running returns the list of the hosts that run sessions of the home's teams. It is kept among the
-// teams, so a process that reaches them by another path finds the same list.
-func (h Home) Running() string { return filepath.Join(h.teams(), proc.ListFolder) }
+// Running returns the list of the hosts that run sessions of the home's teams, those of a place
+// too. It is kept among the teams, so a process that reaches them by another path finds the same
+// list.
+func (h Home) Running() string { return filepath.Join(h.Root, teamsFolder, proc.ListFolder) }
 
 // Templates returns the folder of the user's templates.
 func (h Home) Templates() string { return filepath.Join(h.Root, "templates") }
@@ -130,7 +153,7 @@ func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
 
 // owns returns damage if the journal in a team's folder belongs to another team, whose files were
 // copied there.
-func owns(j *filejournal.Journal, dir string) error {
+func owns(j Journal, dir string) error {
 	name := filepath.Base(dir)
 	id, _, _ := strings.Cut(j.ID(), restoredMark)
 	if rest, ok := strings.CutPrefix(id, name); ok && (rest == "" || rest[0] == '-' &&
@@ -233,6 +256,9 @@ func (h Home) foundAll(all []founding) error {
 				"last part out", f.team.Name)
 		}
 	}
+	if h.Place != nil {
+		return h.createPlaced(all)
+	}
 	if err := makeFolder(h.teams()); err != nil {
 		return err
 	}
@@ -283,9 +309,10 @@ func (f *founding) make(teams string) (err error) {
 }
 
 func (h Home) free(name string) string {
+	used, err := h.inUse()
 	for n := 2; ; n++ {
 		free := team.Numbered(name, n)
-		if _, err := os.Stat(filepath.Join(h.teams(), free)); err != nil {
+		if err != nil || !slices.ContainsFunc(used, func(folder string) bool { return NameOf(folder) == free }) {
 			return free
 		}
 	}
@@ -297,12 +324,21 @@ func (h Home) PutInArchive(folder, id string) (archived string, err error) {
 	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
 		return "", fmt.Errorf("archive the team in %s: its id %q cannot be the name of a folder", folder, id)
 	}
-	archive := filepath.Join(h.Root, archiveFolder)
+	archive := h.archive()
 	if err := makeFolder(archive); err != nil {
 		return "", err
 	}
 	dir := filepath.Join(archive, id)
-	if err := os.Rename(folder, dir); err != nil {
+	if h.Place != nil {
+		if err := h.Place.archive(id); err != nil {
+			return "", err
+		}
+	}
+	err = os.Rename(folder, dir)
+	if h.Place != nil && errors.Is(err, fs.ErrExist) { // another process has seen that it is archived
+		err = nil
+	}
+	if err != nil {
 		return "", fmt.Errorf("archive team %s: %w", id, err)
 	}
 	// Sync the new place before the old one: a loss of power in between may leave both names, but
@@ -418,6 +454,11 @@ func (h Home) Remove(dir string, ready func() (bool, error)) error {
 	err = h.alone(func() error {
 		if ready != nil {
 			if is, err := ready(); !is || err != nil {
+				return err
+			}
+		}
+		if id, placed := h.Placed(dir); placed {
+			if err := h.Place.remove(id); err != nil {
 				return err
 			}
 		}

@@ -48,6 +48,8 @@ type Known struct {
 	Folder string
 	Team   team.Team
 	Err    error // why the team cannot be read; then the Team has its name alone, and perhaps its id
+
+	project string // what the team's project is called in its place
 }
 
 // lost reports whether the team's project is not in the team's directory any more: it may have been
@@ -84,6 +86,9 @@ func (h Home) know(ctx context.Context, folder string) Known {
 		return k
 	}
 	defer j.Close()
+	if placed, is := j.(placedJournal); is {
+		k.project = placed.project
+	}
 	k.Team.ID, _, _ = strings.Cut(j.ID(), restoredMark)
 	s, _, err := recorded.State(ctx, j, nil)
 	if err != nil {
@@ -119,6 +124,14 @@ func (h Home) standing(ctx context.Context, of team.Team, levels int) string {
 		return of.Dir
 	}
 	return h.standing(ctx, s.Team(), levels-1)
+}
+
+// same reports whether the team belongs to the caller's project.
+func (h Home) same(k Known) bool {
+	if h.Place != nil {
+		return k.project == h.Place.Project(h.Dir)
+	}
+	return project.Same(k.Team.Dir, h.Dir)
 }
 
 // AmbiguousError says that a name stands for teams of several projects, none of them the caller's.
@@ -215,7 +228,7 @@ func (h Home) own(ref string, maybe func(Known) bool) (string, error) {
 	for _, folder := range folders {
 		k := h.know(context.Background(), folder)
 		switch {
-		case k.Team.ID == ref, k.Err == nil && project.Same(k.Team.Dir, h.Dir):
+		case k.Team.ID == ref, k.Err == nil && h.same(k):
 			return h.Folder(ref)
 		case maybe(k):
 			may = append(may, k)
@@ -258,10 +271,11 @@ func (h Home) find(ref string) ([]string, error) {
 	if err := h.reach(ref); err != nil {
 		return nil, err
 	}
-	archived := filepath.Join(h.Root, archiveFolder, ref)
-	if is, err := isFolder(archived); err != nil {
+	archived, err := h.hasArchived(ref)
+	if err != nil {
 		return nil, err
-	} else if is {
+	}
+	if archived != "" {
 		return []string{archived}, nil
 	}
 	return nil, h.notFound(ref)
@@ -309,9 +323,25 @@ func (h Home) notFound(ref string) error {
 	return team.Refuse(team.NotFound, "%s", text).With(team.Hint{Action: team.ActShowTeams})
 }
 
+// hasArchived returns the folder of the archived team with that id; "" for none.
+func (h Home) hasArchived(id string) (string, error) {
+	folder := filepath.Join(h.archive(), id)
+	if h.Place != nil {
+		return h.placedAs(folder, true)
+	}
+	is, err := isFolder(folder)
+	if !is {
+		folder = ""
+	}
+	return folder, err
+}
+
 // named returns the folders of the teams of that name.
 func (h Home) named(name string) ([]string, error) {
 	var found []string
+	if h.Place != nil {
+		return h.placedNamed(name)
+	}
 	if is, err := isFolder(filepath.Join(h.teams(), name)); err != nil {
 		return nil, err
 	} else if is && NameOf(name) == name {
@@ -368,7 +398,7 @@ func (h Home) inProject(name string, folders []string) []string {
 	var here, open []string
 	for _, folder := range folders {
 		k := h.know(context.Background(), folder)
-		if k.Err != nil || !project.Same(k.Team.Dir, h.Dir) {
+		if k.Err != nil || !h.same(k) {
 			continue
 		}
 		if here = append(here, folder); !k.Team.Ended() {
@@ -384,52 +414,11 @@ func (h Home) inProject(name string, folders []string) []string {
 	return folders
 }
 
-// Names returns a reference to each team that the caller may reach, sorted: its name, or its id if
-// the name does not stand for it where the caller works, because another team has the name, too.
-func (h Home) Names() ([]string, error) {
-	entries, err := os.ReadDir(h.teams())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	folders := map[string][]string{}
-	for _, e := range entries {
-		name := NameOf(e.Name())
-		if e.IsDir() && team.ValidName(name) && h.reach(e.Name()) == nil {
-			folders[name] = append(folders[name], e.Name())
-		}
-	}
-	var names []string
-	for name, all := range folders {
-		if len(all) == 1 {
-			names = append(names, name)
-			continue
-		}
-		own := h.inProject(name, in(h.teams(), all))
-		for _, folder := range all {
-			if len(own) == 1 && filepath.Base(own[0]) == folder {
-				folder = name
-			} else if folder == name {
-				if id := h.idIn(filepath.Join(h.teams(), folder)); id != "" {
-					folder = id
-				}
-			}
-			names = append(names, folder)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-// in returns the paths of the entries of the directory.
-func in(dir string, entries []string) (paths []string) {
-	for _, entry := range entries {
-		paths = append(paths, filepath.Join(dir, entry))
-	}
-	return paths
-}
-
 // idIn returns the id of the team in the folder; "" if it cannot be read.
 func (h Home) idIn(folder string) string {
+	if id, placed := h.Placed(folder); placed {
+		return id
+	}
 	j, err := filejournal.Open(folder, filejournal.Options{})
 	if err != nil {
 		return ""
@@ -440,7 +429,7 @@ func (h Home) idIn(folder string) string {
 }
 
 // Open opens the journal of the team, by its name or its id. It reports repairs to report.
-func (h Home) Open(ref string, report func(string)) (*filejournal.Journal, string, error) {
+func (h Home) Open(ref string, report func(string)) (Journal, string, error) {
 	dir, err := h.Folder(ref)
 	if err != nil {
 		return nil, "", err
@@ -453,14 +442,17 @@ func (h Home) Open(ref string, report func(string)) (*filejournal.Journal, strin
 }
 
 // OpenFolder opens the journal of the team in a folder that [Home.Folder] returned.
-func (h Home) OpenFolder(dir string, report func(string)) (*filejournal.Journal, error) {
+func (h Home) OpenFolder(dir string, report func(string)) (Journal, error) {
 	if err := h.reach(filepath.Base(dir)); err != nil {
 		return nil, err
 	}
 	return h.openFolder(dir, report)
 }
 
-func (h Home) openFolder(dir string, report func(string)) (*filejournal.Journal, error) {
+func (h Home) openFolder(dir string, report func(string)) (Journal, error) {
+	if id, placed := h.Placed(dir); placed {
+		return h.openPlaced(dir, id)
+	}
 	j, err := filejournal.Open(dir, filejournal.Options{Report: report})
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s holds no journal; if it is of no use, "+
@@ -481,6 +473,9 @@ func (h Home) Vacant(t team.Team) (string, error) { return h.vacant(t) }
 // vacant returns the folder for a new team. The caller holds the lock of the names. It refuses a
 // name that a team of the same project has, or that an observed team would share.
 func (h Home) vacant(t team.Team) (string, error) {
+	if h.Place != nil {
+		return h.vacantPlaced(t)
+	}
 	folders, err := h.named(t.Name)
 	if err != nil {
 		return "", err
@@ -527,32 +522,20 @@ func Beside(folder string) bool {
 
 // Archived reports whether the folder is one of the archive.
 func (h Home) Archived(folder string) bool {
-	return filepath.Dir(folder) == filepath.Join(h.Root, archiveFolder)
+	dir := filepath.Dir(folder)
+	return dir == filepath.Join(h.Root, archiveFolder) || dir == filepath.Join(h.Root, placedArchive)
 }
 
 // InArchive returns the folder of the archived team with that id; "" for none.
 func (h Home) InArchive(id string) string {
-	dir := filepath.Join(h.Root, archiveFolder, id)
-	if _, is := nameOfID(id); !is || h.idIn(dir) != id {
+	if _, is := nameOfID(id); !is {
+		return ""
+	}
+	dir, err := h.hasArchived(id)
+	if err != nil || dir == "" || h.idIn(dir) != id {
 		return ""
 	}
 	return dir
-}
-
-// Archive returns the folders of the archived teams that the caller may reach, sorted by their ids.
-func (h Home) Archive() ([]string, error) {
-	dir := filepath.Join(h.Root, archiveFolder)
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var all []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && h.reach(e.Name()) == nil {
-			all = append(all, filepath.Join(dir, e.Name()))
-		}
-	}
-	return all, nil
 }
 
 // Nowhere returns the folder of a team that does not exist yet. Nothing is ever in it.

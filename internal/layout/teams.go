@@ -5,14 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/store"
-	"cadre/internal/journal/store/filestore"
 	"cadre/internal/team"
 )
 
@@ -68,7 +64,11 @@ func (t Teams) Open(ctx context.Context, id string) (store.Opened, error) {
 	if err != nil {
 		return store.Opened{}, err
 	}
-	return store.Opened{Entry: t.entry(ctx, folder), Journal: j, Shared: filestore.Team(folder)}, nil
+	shared, err := t.home.Shared(folder)
+	if err != nil {
+		return store.Opened{}, errors.Join(err, j.Close())
+	}
+	return store.Opened{Entry: t.entry(ctx, folder), Journal: j, Shared: shared}, nil
 }
 
 // List implements [store.Teams]. Of a team that cannot be read it has the name, and the id if that
@@ -78,15 +78,11 @@ func (t Teams) List(ctx context.Context) (all []store.Entry, err error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(t.home.teams())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	used, err := t.home.inUse()
+	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		if e.IsDir() && team.ValidName(NameOf(e.Name())) && t.home.reach(e.Name()) == nil {
-			folders = append(folders, filepath.Join(t.home.teams(), e.Name()))
-		}
-	}
+	folders = append(folders, in(t.home.teams(), used)...)
 	for _, folder := range folders {
 		all = append(all, t.entry(ctx, folder))
 	}

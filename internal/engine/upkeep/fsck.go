@@ -72,6 +72,9 @@ func (x FileCheck) Check(ctx context.Context, name string) (Health, error) {
 	if err != nil {
 		return Health{}, err
 	}
+	if _, placed := x.Home.Placed(dir); placed {
+		return x.checkPlaced(ctx, name)
+	}
 	found, err := filejournal.Check(dir)
 	if err != nil {
 		return Health{}, err
@@ -96,6 +99,32 @@ func (x FileCheck) Check(ctx context.Context, name string) (Health, error) {
 		err = x.read(ctx, name, len(found.Holes) == 0, &h)
 	} else {
 		h.Checkpoint = x.checkpoint(ctx, name)
+	}
+	return h, err
+}
+
+// checkPlaced reads the whole history of a team in a place, which verifies it.
+func (x FileCheck) checkPlaced(ctx context.Context, name string) (h Health, err error) {
+	h = Health{Team: name, Problems: []string{}, Notes: []string{}}
+	j, _, err := x.Home.Open(name, x.Log)
+	if err != nil {
+		return h, err
+	}
+	for r, err := range j.Read(ctx, 0) {
+		if damage, is := errors.AsType[*journal.DamageError](err); is {
+			h.Problems = append(h.Problems, damage.Error())
+			break
+		}
+		if err != nil {
+			return h, errors.Join(err, j.Close())
+		}
+		h.Last, h.Durable = r.Seq, r.Seq
+	}
+	s, err := j.Snapshot(ctx)
+	h.Snapshot = s.Seq
+	if err = errors.Join(err, j.Close()); err == nil && len(h.Problems) == 0 {
+		h.Healthy = true
+		err = x.read(ctx, name, true, &h)
 	}
 	return h, err
 }
@@ -178,6 +207,10 @@ func (x FileCheck) Mend(ctx context.Context, h *Health) error {
 	dir, err := x.Home.Folder(h.Team)
 	if err != nil {
 		return err
+	}
+	if _, placed := x.Home.Placed(dir); placed {
+		return team.Refuse(team.Invalid, "the history of team %s is damaged in %s; restore the database from a backup",
+			h.Team, x.Home.Place.Called)
 	}
 	if host.Hosted(ctx, filestore.Team(dir)) {
 		return team.Refuse(team.NotReady, "a running host has sessions of the team, and would lose the team; end the "+

@@ -10,7 +10,6 @@ import (
 	"cadre/internal/git/checkout"
 	"cadre/internal/host"
 	"cadre/internal/inspect"
-	"cadre/internal/journal/store/filestore"
 	"cadre/internal/layout"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -214,7 +213,11 @@ func SetAside(ctx context.Context, home layout.Home, name string, log func(strin
 
 // setAside is SetAside for the team in that folder.
 func setAside(ctx context.Context, home layout.Home, name, dir string, log func(string)) (string, error) {
-	if host.Hosted(ctx, filestore.Team(dir)) {
+	shared, err := home.Shared(dir)
+	if err != nil {
+		return "", err
+	}
+	if host.Hosted(ctx, shared) {
 		return "", &RunningError{name, filepath.Join(dir, "hosts")}
 	}
 	if err := host.KeepWork(ctx, dir, "", log); err != nil {

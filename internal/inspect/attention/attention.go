@@ -240,10 +240,15 @@ func (f *Follower) open(ctx context.Context, name string) (*followed, error) {
 	if err != nil {
 		return nil, err
 	}
+	shared, err := f.Home.Shared(dir)
+	if err != nil {
+		return nil, errors.Join(err, rep.Close())
+	}
 	if f.teams == nil {
 		f.teams = map[string]*followed{}
 	}
-	one = &followed{replica: rep, looker: inspect.Looker{Replica: rep, Home: f.Home, Dir: dir}, info: info}
+	looker := inspect.Looker{Replica: rep, Home: f.Home, Dir: dir, Shared: shared}
+	one = &followed{replica: rep, looker: looker, info: info}
 	f.teams[name] = one
 	return one, nil
 }

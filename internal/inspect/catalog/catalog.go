@@ -247,7 +247,13 @@ func entry(ctx context.Context, home layout.Home, name, dir string, trees inspec
 		e.Err = err
 		return e
 	}
-	outside, err := (&inspect.Looker{Replica: rep, Home: home, Dir: dir, Trees: trees}).Look(ctx, time.Now())
+	shared, err := home.Shared(dir)
+	if err != nil {
+		e.Err = errors.Join(err, rep.Close())
+		return e
+	}
+	looker := inspect.Looker{Replica: rep, Home: home, Dir: dir, Shared: shared, Trees: trees}
+	outside, err := looker.Look(ctx, time.Now())
 	if err == nil {
 		rep.View(func(s *team.State) { e.Overview = Summarize(home, s, outside) })
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"cadre/internal/access"
 	"cadre/internal/layout"
@@ -78,21 +79,38 @@ func (c *connection) find(home layout.Home, tunnel bool) (access.Caller, error) 
 	if c.unix() {
 		return callerOf(home, c.peer)
 	}
-	peers, err := c.owners()
-	switch {
-	case errors.Is(err, proc.ErrNotShown), errors.Is(err, proc.ErrConcealed) && tunnel:
-		return access.Caller{}, nil
-	case errors.Is(err, proc.ErrConcealed):
-		return access.Caller{}, team.Refuse(team.Denied, "it is not known who calls: %v; if that is a tunnel or a "+
-			"proxy, its address has to be allowed when the server is started", err)
-	case err != nil:
-		return access.Caller{}, stranger(err)
+	for looks := 1; ; looks++ {
+		peers, err := c.owners()
+		if err != nil {
+			return access.Caller{}, unowned(err, tunnel)
+		}
+		caller, err := callerOf(home, peers...)
+		user := err == nil && caller == access.Caller{}
+		if user || len(peers) == 1 || looks == ownerLooks {
+			return caller, err
+		}
+		time.Sleep(forkTime) // between its fork and its exec, a child has open what its parent has
 	}
-	return callerOf(home, peers...)
 }
 
+// unowned says why the processes at the other end are not known, or returns nil for a machine or a
+// tunnel of which nothing is known.
+func unowned(err error, tunnel bool) error {
+	switch {
+	case errors.Is(err, proc.ErrNotShown), errors.Is(err, proc.ErrConcealed) && tunnel:
+		return nil
+	case errors.Is(err, proc.ErrConcealed):
+		return team.Refuse(team.Denied, "it is not known who calls: %v; if that is a tunnel or a proxy, its address "+
+			"has to be allowed when the server is started", err)
+	}
+	return stranger(err)
+}
+
+// forkTime is longer than a fork usually takes to its exec.
+const forkTime = 2 * time.Millisecond
+
 // ownerLooks is how often the processes at the other end are looked up, because one of them may end
-// meanwhile.
+// meanwhile, or be about to become another program.
 const ownerLooks = 3
 
 // owners returns the processes that have the other end of a TCP connection.

@@ -1,0 +1,297 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// Place is where the teams of a home live instead of in its folders: a database that several
+// machines share. Of each team that this machine works with, the home has a folder. It holds what
+// belongs to this machine alone, such as worktrees and hosts. A Place connects when it is first
+// used. Any goroutine may use it.
+type Place struct {
+	// Called names the place to a person, without a password.
+	Called string
+	// Project returns what the directory's project is called in the place, on each machine.
+	Project func(dir string) string
+
+	connect func(context.Context) (store.Teams, error)
+
+	mu     sync.Mutex
+	teams  store.Teams
+	shared map[string]store.Team // of the teams that were opened, by their ids
+}
+
+// NewPlace returns a place that connects with that function. A failed attempt is repeated by the
+// next use.
+func NewPlace(called string, project func(dir string) string,
+	connect func(context.Context) (store.Teams, error)) *Place {
+	return &Place{Called: called, Project: project, connect: connect, shared: map[string]store.Team{}}
+}
+
+// Teams returns the list of the teams in the place.
+func (p *Place) Teams(ctx context.Context) (store.Teams, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.teams == nil {
+		teams, err := p.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.teams = teams
+	}
+	return p.teams, nil
+}
+
+// list returns the teams that the place has, archived or not.
+func (p *Place) list(archived bool) ([]store.Entry, error) {
+	ctx := context.Background() // the place has time limits of its own
+	teams, err := p.Teams(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := teams.List(ctx)
+	return slices.DeleteFunc(all, func(e store.Entry) bool { return e.Archived != archived }), err
+}
+
+// ids returns the ids of the teams that the place has, archived or not.
+func (p *Place) ids(archived bool) (ids []string, err error) {
+	all, err := p.list(archived)
+	for _, e := range all {
+		ids = append(ids, e.ID)
+	}
+	return ids, err
+}
+
+// archive takes a team out of use.
+func (p *Place) archive(id string) error {
+	teams, err := p.Teams(context.Background())
+	if err != nil {
+		return err
+	}
+	return teams.Archive(context.Background(), id)
+}
+
+// remove removes a team. It does nothing for one that is gone.
+func (p *Place) remove(id string) error {
+	teams, err := p.Teams(context.Background())
+	if err != nil {
+		return err
+	}
+	if err := teams.Remove(context.Background(), id); !errors.Is(err, journal.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// open opens a team.
+func (p *Place) open(id string) (store.Opened, error) {
+	ctx := context.Background()
+	teams, err := p.Teams(ctx)
+	if err != nil {
+		return store.Opened{}, err
+	}
+	opened, err := teams.Open(ctx, id)
+	if err == nil {
+		p.mu.Lock()
+		p.shared[id] = opened.Shared
+		p.mu.Unlock()
+	}
+	return opened, err
+}
+
+// Journal is the history of a team, with the id of that history.
+type Journal interface {
+	journal.Journal
+	ID() string
+}
+
+// placedJournal is the history of a team in a place.
+type placedJournal struct {
+	journal.Journal
+	id      string
+	project string
+}
+
+func (j placedJournal) ID() string { return j.id }
+
+// Folders of the teams of a place. Each has the id of its team for its name.
+const (
+	placedFolder  = "placed"
+	placedArchive = "placed-archive"
+)
+
+// placeFile is in the folder of a team of a place, and names the place.
+const placeFile = "place"
+
+// Placed returns the id of the team whose folder this is, if the team lives in a place.
+func (h Home) Placed(folder string) (id string, is bool) {
+	switch filepath.Dir(folder) {
+	case filepath.Join(h.Root, placedFolder), filepath.Join(h.Root, placedArchive):
+		return filepath.Base(folder), true
+	}
+	return "", false
+}
+
+// Shared returns what the processes of the team in that folder share besides its journal.
+func (h Home) Shared(folder string) (store.Team, error) {
+	id, placed := h.Placed(folder)
+	if !placed {
+		return filestore.Team(folder), nil
+	}
+	if h.Place == nil {
+		return nil, notConnected(folder)
+	}
+	h.Place.mu.Lock()
+	shared := h.Place.shared[id]
+	h.Place.mu.Unlock()
+	if shared != nil {
+		return shared, nil
+	}
+	opened, err := h.Place.open(id)
+	if err != nil {
+		return nil, h.missing(id, err)
+	}
+	return opened.Shared, opened.Journal.Close()
+}
+
+// openPlaced opens the journal of a team of a place.
+func (h Home) openPlaced(folder, id string) (Journal, error) {
+	if h.Place == nil {
+		return nil, notConnected(folder)
+	}
+	opened, err := h.Place.open(id)
+	if err != nil {
+		return nil, h.missing(id, err)
+	}
+	return placedJournal{opened.Journal, opened.ID, opened.Project}, nil
+}
+
+// missing says in a person's words that a place has no such team.
+func (h Home) missing(id string, err error) error {
+	if errors.Is(err, journal.ErrNotFound) {
+		return team.Refuse(team.NotFound, "team %s is not in %s any more", id, h.Place.Called)
+	}
+	return err
+}
+
+// notConnected refuses a team of a place to a process that does not know the place.
+func notConnected(folder string) error {
+	const most = 4 << 10
+	where, err := regularfile.Read(filepath.Join(folder, placeFile), most)
+	if err != nil {
+		where = []byte("a database")
+	}
+	return team.Refuse(team.Invalid, "team %s lives in %s; give its address with --store or CADRE_STORE",
+		filepath.Base(folder), strings.TrimSpace(string(where)))
+}
+
+// keepPlaced makes the folder that a team of a place has on this machine, if it is not there.
+func (h Home) keepPlaced(folder string) error {
+	path := filepath.Join(folder, placeFile)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := makeFolder(folder); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, []byte(h.Place.Called+"\n"))
+}
+
+// placedNamed returns the folders of the teams of that name in the place.
+func (h Home) placedNamed(name string) (found []string, err error) {
+	all, err := h.Place.list(false)
+	for _, e := range all {
+		if err == nil && e.Name == name {
+			found = append(found, filepath.Join(h.teams(), e.ID))
+			err = h.keepPlaced(found[len(found)-1])
+		}
+	}
+	return found, err
+}
+
+// placedAs returns the folder if the place has its team, archived or not; else "". Another machine
+// may have archived the team since; its folder moves then.
+func (h Home) placedAs(folder string, archived bool) (string, error) {
+	all, err := h.Place.list(archived)
+	if err != nil || !slices.ContainsFunc(all, func(e store.Entry) bool { return e.ID == filepath.Base(folder) }) {
+		return "", err
+	}
+	if before := filepath.Join(h.teams(), filepath.Base(folder)); archived {
+		err := makeFolder(h.archive())
+		if err == nil {
+			err = os.Rename(before, folder)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	return folder, h.keepPlaced(folder)
+}
+
+// vacantPlaced returns the folder that a new team of the place would have, or why it cannot be
+// made.
+func (h Home) vacantPlaced(t team.Team) (string, error) {
+	all, err := h.Place.list(false)
+	if err != nil {
+		return "", err
+	}
+	project := h.Place.Project(t.Dir)
+	for _, e := range all {
+		if e.ID == t.ID || e.Name == t.Name && e.Project == project {
+			return "", h.taken(Known{Team: team.Team{Name: t.Name, ID: e.ID}}, "")
+		}
+	}
+	return filepath.Join(h.teams(), t.ID), nil
+}
+
+// createPlaced makes the teams in the place, one after the other. If one cannot be made, it removes
+// those before it.
+func (h Home) createPlaced(all []founding) error {
+	ctx := context.Background()
+	teams, err := h.Place.Teams(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		f := &all[i]
+		if f.team.MaxDepth > 0 {
+			return team.Refuse(team.Invalid, "team %s could have teams in it, which %s does not keep yet; leave maxDepth "+
+				"out, or leave --store and CADRE_STORE out", f.team.Name, h.Place.Called)
+		}
+		if f.team.Observed != "" {
+			return team.Refuse(team.Invalid, "what is observed stays on this machine; leave --store and CADRE_STORE out")
+		}
+		err := teams.Create(ctx, store.Entry{ID: f.team.ID, Name: f.team.Name,
+			Project: h.Place.Project(f.team.Dir)}, f.records)
+		if err == nil {
+			f.dir = filepath.Join(h.teams(), f.team.ID)
+			err = h.keepPlaced(f.dir)
+		}
+		if err == nil {
+			continue
+		}
+		for _, made := range all[:i] {
+			err = errors.Join(err, teams.Remove(ctx, made.team.ID))
+		}
+		if errors.Is(err, journal.ErrExists) {
+			return h.taken(Known{Team: team.Team{Name: f.team.Name}}, "")
+		}
+		return fmt.Errorf("create team %s: nothing was created: %w", f.team.Name, err)
+	}
+	return nil
+}
