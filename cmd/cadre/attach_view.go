@@ -457,7 +457,7 @@ func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, l
 			show := `env -u TMUX -u TMUX_PANE tmux -S "$1" attach-session && left=--left || sleep 1; shift; exec "$@" $left`
 			return proc.Become([]string{"sh", "-c", show, "sh", socket, self(), "attach", d.Team().ID, member,
 				"--pane"},
-				os.Environ())
+				a.home.ForOurs(os.Environ()))
 		case code != team.NotReady:
 			return err
 		}

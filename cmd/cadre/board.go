@@ -67,7 +67,7 @@ func (b *boarding) run(ctx context.Context, args []string) error {
 		}
 	}
 	serve := []string{self(), "serve", "--listen", "127.0.0.1:0"}
-	if err := server.Start(ctx, b.home, serve, access.Unnamed(os.Environ())); err != nil {
+	if err := server.Start(ctx, b.home, serve, b.home.ForOurs(access.Unnamed(os.Environ()))); err != nil {
 		return err
 	}
 	is, err := server.LogIn(ctx, b.home, at, b.token, shown)

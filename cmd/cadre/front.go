@@ -58,7 +58,7 @@ func (a *app) inFront(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	was, _ := term.GetState(int(os.Stdin.Fd()))
-	ended, err := proc.RunWorker(append([]string{self()}, os.Args[1:]...), os.Environ(),
+	ended, err := proc.RunWorker(append([]string{self()}, os.Args[1:]...), a.home.ForOurs(os.Environ()),
 		[3]*os.File{os.Stdin, a.out.file, a.err.file})
 	switch {
 	case err != nil:

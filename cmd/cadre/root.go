@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"cadre/internal/access"
 	"cadre/internal/engine"
+	"cadre/internal/engine/database"
 	"cadre/internal/layout"
 	"cadre/internal/render"
 	"cadre/internal/render/sanitize"
@@ -34,6 +36,7 @@ type app struct {
 	out   output
 	err   output
 	json  bool
+	store string // the flag --store
 	panes string // the flag --teammate-mode
 	plain bool   // the flag --plain
 	leave bool   // the flag --detach
@@ -46,8 +49,11 @@ type app struct {
 
 func newApp() *app { return &app{out: standardOutput(), err: standardError()} }
 
-// close ends the text on both streams.
+// close leaves the place of the teams, and ends the text on both streams.
 func (a *app) close() {
+	if a.home.Place != nil {
+		a.home.Place.Close()
+	}
 	a.out.Close()
 	a.err.Close()
 }
@@ -119,6 +125,7 @@ var commands = []entry{
 
 	{"fsck", "care", (*app).fsckCommand}, {"trust", "care", (*app).trustCommand},
 	{"hooks", "care", (*app).hooksCommand}, {"notify", "care", (*app).notifyCommand},
+	{"store", "care", (*app).storeCommand},
 	{"doctor", "care", (*app).doctorCommand}, {"version", "care", (*app).versionCommand},
 
 	{"gemini-hook", "", (*app).geminiHookCommand}, // hidden
@@ -149,6 +156,9 @@ func (a *app) root(args []string) *cobra.Command {
 			if a.home, err = findHome(); err != nil {
 				return err
 			}
+			if err := a.findPlace(); err != nil {
+				return err
+			}
 			return a.admit(c)
 		},
 	}
@@ -157,6 +167,8 @@ func (a *app) root(args []string) *cobra.Command {
 	root.SetFlagErrorFunc(flagMistake)
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "address of the PostgreSQL database with the teams; by "+
+		"default CADRE_STORE, else the teams are in files")
 	root.PersistentFlags().Var(colorFlag{a}, "color", "colors in text: auto (on a terminal), always or never")
 	root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{autoColor, alwaysColor, neverColor},
 		cobra.ShellCompDirectiveNoFileComp))
@@ -293,6 +305,14 @@ func (a *app) print(value any, text func(w *sanitize.Writer) error) error {
 
 func said(format string, args ...any) func(*sanitize.Writer) error {
 	return func(w *sanitize.Writer) error { return w.Printf(format+"\n", args...) }
+}
+
+// findPlace has the teams in a database, if the person names one.
+func (a *app) findPlace() (err error) {
+	if address := cmp.Or(a.store, os.Getenv(database.Variable)); address != "" {
+		a.home.Place, err = database.Place(address, a.note)
+	}
+	return err
 }
 
 // findHome returns the user's home. Names there are those of the working directory's project.

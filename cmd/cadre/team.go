@@ -239,8 +239,8 @@ func (a *app) hostCommand() *cobra.Command {
 			"the queue, and the next host continues.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
-		guarded, status, err := proc.Guard(a.home.Running(), append([]string{self()}, os.Args[1:]...), os.Environ(),
-			a.out.file)
+		guarded, status, err := proc.Guard(a.home.Running(), append([]string{self()}, os.Args[1:]...),
+			a.home.ForOurs(os.Environ()), a.out.file)
 		if guarded && status != done {
 			return errors.Join(err, exit(status))
 		}

@@ -75,7 +75,7 @@ func (a *app) screenOptions(name string) tui.Options {
 	s, _, err := a.settings() // cadre notify says what is wrong with them
 	return tui.Options{Engine: a.quietEngine(), Team: name, NoMouse: err == nil && s.Mouse == settings.OffMouse,
 		In:  os.Stdin,
-		Out: a.out.file, Env: os.Environ(), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed,
+		Out: a.out.file, Env: a.home.ForOurs(os.Environ()), Self: self(), TeamVariable: agent.TeamVariable, Asks: unconfirmed,
 		Sync: os.Getenv("CADRE_SYNC_OUTPUT") != "off"}
 }
 

@@ -91,7 +91,7 @@ func (l *Launch) start(ctx context.Context) error {
 	if err := l.team.nestedIn(ctx, "run", team.ActResume); err != nil {
 		return err
 	}
-	err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), access.Unnamed(os.Environ()), l.log)
+	err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), e.Home.ForOurs(access.Unnamed(os.Environ())), l.log)
 	if err == nil && e.Kept != nil {
 		e.Kept(l.team.Team().ID)
 	}

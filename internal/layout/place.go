@@ -24,22 +24,29 @@ import (
 // belongs to this machine alone, such as worktrees and hosts. A Place connects when it is first
 // used. Any goroutine may use it.
 type Place struct {
+	// Address is what a person gave, with a password if that was in it.
+	Address string
 	// Called names the place to a person, without a password.
 	Called string
 	// Project returns what the directory's project is called in the place, on each machine.
 	Project func(dir string) string
 
-	connect func(context.Context) (store.Teams, error)
+	// Environment is what our own programs need to reach the place, and no other program may have:
+	// "name=value".
+	Environment []string
+
+	connect func(context.Context) (store.Teams, func(), error)
 
 	mu     sync.Mutex
 	teams  store.Teams
+	leave  func()
 	shared map[string]store.Team // of the teams that were opened, by their ids
 }
 
-// NewPlace returns a place that connects with that function. A failed attempt is repeated by the
-// next use.
+// NewPlace returns a place that connects with that function, which also returns how to disconnect. A
+// failed attempt is repeated by the next use.
 func NewPlace(called string, project func(dir string) string,
-	connect func(context.Context) (store.Teams, error)) *Place {
+	connect func(context.Context) (store.Teams, func(), error)) *Place {
 	return &Place{Called: called, Project: project, connect: connect, shared: map[string]store.Team{}}
 }
 
@@ -48,13 +55,33 @@ func (p *Place) Teams(ctx context.Context) (store.Teams, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.teams == nil {
-		teams, err := p.connect(ctx)
+		teams, leave, err := p.connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		p.teams = teams
+		p.teams, p.leave = teams, leave
 	}
 	return p.teams, nil
+}
+
+// Close disconnects, after what other processes wait for was sent. Every team of the place must be
+// closed before.
+func (p *Place) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.teams != nil {
+		p.leave()
+	}
+	p.teams, p.shared = nil, map[string]store.Team{}
+}
+
+// ForOurs returns the environment for one of our own programs, which reaches the teams of the home
+// as this process does.
+func (h Home) ForOurs(env []string) []string {
+	if h.Place == nil {
+		return env
+	}
+	return slices.Concat(env, h.Place.Environment)
 }
 
 // list returns the teams that the place has, archived or not.

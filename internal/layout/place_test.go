@@ -22,8 +22,8 @@ func machines(t *testing.T, n int) (homes []layout.Home, place *memstore.Teams) 
 	place = &memstore.Teams{}
 	for range n {
 		h := newHome(t)
-		h.Place = layout.NewPlace("the place", filepath.Base, func(context.Context) (store.Teams, error) {
-			return place, nil
+		h.Place = layout.NewPlace("the place", filepath.Base, func(context.Context) (store.Teams, func(), error) {
+			return place, func() {}, nil
 		})
 		homes = append(homes, h)
 	}
@@ -167,11 +167,11 @@ func TestPlaceThatFails(t *testing.T) {
 	down := errors.New("it is down")
 	tries := 0
 	h := newHome(t)
-	h.Place = layout.NewPlace("the place", filepath.Base, func(context.Context) (store.Teams, error) {
+	h.Place = layout.NewPlace("the place", filepath.Base, func(context.Context) (store.Teams, func(), error) {
 		if tries++; tries == 1 {
-			return nil, down
+			return nil, nil, down
 		}
-		return &memstore.Teams{}, nil
+		return &memstore.Teams{}, func() {}, nil
 	})
 	if _, err := h.Names(); !errors.Is(err, down) {
 		t.Errorf("got %v", err)

@@ -24,7 +24,7 @@ func TestTeamsOfAPlace(t *testing.T) {
 	storetest.RunTeams(t, func(t testing.TB) storetest.Place {
 		place := &memstore.Teams{}
 		return placeOf(t, layout.Home{Root: t.TempDir(), Place: layout.NewPlace("the place", filepath.Clean,
-			func(context.Context) (store.Teams, error) { return place, nil })})
+			func(context.Context) (store.Teams, func(), error) { return place, func() {}, nil })})
 	})
 }
 

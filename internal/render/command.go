@@ -126,6 +126,10 @@ func CommandFor(h team.Hint) Command {
 		return line("task list", h.Team)
 	case team.ActShowTeams:
 		return line("ls")
+	case team.ActInitStore:
+		return line("store init")
+	case team.ActMigrateStore:
+		return line("store migrate")
 	case team.ActShowNotes:
 		return line("note list", h.Team)
 	case team.ActDeleteNote:

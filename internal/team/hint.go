@@ -68,13 +68,16 @@ const (
 	ActShowAlive   Action = "show_alive"   // show which members are alive
 	ActShowTasks   Action = "show_tasks"   // list the tasks
 	ActShowTask    Action = "show_task"    // show Task
-	ActShowNotes   Action = "show_notes"   // list the notes
-	ActDeleteNote  Action = "delete_note"  // delete the note Note
-	ActShowLog     Action = "show_log"     // show the history
-	ActFollowLog   Action = "follow_log"   // watch the team run
-	ActShowReview  Action = "show_review"  // review the work of a team that has ended
-	ActRecordFacts Action = "record_facts" // record the files that all members rely on as they are now
-	ActTrust       Action = "trust"        // trust the hooks of the project in Dir, so that they run
+
+	ActInitStore    Action = "init_store"    // make the tables of a database for teams
+	ActMigrateStore Action = "migrate_store" // bring them to this version
+	ActShowNotes    Action = "show_notes"    // list the notes
+	ActDeleteNote   Action = "delete_note"   // delete the note Note
+	ActShowLog      Action = "show_log"      // show the history
+	ActFollowLog    Action = "follow_log"    // watch the team run
+	ActShowReview   Action = "show_review"   // review the work of a team that has ended
+	ActRecordFacts  Action = "record_facts"  // record the files that all members rely on as they are now
+	ActTrust        Action = "trust"         // trust the hooks of the project in Dir, so that they run
 
 	ActRevertWork Action = "revert_work" // change the files in the work tree Dir back from the commit From to To
 	// show the files Paths of the commit or tree From, in the repository Dir, or list all if Paths
@@ -108,7 +111,7 @@ func Actions() []Action {
 		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActLift, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
 		ActReassign, ActRetryTask, ActSetCommand, ActDeleteTask, ActRollBackTask,
 		ActCompleteTask, ActAssignTask, ActVerify, ActShowTeams, ActShowTeam, ActShowWaiting, ActShowAlive,
-		ActShowTasks, ActShowTask,
+		ActShowTasks, ActShowTask, ActInitStore, ActMigrateStore,
 		ActShowNotes, ActDeleteNote, ActShowLog,
 		ActFollowLog, ActShowReview, ActRecordFacts, ActTrust, ActRevertWork, ActShowFile, ActKeepCommit,
 		ActForgetWorktree, ActRepairWorktree, ActUnlockWorktree, ActCheckOut, ActAddRemote, ActFetchBranch,
@@ -190,6 +193,8 @@ var purposes = [...]struct {
 	{ActVerify, "say accepted or rejected, and why"},
 	{ActClaimNext, "take another one"},
 	{ActShowTeams, "see the teams"},
+	{ActInitStore, "make the tables"},
+	{ActMigrateStore, "migrate it, once no older cadre uses it"},
 	{ActShowTeam, "look at the team"},
 	{ActShowAlive, "see who is alive"},
 	{ActShowTasks, "see the tasks"},

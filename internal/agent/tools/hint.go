@@ -103,7 +103,8 @@ func toolFor(h team.Hint) (u usage, users bool) {
 		u := of(noteWrite).with("key", h.Note)
 		u.input = append(u.input, argument{"delete", true})
 		return u, false
-	case team.ActShowTeams, team.ActShowLog, team.ActFollowLog, team.ActShowReview, team.ActShowFile:
+	case team.ActShowTeams, team.ActShowLog, team.ActFollowLog, team.ActShowReview, team.ActShowFile, team.ActInitStore,
+		team.ActMigrateStore:
 		return usage{}, false
 	}
 	return usage{}, true

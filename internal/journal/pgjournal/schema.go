@@ -23,6 +23,9 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// ErrNoTables marks a schema that does not exist, or has no tables of cadre. It is also [ErrOlder].
+var ErrNoTables = errors.New("there are no tables of cadre")
+
 // ErrOlder marks a schema that [Migrate] must bring to this version first. A schema that does not
 // exist has version 0.
 var ErrOlder = errors.New("the schema must be migrated first")
@@ -162,7 +165,7 @@ func judgeVersion(schema string, version int) error {
 	case version > want:
 		return newer(schema, version)
 	case version == 0:
-		return fmt.Errorf("%w: the schema %s has no tables of cadre", ErrOlder, schema)
+		return fmt.Errorf("%w: %w in the schema %s", ErrOlder, ErrNoTables, schema)
 	case version < want:
 		return fmt.Errorf("%w: the schema %s has version %d, and this version of cadre needs %d", ErrOlder, schema,
 			version, want)

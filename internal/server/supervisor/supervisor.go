@@ -473,7 +473,8 @@ func (s *Supervisor) resume(k *kept, now time.Time) {
 		return
 	}
 	defer log.Close()
-	ended, err := proc.DetachWatched(s.Engine.Home.Running(), s.Resume(k.ID), access.Unnamed(os.Environ()), log)
+	home := s.Engine.Home
+	ended, err := proc.DetachWatched(home.Running(), s.Resume(k.ID), home.ForOurs(access.Unnamed(os.Environ())), log)
 	if err != nil {
 		k.Why = err.Error()
 		return

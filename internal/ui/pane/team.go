@@ -84,7 +84,7 @@ func Start(ctx context.Context, of *engine.Team, home layout.Home, mode Mode, vi
 	}
 	defer log.Close()
 	args := append(viewer[:len(viewer):len(viewer)], "panes", t.ID, "--keep", "--teammate-mode", string(mode))
-	if err := proc.DetachTrusted(home.Running(), args, os.Environ(), log); err != nil {
+	if err := proc.DetachTrusted(home.Running(), args, home.ForOurs(os.Environ()), log); err != nil {
 		return "", err
 	}
 	at := where(mode, t.Name)
