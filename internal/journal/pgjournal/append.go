@@ -2,13 +2,10 @@ package pgjournal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 )
 
 // maxRounds is how often an append reads what does not fit under the lock without it. Then it reads
@@ -81,7 +78,7 @@ func (j *Journal) append(ctx context.Context, after int64, catchUp func(journal.
 
 // catchUp locks the row of the team and shows the records after seq after. It returns the
 // connection whose transaction has the lock, and the place after the last record.
-func (j *Journal) catchUp(ctx context.Context, after int64, show func(journal.Record) error) (*pgxpool.Conn, place,
+func (j *Journal) catchUp(ctx context.Context, after int64, show func(journal.Record) error) (*pgwire.Conn, place,
 	error) {
 	from, _ := j.from(after)
 	if !from.known { // it is not known how much would be read under the lock
@@ -115,7 +112,7 @@ func (j *Journal) catchUp(ctx context.Context, after int64, show func(journal.Re
 
 // show shows records to the caller. If that fails, it releases the connection with the lock.
 func (j *Journal) show(ctx context.Context, rows []row, show func(journal.Record) error,
-	held *pgxpool.Conn) (err error) {
+	held *pgwire.Conn) (err error) {
 	shown := false
 	defer func() {
 		if !shown && held != nil {
@@ -136,20 +133,21 @@ func (j *Journal) show(ctx context.Context, rows []row, show func(journal.Record
 
 // lock locks the row of the team, which waits for other writers. It returns the seq of the last
 // record, and the rows after from that fit.
-func (j *Journal) lock(ctx context.Context, from place, bytes int64) (conn *pgxpool.Conn, at place, last int64,
+func (j *Journal) lock(ctx context.Context, from place, bytes int64) (conn *pgwire.Conn, at place, last int64,
 	rows []row, err error) {
 	var h head
 	_, newest := j.from(from.seq)
-	conn, err = j.s.start(ctx, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		var b pgx.Batch
-		b.Queue(begin)
-		b.Queue(j.s.sql.lock, j.s.stall(), j.number)
+	conn, err = j.s.start(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		var b pgwire.Batch
+		b.Add(begin)
+		b.Add(j.s.sql.lock, j.s.stall(), j.number)
 		j.queuePage(&b, from, bytes, from.seq)
-		results := conn.SendBatch(ctx, &b)
-		if _, err = results.Exec(); err == nil {
-			h, rows, err = j.scanPage(results, true)
-		}
-		return errors.Join(err, results.Close())
+		return conn.Do(ctx, &b, func(r *pgwire.Results) (err error) {
+			if _, err = r.Exec(); err == nil {
+				h, rows, err = j.scanPage(r, true)
+			}
+			return err
+		})
 	})
 	if err != nil {
 		return nil, from, 0, nil, err
@@ -166,16 +164,16 @@ func (j *Journal) lock(ctx context.Context, from place, bytes int64) (conn *pgxp
 }
 
 // commit inserts the record and ends the transaction.
-func (j *Journal) commit(ctx context.Context, conn *pgxpool.Conn, at place, data []byte) error {
+func (j *Journal) commit(ctx context.Context, conn *pgwire.Conn, at place, data []byte) error {
 	id := j.s.newID()
-	var b pgx.Batch
-	b.Queue(j.s.sql.insert, j.number, at.seq, at.ends, at.digest[:], id, data)
-	return j.s.finish(ctx, conn, &b, func(ctx context.Context, conn *pgx.Conn) (there bool, err error) {
+	var b pgwire.Batch
+	b.Add(j.s.sql.insert, j.number, at.seq, at.ends, at.digest[:], id, data)
+	return j.s.finish(ctx, conn, &b, func(ctx context.Context, conn *pgwire.Conn) (there bool, err error) {
 		// The lost transaction has the lock for as long as it can be committed.
 		if _, err := j.s.lockTeam(ctx, conn, j.number); err != nil {
 			return false, err
 		}
-		err = conn.QueryRow(ctx, j.s.sql.find, j.number, id).Scan(&there)
+		err = conn.Query(ctx, j.s.sql.find, j.number, id).Scan(&there)
 		return there, err
 	})
 }

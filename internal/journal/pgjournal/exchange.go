@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 )
 
 // ask calls do with a connection. do must be harmless when it is done twice; see start.
-func (s *Store) ask(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+func (s *Store) ask(ctx context.Context, do func(context.Context, *pgwire.Conn) error) error {
 	conn, err := s.start(ctx, do)
 	if err == nil {
 		s.release(conn)
@@ -25,7 +24,7 @@ func (s *Store) ask(ctx context.Context, do func(context.Context, *pgxpool.Conn)
 // start returns a connection on which do succeeded. do may begin a transaction, which the caller
 // ends. It must be harmless when it is done twice: a connection in the pool may be broken since the
 // server was restarted, and do is called once more with a new one.
-func (s *Store) start(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) (*pgxpool.Conn, error) {
+func (s *Store) start(ctx context.Context, do func(context.Context, *pgwire.Conn) error) (*pgwire.Conn, error) {
 	for again := true; ; again = false {
 		conn, broken, err := s.try(ctx, do)
 		if err == nil || !broken || !again || ctx.Err() != nil {
@@ -35,7 +34,7 @@ func (s *Store) start(ctx context.Context, do func(context.Context, *pgxpool.Con
 	}
 }
 
-func (s *Store) try(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) (conn *pgxpool.Conn,
+func (s *Store) try(ctx context.Context, do func(context.Context, *pgwire.Conn) error) (conn *pgwire.Conn,
 	broken bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, s.opts.Timeout)
 	defer stop()
@@ -44,7 +43,7 @@ func (s *Store) try(ctx context.Context, do func(context.Context, *pgxpool.Conn)
 		return nil, false, err
 	}
 	if err := do(ctx, conn); err != nil {
-		broken = conn.Conn().IsClosed() && ctx.Err() == nil
+		broken = conn.IsClosed() && ctx.Err() == nil
 		s.release(conn)
 		return nil, broken, err
 	}
@@ -52,15 +51,14 @@ func (s *Store) try(ctx context.Context, do func(context.Context, *pgxpool.Conn)
 }
 
 // release returns a connection to the pool, and ends the transaction that it may be in.
-func (s *Store) release(conn *pgxpool.Conn) {
-	s.unreplicated.Delete(conn.Conn().PgConn())
-	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
+func (s *Store) release(conn *pgwire.Conn) {
+	if !conn.IsClosed() && conn.InTransaction() {
 		ctx, stop := context.WithTimeout(context.Background(), time.Second)
 		defer stop()
 		// If this fails, the pool closes the connection, which ends the transaction too.
 		_, _ = conn.Exec(ctx, rollback)
 	}
-	conn.Release()
+	s.pool.Release(conn)
 }
 
 // errLost reports that a transaction was rolled back although the caller did not ask for that.
@@ -72,43 +70,39 @@ var errLost = errors.New("nothing was written, and the team is unchanged")
 // changes are there.
 //
 // The end of ctx does not end a commit: the caller is better served with a definite result.
-func (s *Store) finish(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch,
-	look func(context.Context, *pgx.Conn) (bool, error)) error {
+func (s *Store) finish(ctx context.Context, conn *pgwire.Conn, b *pgwire.Batch,
+	look func(context.Context, *pgwire.Conn) (bool, error)) error {
 	if b == nil {
-		b = &pgx.Batch{}
+		b = &pgwire.Batch{}
 	}
-	b.Queue(commit)
+	b.Add(commit)
 	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	defer stop()
 	s.step("commit")
-	results := conn.SendBatch(patient, b)
-	s.step("sent")
-	var tag pgconn.CommandTag
-	var err error
-	for range b.Len() {
-		var one error
-		if tag, one = results.Exec(); err == nil {
-			err = one
+	tag := ""
+	err := conn.Do(patient, b, func(r *pgwire.Results) (err error) {
+		s.step("sent")
+		for i := 0; i < b.Len() && err == nil; i++ {
+			tag, err = r.Exec()
 		}
-	}
-	err = errors.Join(err, results.Close())
-	_, unreplicated := s.unreplicated.LoadAndDelete(conn.Conn().PgConn())
+		return err
+	})
 	switch {
-	case conn.Conn().IsClosed() || unreplicated:
+	case unreplicated(conn) || conn.IsClosed():
 		if err == nil {
 			err = errors.New("the server did not wait for its standby")
 		}
 		return s.settle(ctx, err, look)
 	case err != nil: // the server refused a statement, and rolled back
 		return fmt.Errorf("%w: %w", errLost, err)
-	case tag.String() != commit:
+	case tag != commit:
 		return fmt.Errorf("%w: the server answered %s", errLost, tag)
 	}
 	return nil
 }
 
 // settle finds out whether the changes of a lost transaction are there.
-func (s *Store) settle(ctx context.Context, lost error, look func(context.Context, *pgx.Conn) (bool, error)) error {
+func (s *Store) settle(ctx context.Context, lost error, look func(context.Context, *pgwire.Conn) (bool, error)) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Settle)
 	defer stop()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -133,8 +127,8 @@ func (s *Store) settle(ctx context.Context, lost error, look func(context.Contex
 
 // look calls look in a transaction on a new connection. The commit waits for the standbys, if there
 // are some to wait for, so that what was found is as durable as the caller's own commit would be.
-func (s *Store) look(ctx context.Context, look func(context.Context, *pgx.Conn) (bool, error)) (bool, error) {
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+func (s *Store) look(ctx context.Context, look func(context.Context, *pgwire.Conn) (bool, error)) (bool, error) {
+	conn, err := s.config.Connect(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -153,33 +147,38 @@ func (s *Store) look(ctx context.Context, look func(context.Context, *pgx.Conn) 
 	if err != nil {
 		return false, err
 	}
-	if _, unreplicated := s.unreplicated.Load(conn.PgConn()); unreplicated || tag.String() != commit {
+	if unreplicated(conn) || tag != commit {
 		return false, fmt.Errorf("the server answered %s, and did not wait for its standby", tag)
 	}
 	return there, nil
 }
 
+// unreplicated reports whether a commit succeeded without the confirmation of a standby that it had
+// to wait for. The server only warns of that.
+func unreplicated(conn *pgwire.Conn) bool {
+	return conn.Noticed("57014", "57P01") // the wait was cancelled, or the session ended
+}
+
 // hangUp closes a connection outside the pool. It does nothing for nil.
-func (s *Store) hangUp(conn *pgx.Conn) {
+func (s *Store) hangUp(conn *pgwire.Conn) {
 	if conn == nil {
 		return
 	}
-	s.unreplicated.Delete(conn.PgConn())
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
 	_ = conn.Close(ctx)
 }
 
 // lockTeam locks the row of a team, in a transaction, and returns the end of its history.
-func (s *Store) lockTeam(ctx context.Context, conn querier, number int64) (h head, err error) {
-	err = scanHead(conn.QueryRow(ctx, s.sql.lock, s.stall(), number), &h, nil, nil)
+func (s *Store) lockTeam(ctx context.Context, conn *pgwire.Conn, number int64) (h head, err error) {
+	err = scanHead(conn.Query(ctx, s.sql.lock, s.stall(), number), &h, nil, nil)
 	return h, err
 }
 
 // scanHead reads a row with the end of a history. more are further columns.
-func scanHead(r pgx.Row, h *head, more ...any) error {
+func scanHead(r pgwire.Rows, h *head, more ...any) error {
 	err := r.Scan(append([]any{&h.last, &h.ends, &h.digest, &h.version}, more...)...)
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgwire.ErrNoRows) {
 		return journal.ErrGone
 	}
 	return err
@@ -201,10 +200,13 @@ func (s *Store) explain(err error) error {
 	case "42P01", "42703": // undefined table or column: the schema may have changed meanwhile
 		ctx, stop := context.WithTimeout(context.Background(), time.Second)
 		defer stop()
-		if version, asked := readVersion(ctx, s.pool, s.sql); asked == nil {
-			if old := judgeVersion(s.opts.Schema, version); old != nil {
-				return fmt.Errorf("%w: %w", old, err)
-			}
+		version := 0
+		asked := s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) (err error) {
+			version, err = readVersion(ctx, conn, s.sql)
+			return err
+		})
+		if old := judgeVersion(s.opts.Schema, version); asked == nil && old != nil {
+			return fmt.Errorf("%w: %w", old, err)
 		}
 	}
 	return err

@@ -8,10 +8,8 @@ import (
 	"os"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 	"cadre/internal/journal/store"
 )
 
@@ -47,10 +45,10 @@ type shared struct {
 // Open returns a handle on the journal of the team with that id, or [journal.ErrNotFound].
 func (s *Store) Open(ctx context.Context, id string) (*Journal, error) {
 	j := &Journal{s: s, entry: store.Entry{ID: id}}
-	err := s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, s.sql.open, id).Scan(&j.number, &j.id, &j.team, &j.entry.Project, &j.entry.Archived)
+	err := s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return conn.Query(ctx, s.sql.open, id).Scan(&j.number, &j.id, &j.team, &j.entry.Project, &j.entry.Archived)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgwire.ErrNoRows) {
 		return nil, fmt.Errorf("%w: team %s in %s", journal.ErrNotFound, id, s.where)
 	} else if err != nil {
 		return nil, fmt.Errorf("open the journal of %s: %w", id, s.explain(err))
@@ -145,31 +143,27 @@ const (
 // queuePage adds the statement that reads a page after a place. Records up to whole come however
 // long they are. If it is not known at how many bytes of the history the place is, only these come,
 // and say so for the next page.
-func (j *Journal) queuePage(b *pgx.Batch, from place, bytes int64, whole int64) {
+func (j *Journal) queuePage(b *pgwire.Batch, from place, bytes int64, whole int64) {
 	limit := int64(0)
 	if from.known {
 		limit = from.ends + bytes
 	}
-	b.Queue(j.s.sql.page, j.number, from.seq, int64(pageRecords), limit, whole)
+	b.Add(j.s.sql.page, j.number, from.seq, int64(pageRecords), limit, whole)
 }
 
 // scanPage reads the results of an end of the history and of a page after it.
-func (j *Journal) scanPage(results pgx.BatchResults, locked bool) (h head, rows []row, err error) {
+func (j *Journal) scanPage(r *pgwire.Results, locked bool) (h head, rows []row, err error) {
 	var guards []any
 	if locked {
 		guards = []any{nil, nil}
 	}
-	if err := scanHead(results.QueryRow(), &h, guards...); err != nil {
+	if err := scanHead(r.Rows(), &h, guards...); err != nil {
 		return h, nil, err
 	}
 	if err := judgeVersion(j.s.opts.Schema, h.version); err != nil {
 		return h, nil, err
 	}
-	found, err := results.Query()
-	if err != nil {
-		return h, nil, err
-	}
-	rows, err = pgx.CollectRows(found, func(r pgx.CollectableRow) (one row, err error) {
+	rows, err = pgwire.Collect(r.Rows(), func(r pgwire.Row) (one row, err error) {
 		err = r.Scan(&one.seq, &one.ends, &one.digest, &one.data)
 		return one, err
 	})
@@ -234,13 +228,14 @@ func (j *Journal) read(ctx context.Context, from place, show func(journal.Record
 		var h head
 		var rows []row
 		_, newest := j.from(from.seq)
-		err := j.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-			var b pgx.Batch
-			b.Queue(j.s.sql.read, j.number)
+		err := j.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+			var b pgwire.Batch
+			b.Add(j.s.sql.read, j.number)
 			j.queuePage(&b, from, pageBytes, from.seq+1)
-			results := conn.SendBatch(ctx, &b)
-			h, rows, err = j.scanPage(results, false)
-			return errors.Join(err, results.Close())
+			return conn.Do(ctx, &b, func(r *pgwire.Results) (err error) {
+				h, rows, err = j.scanPage(r, false)
+				return err
+			})
 		})
 		if err != nil {
 			return from, err

@@ -9,9 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
+	"cadre/internal/journal/pgjournal/pgwire"
 	"cadre/internal/journal/store"
 )
 
@@ -40,8 +38,8 @@ func (t Shared) explain(what string, err error) error {
 // if neither the team nor the version of the schema is the reason.
 func (t Shared) unchanged(ctx context.Context) error {
 	var h head
-	err := t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return scanHead(conn.QueryRow(ctx, t.s.sql.read, t.number), &h)
+	err := t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return scanHead(conn.Query(ctx, t.s.sql.read, t.number), &h)
 	})
 	if err != nil {
 		return err
@@ -161,7 +159,7 @@ func (l *lease) Release() error {
 	if again {
 		return nil
 	}
-	err := s.askSoon(context.Background(), func(ctx context.Context, conn *pgxpool.Conn) error {
+	err := s.askSoon(context.Background(), func(ctx context.Context, conn *pgwire.Conn) error {
 		_, err := conn.Exec(ctx, s.sql.release, l.of.number, l.name, l.token)
 		return err
 	})
@@ -169,7 +167,7 @@ func (l *lease) Release() error {
 }
 
 // askSoon is ask for a lease: what takes longer than the time between two renewals is of no use.
-func (s *Store) askSoon(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+func (s *Store) askSoon(ctx context.Context, do func(context.Context, *pgwire.Conn) error) error {
 	ctx, stop := context.WithTimeout(ctx, s.opts.Lease/leaseRenewals)
 	defer stop()
 	return s.ask(ctx, do)
@@ -189,12 +187,11 @@ func (t Shared) Acquire(ctx context.Context, name string) (store.Lease, error) {
 	l := &lease{of: t, name: name, token: t.s.newID(), lost: make(chan struct{})}
 	asked := time.Now()
 	// The statement may be sent twice: it knows a lease that it has taken already by its token.
-	err = t.s.askSoon(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	err = t.s.askSoon(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
 		asked = time.Now()
-		return t.s.change(ctx, conn.Conn(), t.inserts(t.s.durable()), func(r pgx.Row) error { return r.Scan(&l.fence) },
-			t.s.sql.acquire, t.number, name, l.token, holder, t.s.opts.Lease.Milliseconds(), Version())
+		return t.s.change(ctx, conn, t.inserts(t.s.durable()), &l.fence, t.s.sql.acquire, t.number, name, l.token, holder, t.s.opts.Lease.Milliseconds(), Version())
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgwire.ErrNoRows) {
 		if err = t.unchanged(ctx); err == nil {
 			return nil, fmt.Errorf("the lease %s of team %s is %w", name, t.team, store.ErrHeld)
 		}
@@ -236,10 +233,10 @@ func (t Shared) Held(ctx context.Context, name string) bool {
 // Holder implements [store.Leases].
 func (t Shared) Holder(ctx context.Context, name string) (h store.Holder, ok bool, err error) {
 	var holder string
-	err = t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, t.s.sql.holder, t.number, name).Scan(&holder)
+	err = t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return conn.Query(ctx, t.s.sql.holder, t.number, name).Scan(&holder)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgwire.ErrNoRows) {
 		return h, false, nil
 	}
 	if err == nil {
@@ -253,40 +250,35 @@ func (t Shared) Holder(ctx context.Context, name string) (h store.Holder, ok boo
 
 // AllHeld implements [store.Leases].
 func (t Shared) AllHeld(ctx context.Context, prefix string) (held []string, err error) {
-	err = t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		rows, err := conn.Query(ctx, t.s.sql.allHeld, t.number, prefix)
-		if err != nil {
-			return err
-		}
-		held, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	err = t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		held, err = pgwire.Collect(conn.Query(ctx, t.s.sql.allHeld, t.number, prefix),
+			func(r pgwire.Row) (name string, err error) {
+				err = r.Scan(&name)
+				return name, err
+			})
 		return err
 	})
 	return held, t.explain("look at the leases", err)
 }
 
 // change executes one statement in a transaction, in one round trip. settings is a statement that
-// sets things for the transaction. If scan is not nil, it reads the row that the statement returns.
-func (s *Store) change(ctx context.Context, conn *pgx.Conn, settings setting, scan func(pgx.Row) error,
-	sql string, args ...any) error {
-	var b pgx.Batch
-	b.Queue(begin)
-	b.Queue(settings.sql, settings.args...)
-	b.Queue(sql, args...)
-	b.Queue(commit)
-	results := conn.SendBatch(ctx, &b)
-	var err error
-	for range 2 {
-		if _, one := results.Exec(); err == nil {
-			err = one
+// sets things for the transaction. into gets the column of the row that the statement returns.
+func (s *Store) change(ctx context.Context, conn *pgwire.Conn, settings setting, into any, sql string,
+	args ...any) error {
+	var b pgwire.Batch
+	b.Add(begin)
+	b.Add(settings.sql, settings.args...)
+	b.Add(sql, args...)
+	b.Add(commit)
+	err := conn.Do(ctx, &b, func(r *pgwire.Results) error {
+		for range 2 {
+			if _, err := r.Exec(); err != nil {
+				return err
+			}
 		}
-	}
-	if err == nil && scan != nil {
-		err = scan(results.QueryRow())
-	}
-	if closing := results.Close(); err == nil || errors.Is(err, pgx.ErrNoRows) {
-		err = errors.Join(err, closing)
-	}
-	if _, unreplicated := s.unreplicated.LoadAndDelete(conn.PgConn()); err == nil && unreplicated {
+		return r.Rows().Scan(into)
+	})
+	if unreplicated(conn) && err == nil {
 		err = errors.New("the server did not wait for its standby")
 	}
 	return err

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"cadre/internal/journal/pgjournal/pgwire"
 )
 
 // leases renews the leases of a store, all in one statement. It runs while there are some, on a
@@ -49,7 +49,7 @@ func (r *leases) remove(l *lease) {
 }
 
 func (r *leases) run() {
-	var conn *pgx.Conn
+	var conn *pgwire.Conn
 	defer func() { r.s.hangUp(conn) }()
 	every := r.s.opts.Lease / leaseRenewals
 	for pause := every; ; {
@@ -83,7 +83,7 @@ func (r *leases) take() []*lease {
 
 // renew renews leases, and returns the connection for the next time. Those that another process has
 // by now are lost. So are those of removed teams, and all if the schema is a newer one.
-func (r *leases) renew(conn *pgx.Conn, all []*lease) (*pgx.Conn, error) {
+func (r *leases) renew(conn *pgwire.Conn, all []*lease) (*pgwire.Conn, error) {
 	var teams []int64
 	var names []string
 	var tokens [][]byte
@@ -95,14 +95,14 @@ func (r *leases) renew(conn *pgx.Conn, all []*lease) (*pgx.Conn, error) {
 	defer stop()
 	if conn == nil || conn.IsClosed() {
 		var err error
-		if conn, err = pgx.ConnectConfig(ctx, r.s.pool.Config().ConnConfig); err != nil {
+		if conn, err = r.s.config.Connect(ctx); err != nil {
 			return nil, err
 		}
 	}
 	var renewed [][]byte
 	asked := time.Now()
-	err := r.s.change(ctx, conn, r.s.durable(), func(row pgx.Row) error { return row.Scan(&renewed) },
-		r.s.sql.renew, teams, names, tokens, r.s.opts.Lease.Milliseconds(), Version())
+	err := r.s.change(ctx, conn, r.s.durable(), &renewed, r.s.sql.renew, teams, names, tokens,
+		r.s.opts.Lease.Milliseconds(), Version())
 	if err != nil {
 		r.s.hangUp(conn) // its transaction may not have ended
 		return nil, err

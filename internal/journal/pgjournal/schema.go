@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 )
 
 // migrations holds the steps from one version of the schema to the next. Their names begin with the
@@ -71,35 +71,39 @@ func migrate(ctx context.Context, dsn, schema string, to int) (from, now int, er
 	if err != nil {
 		return 0, 0, err
 	}
-	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
+	conn, err := config.Connect(ctx)
 	if err != nil {
 		return 0, 0, fmt.Errorf("migrate the schema %s: %w", schema, err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	// What others committed must be seen after the wait for them, whatever the default isolation
-	// is.
-	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		from, err = migrateIn(ctx, tx, schema, to)
-		return err
-	})
-	if err != nil {
+	if _, err = conn.Exec(ctx, begin); err == nil {
+		from, err = migrateIn(ctx, conn, schema, to)
+	}
+	if err == nil {
+		var tag string
+		if tag, err = conn.Exec(ctx, commit); err == nil && tag != commit {
+			err = fmt.Errorf("the server answered %s", tag)
+		}
+	}
+	if err != nil { // closing the connection rolls back
 		return from, from, fmt.Errorf("migrate the schema %s: %w", schema, err)
 	}
 	return from, max(from, to), nil
 }
 
-func migrateIn(ctx context.Context, tx pgx.Tx, schema string, to int) (from int, err error) {
+// migrateIn migrates in a transaction of the connection.
+func migrateIn(ctx context.Context, conn *pgwire.Conn, schema string, to int) (from int, err error) {
 	texts, err := steps()
 	if err != nil {
 		return 0, err
 	}
-	if _, err := tx.Exec(ctx, takeAdvisoryLock, lockKey("migrate", schema)); err != nil {
+	if _, err := conn.Exec(ctx, takeAdvisoryLock, lockKey("migrate", schema)); err != nil {
 		return 0, err
 	}
-	if err := prepareSchema(ctx, tx, schema); err != nil {
+	if err := prepareSchema(ctx, conn, schema); err != nil {
 		return 0, err
 	}
-	if from, err = readVersion(ctx, tx, newStatements(schema)); err != nil {
+	if from, err = readVersion(ctx, conn, newStatements(schema)); err != nil {
 		return 0, err
 	}
 	switch {
@@ -108,15 +112,15 @@ func migrateIn(ctx context.Context, tx pgx.Tx, schema string, to int) (from int,
 	case from >= to:
 		return from, nil
 	case from > 0: // wait for the appends in progress; those that come later see the new version
-		if _, err := tx.Exec(ctx, "LOCK TABLE team, record IN ACCESS EXCLUSIVE MODE"); err != nil {
+		if _, err := conn.Exec(ctx, "LOCK TABLE team, record IN ACCESS EXCLUSIVE MODE"); err != nil {
 			return from, err
 		}
 	}
 	for version := from + 1; version <= to; version++ {
-		if _, err := tx.Conn().PgConn().Exec(ctx, texts[version-1]).ReadAll(); err != nil {
+		if _, err := conn.Exec(ctx, texts[version-1]); err != nil {
 			return from, fmt.Errorf("to version %d: %w", version, err)
 		}
-		if _, err := tx.Exec(ctx, "INSERT INTO migration (version) VALUES ($1)", version); err != nil {
+		if _, err := conn.Exec(ctx, "INSERT INTO migration (version) VALUES ($1)", version); err != nil {
 			return from, err
 		}
 	}
@@ -125,34 +129,29 @@ func migrateIn(ctx context.Context, tx pgx.Tx, schema string, to int) (from int,
 
 // prepareSchema makes the schema and its table of versions, and makes the schema the one of names
 // without a schema, up to the end of the transaction.
-func prepareSchema(ctx context.Context, tx pgx.Tx, schema string) error {
+func prepareSchema(ctx context.Context, conn *pgwire.Conn, schema string) error {
 	var exists bool
-	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&exists)
+	err := conn.Query(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&exists)
 	if err != nil {
 		return err
 	}
 	if !exists { // CREATE SCHEMA IF NOT EXISTS needs a right on the database even if it does nothing
-		if _, err := tx.Exec(ctx, "CREATE SCHEMA "+quote(schema)); err != nil {
+		if _, err := conn.Exec(ctx, "CREATE SCHEMA "+quote(schema)); err != nil {
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, "SET LOCAL search_path TO "+quote(schema)); err != nil {
+	if _, err := conn.Exec(ctx, "SET LOCAL search_path TO "+quote(schema)); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS migration (
+	_, err = conn.Exec(ctx, `CREATE TABLE IF NOT EXISTS migration (
 		version integer PRIMARY KEY,
 		applied timestamptz NOT NULL DEFAULT now())`)
 	return err
 }
 
-// querier is a connection or a transaction.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // readVersion returns the version of the schema, 0 if it does not exist.
-func readVersion(ctx context.Context, q querier, sql statements) (version int, err error) {
-	err = q.QueryRow(ctx, sql.version).Scan(&version)
+func readVersion(ctx context.Context, conn *pgwire.Conn, sql statements) (version int, err error) {
+	err = conn.Query(ctx, sql.version).Scan(&version)
 	if refused, is := errors.AsType[*pgconn.PgError](err); is && (refused.Code == "42P01" || refused.Code == "3F000") {
 		return 0, nil
 	}
@@ -192,7 +191,7 @@ func checkSchema(schema string) error {
 	return nil
 }
 
-func quote(schema string) string { return pgx.Identifier{schema}.Sanitize() }
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // lockKey returns the key of an advisory lock. What must not happen at the same time has one key.
 // If two keys are equal by chance, two things wait for each other that need not.

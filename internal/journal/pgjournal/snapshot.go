@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 )
 
 // saved is a snapshot in the table, without its data.
@@ -52,7 +50,7 @@ func (j *Journal) snapshot(ctx context.Context, first, last int64) (journal.Snap
 		j.s.report("the snapshot of %s after record %d is damaged or of another history, and was ignored", j.team,
 			found.seq)
 		j.forgetSaved(found.seq)
-		_ = j.s.ask(inner, func(ctx context.Context, conn *pgxpool.Conn) error { // a standby refuses this
+		_ = j.s.ask(inner, func(ctx context.Context, conn *pgwire.Conn) error { // a standby refuses this
 			_, err := conn.Exec(ctx, j.s.sql.dropSnapshot, j.number, found.seq)
 			return err
 		})
@@ -64,18 +62,18 @@ func (j *Journal) snapshot(ctx context.Context, first, last int64) (journal.Snap
 func (j *Journal) load(ctx context.Context, first, last int64) (found saved, data []byte, usable bool, err error) {
 	var record, sum, now []byte
 	var h head
-	err = j.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		var b pgx.Batch
-		b.Queue(j.s.sql.read, j.number)
-		b.Queue(j.s.sql.snapshot, j.number, first, last)
-		results := conn.SendBatch(ctx, &b)
-		err := scanHead(results.QueryRow(), &h)
-		if err == nil {
-			err = results.QueryRow().Scan(&found.seq, &found.ends, &record, &sum, &data, &now)
-		}
-		return errors.Join(err, results.Close())
+	err = j.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		var b pgwire.Batch
+		b.Add(j.s.sql.read, j.number)
+		b.Add(j.s.sql.snapshot, j.number, first, last)
+		return conn.Do(ctx, &b, func(r *pgwire.Results) error {
+			if err := scanHead(r.Rows(), &h); err != nil {
+				return err
+			}
+			return r.Rows().Scan(&found.seq, &found.ends, &record, &sum, &data, &now)
+		})
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgwire.ErrNoRows) {
 		err = nil
 	}
 	if err == nil {
@@ -125,10 +123,10 @@ func (j *Journal) SnapshotDue(size int) bool {
 	}
 	defer leave()
 	var newest saved
-	err = j.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, j.s.sql.newest, j.number).Scan(&newest.seq, &newest.ends, &newest.size)
+	err = j.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return conn.Query(ctx, j.s.sql.newest, j.number).Scan(&newest.seq, &newest.ends, &newest.size)
 	})
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+	if err != nil && !errors.Is(err, pgwire.ErrNoRows) {
 		return false
 	}
 	j.setSaved(newest)
@@ -181,7 +179,7 @@ func (j *Journal) save(ctx context.Context, what string, choose func(kept []save
 	var h head
 	var kept []saved
 	busy := false
-	conn, err := j.s.start(inner, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+	conn, err := j.s.start(inner, func(ctx context.Context, conn *pgwire.Conn) (err error) {
 		h, kept, busy, err = j.beginSave(ctx, conn)
 		return err
 	})
@@ -200,44 +198,46 @@ func (j *Journal) save(ctx context.Context, what string, choose func(kept []save
 }
 
 // beginSave begins a transaction that may save, and reads what is there.
-func (j *Journal) beginSave(ctx context.Context, conn *pgxpool.Conn) (h head, kept []saved, busy bool, err error) {
-	var b pgx.Batch
-	b.Queue(begin)
-	b.Queue("SELECT "+guard, milliseconds(j.s.opts.Timeout)) // the caller may take long to encode the state
-	b.Queue(tryAdvisoryLock, j.s.snapshotKey(j.number))
-	b.Queue(j.s.sql.read, j.number)
-	b.Queue(j.s.sql.snapshots, j.number)
-	results := conn.SendBatch(ctx, &b)
-	defer func() { err = errors.Join(err, results.Close()) }()
-	for range 2 {
-		if _, err := results.Exec(); err != nil {
-			return h, nil, false, err
+func (j *Journal) beginSave(ctx context.Context, conn *pgwire.Conn) (h head, kept []saved, busy bool, err error) {
+	var b pgwire.Batch
+	b.Add(begin)
+	b.Add("SELECT "+guard, milliseconds(j.s.opts.Timeout)) // the caller may take long to encode the state
+	b.Add(tryAdvisoryLock, j.s.snapshotKey(j.number))
+	b.Add(j.s.sql.read, j.number)
+	b.Add(j.s.sql.snapshots, j.number)
+	err = conn.Do(ctx, &b, func(r *pgwire.Results) error {
+		for range 2 {
+			if _, err := r.Exec(); err != nil {
+				return err
+			}
 		}
-	}
-	locked := false
-	if err := results.QueryRow().Scan(&locked); err != nil || !locked {
-		return h, nil, true, err
-	}
-	if err := scanHead(results.QueryRow(), &h); err != nil {
-		return h, nil, false, err
-	}
-	if err := judgeVersion(j.s.opts.Schema, h.version); err != nil {
-		return h, nil, false, err
-	}
-	rows, err := results.Query()
-	if err != nil {
-		return h, nil, false, err
-	}
-	kept, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (s saved, err error) {
-		err = r.Scan(&s.seq, &s.ends, &s.size)
-		return s, err
+		locked := false
+		if err := r.Rows().Scan(&locked); err != nil {
+			return err
+		}
+		if busy = !locked; busy {
+			return nil
+		}
+		if err := scanHead(r.Rows(), &h); err != nil {
+			return err
+		}
+		if err := judgeVersion(j.s.opts.Schema, h.version); err != nil {
+			return err
+		}
+		kept, err = pgwire.Collect(r.Rows(), scanSaved)
+		return err
 	})
-	return h, kept, false, err
+	return h, kept, busy, err
+}
+
+func scanSaved(r pgwire.Row) (s saved, err error) {
+	err = r.Scan(&s.seq, &s.ends, &s.size)
+	return s, err
 }
 
 // store inserts a snapshot, removes others, and ends the transaction. If the connection breaks, it
 // is unknown whether that was done, which is no harm: the history has everything.
-func (j *Journal) store(ctx context.Context, conn *pgxpool.Conn, h head, c chosen) error {
+func (j *Journal) store(ctx context.Context, conn *pgwire.Conn, h head, c chosen) error {
 	if c.seq > h.last {
 		return fmt.Errorf("it ends with record %d, and the snapshot is of the state after %d", h.last, c.seq)
 	}
@@ -245,20 +245,20 @@ func (j *Journal) store(ctx context.Context, conn *pgxpool.Conn, h head, c chose
 	defer stop()
 	one := saved{seq: c.seq, size: int64(len(c.data))}
 	var record []byte
-	err := conn.QueryRow(ctx, j.s.sql.at, j.number, c.seq).Scan(&one.ends, &record)
-	if errors.Is(err, pgx.ErrNoRows) {
+	err := conn.Query(ctx, j.s.sql.at, j.number, c.seq).Scan(&one.ends, &record)
+	if errors.Is(err, pgwire.ErrNoRows) {
 		return j.damage(c.seq, "the record is missing")
 	} else if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(c.data)
-	var b pgx.Batch
-	b.Queue(j.s.sql.keepSnapshot, j.number, c.seq, one.ends, one.size, record, sum[:], c.data)
+	var b pgwire.Batch
+	b.Add(j.s.sql.keepSnapshot, j.number, c.seq, one.ends, one.size, record, sum[:], c.data)
 	for _, seq := range c.drop {
-		b.Queue(j.s.sql.dropSnapshot, j.number, seq)
+		b.Add(j.s.sql.dropSnapshot, j.number, seq)
 	}
-	b.Queue(commit)
-	if err := conn.SendBatch(ctx, &b).Close(); err != nil {
+	b.Add(commit)
+	if err := conn.Do(ctx, &b, nil); err != nil {
 		return err
 	}
 	j.setSaved(one)
@@ -272,17 +272,12 @@ func (j *Journal) Keyframes(ctx context.Context) (seqs []int64, err error) {
 		return nil, err
 	}
 	defer leave()
-	err = j.s.ask(inner, func(ctx context.Context, conn *pgxpool.Conn) error {
-		rows, err := conn.Query(ctx, j.s.sql.snapshots, j.number)
-		if err != nil {
-			return err
-		}
-		seqs = nil
-		var seq int64
-		_, err = pgx.ForEachRow(rows, []any{&seq, nil, nil}, func() error {
-			seqs = append(seqs, seq)
-			return nil
-		})
+	err = j.s.ask(inner, func(ctx context.Context, conn *pgwire.Conn) error {
+		seqs, err = pgwire.Collect(conn.Query(ctx, j.s.sql.snapshots, j.number),
+			func(r pgwire.Row) (seq int64, err error) {
+				err = r.Scan(&seq, nil, nil)
+				return seq, err
+			})
 		return err
 	})
 	return seqs, j.explain(ctx, "list the keyframes", err)

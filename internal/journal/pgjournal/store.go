@@ -12,11 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 	"cadre/internal/journal/store"
 )
 
@@ -50,15 +49,14 @@ type Options struct {
 // Store is a connection to the teams in a schema of a database. Its methods may be called from any
 // goroutine.
 type Store struct {
-	opts  Options
-	sql   statements
-	pool  *pgxpool.Pool
-	where string // names the schema to a person
+	opts   Options
+	sql    statements
+	config *pgwire.Config
+	pool   *pgwire.Pool
+	where  string // names the schema to a person
 
 	prefix [8]byte // of the ids that this store makes
 	ids    atomic.Uint64
-
-	unreplicated sync.Map // connections whose commit was not confirmed by a standby, by *pgconn.PgConn
 
 	watch    watch
 	notifier notifier
@@ -87,19 +85,16 @@ func Connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opts: opts, sql: newStatements(opts.Schema), shared: map[int64]*shared{}}
-	s.where = fmt.Sprintf("PostgreSQL, database %s, schema %s", config.ConnConfig.Database, opts.Schema)
+	s.where = fmt.Sprintf("PostgreSQL, database %s, schema %s", config.Server.Database, opts.Schema)
 	if _, err := rand.Read(s.prefix[:]); err != nil {
 		return nil, err
 	}
-	config.ConnConfig.OnNotice = s.notice
-	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
-		return nil, err
-	}
+	s.config, s.pool = config, pgwire.NewPool(config)
 	s.watch.start(s)
 	s.notifier.start(s)
 	s.leases.start(s)
 	version := 0
-	err = s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	err = s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
 		version, err = readVersion(ctx, conn, s.sql)
 		return err
 	})
@@ -121,12 +116,12 @@ func orDefault[T int64 | time.Duration](option, standard T) T {
 }
 
 // configure reads an address. Its errors do not show a password.
-func configure(dsn string) (*pgxpool.Config, error) {
-	config, err := pgxpool.ParseConfig(dsn)
+func configure(dsn string) (*pgwire.Config, error) {
+	config, err := pgwire.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("the address of the database: %w", err)
 	}
-	c := config.ConnConfig
+	c := config.Server
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = 10 * time.Second
 	}
@@ -136,14 +131,6 @@ func configure(dsn string) (*pgxpool.Config, error) {
 		}
 	}
 	return config, nil
-}
-
-// notice remembers that a commit succeeded without the confirmation of a standby that it had to
-// wait for. The server only warns of that.
-func (s *Store) notice(conn *pgconn.PgConn, n *pgconn.Notice) {
-	if n.Code == "57014" || n.Code == "57P01" { // the wait was cancelled, or the session ended
-		s.unreplicated.Store(conn, true)
-	}
 }
 
 // Close closes the connections, after what other processes wait for was sent. Every handle must be
@@ -178,12 +165,12 @@ func (s *Store) create(ctx context.Context, e store.Entry, records [][]byte) err
 	}
 	made := s.newID()
 	key := lockKey("create", s.opts.Schema, e.ID)
-	conn, err := s.start(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		var b pgx.Batch
-		b.Queue(begin)
-		b.Queue("SELECT "+guard, s.stall())
-		b.Queue(takeAdvisoryLock, key) // settling waits for it
-		return conn.SendBatch(ctx, &b).Close()
+	conn, err := s.start(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		var b pgwire.Batch
+		b.Add(begin)
+		b.Add("SELECT "+guard, s.stall())
+		b.Add(takeAdvisoryLock, key) // settling waits for it
+		return conn.Do(ctx, &b, nil)
 	})
 	if err != nil {
 		return err
@@ -192,7 +179,7 @@ func (s *Store) create(ctx context.Context, e store.Entry, records [][]byte) err
 	ctx, stop := context.WithTimeout(ctx, s.opts.Timeout)
 	defer stop()
 	var number int64
-	err = conn.QueryRow(ctx, s.sql.create, e.ID, e.Name, e.Project, made, end.seq, end.ends, end.digest[:]).Scan(&number)
+	err = conn.Query(ctx, s.sql.create, e.ID, e.Name, e.Project, made, end.seq, end.ends, end.digest[:]).Scan(&number)
 	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == "23505" {
 		return journal.ErrExists
 	} else if err != nil {
@@ -201,13 +188,13 @@ func (s *Store) create(ctx context.Context, e store.Entry, records [][]byte) err
 	if err := s.insertAll(ctx, conn, number, e.ID, records); err != nil {
 		return err
 	}
-	return s.finish(ctx, conn, nil, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	return s.finish(ctx, conn, nil, func(ctx context.Context, conn *pgwire.Conn) (bool, error) {
 		if _, err := conn.Exec(ctx, takeAdvisoryLock, key); err != nil {
 			return false, err
 		}
 		var stored []byte
-		err := conn.QueryRow(ctx, s.sql.made, e.ID).Scan(&stored)
-		if errors.Is(err, pgx.ErrNoRows) {
+		err := conn.Query(ctx, s.sql.made, e.ID).Scan(&stored)
+		if errors.Is(err, pgwire.ErrNoRows) {
 			return false, nil
 		}
 		return string(stored) == string(made), err
@@ -215,7 +202,7 @@ func (s *Store) create(ctx context.Context, e store.Entry, records [][]byte) err
 }
 
 // insertAll inserts the first records of a team, some at a time.
-func (s *Store) insertAll(ctx context.Context, conn *pgxpool.Conn, number int64, id string, records [][]byte) error {
+func (s *Store) insertAll(ctx context.Context, conn *pgwire.Conn, number int64, id string, records [][]byte) error {
 	at := place{digest: origin(id), known: true}
 	for len(records) > 0 {
 		var seqs, ends []int64
@@ -246,13 +233,13 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 
 func (s *Store) remove(ctx context.Context, id string) error {
 	var number int64
-	conn, err := s.start(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	conn, err := s.start(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
 		if _, err := conn.Exec(ctx, begin); err != nil {
 			return err
 		}
-		return conn.QueryRow(ctx, s.sql.number, s.stall(), id).Scan(&number, nil, nil)
+		return conn.Query(ctx, s.sql.number, s.stall(), id).Scan(&number, nil, nil)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgwire.ErrNoRows) {
 		return journal.ErrNotFound
 	} else if err != nil {
 		return err
@@ -273,7 +260,7 @@ func (s *Store) remove(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	err = s.finish(ctx, conn, nil, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	err = s.finish(ctx, conn, nil, func(ctx context.Context, conn *pgwire.Conn) (bool, error) {
 		_, err := s.lockTeam(ctx, conn, number)
 		return errors.Is(err, journal.ErrGone), ignore(err, journal.ErrGone)
 	})

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 	"cadre/internal/journal/store"
 )
 
@@ -36,12 +34,11 @@ func (t Teams) Open(ctx context.Context, id string) (store.Opened, error) {
 
 // List implements [store.Teams].
 func (t Teams) List(ctx context.Context) (all []store.Entry, err error) {
-	err = t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		rows, err := conn.Query(ctx, t.s.sql.teams)
-		if err != nil {
-			return err
-		}
-		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[store.Entry])
+	err = t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		all, err = pgwire.Collect(conn.Query(ctx, t.s.sql.teams), func(r pgwire.Row) (e store.Entry, err error) {
+			err = r.Scan(&e.ID, &e.Name, &e.Project, &e.Archived)
+			return e, err
+		})
 		return err
 	})
 	if err != nil {
@@ -54,11 +51,10 @@ func (t Teams) List(ctx context.Context) (all []store.Entry, err error) {
 func (t Teams) Archive(ctx context.Context, id string) error {
 	number := int64(0)
 	// The statement may be sent twice, which changes nothing more.
-	err := t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return t.s.change(ctx, conn.Conn(), t.s.durable(), func(r pgx.Row) error { return r.Scan(&number) },
-			t.s.sql.archive, id)
+	err := t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return t.s.change(ctx, conn, t.s.durable(), &number, t.s.sql.archive, id)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgwire.ErrNoRows) {
 		err = journal.ErrNotFound
 	}
 	if err != nil {

@@ -9,9 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
+	"cadre/internal/journal/pgjournal/pgwire"
 	"cadre/internal/journal/store"
 )
 
@@ -20,10 +18,10 @@ func (t Shared) Get(ctx context.Context, key string) (data []byte, err error) {
 	if err := store.CheckKey(key); err != nil {
 		return nil, err
 	}
-	err = t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, t.s.sql.value, t.number, key).Scan(&data)
+	err = t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return conn.Query(ctx, t.s.sql.value, t.number, key).Scan(&data)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgwire.ErrNoRows) {
 		return nil, fmt.Errorf("the value %s of team %s: %w", key, t.team, fs.ErrNotExist)
 	}
 	return data, t.explain("read the value "+key, err)
@@ -34,8 +32,8 @@ func (t Shared) Has(ctx context.Context, key string) (there bool, err error) {
 	if err := store.CheckKey(key); err != nil {
 		return false, err
 	}
-	err = t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, t.s.sql.hasValue, t.number, key).Scan(&there)
+	err = t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return conn.Query(ctx, t.s.sql.hasValue, t.number, key).Scan(&there)
 	})
 	return there, t.explain("look for the value "+key, err)
 }
@@ -45,13 +43,10 @@ func (t Shared) All(ctx context.Context, folder string) (all []store.Value, err 
 	if err := store.CheckKey(folder); err != nil {
 		return nil, err
 	}
-	err = t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	err = t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
 		// In the order of bytes, 0 follows the slash.
-		rows, err := conn.Query(ctx, t.s.sql.values, t.number, folder+"/", folder+"0")
-		if err != nil {
-			return err
-		}
-		all, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (v store.Value, err error) {
+		rows := conn.Query(ctx, t.s.sql.values, t.number, folder+"/", folder+"0")
+		all, err = pgwire.Collect(rows, func(r pgwire.Row) (v store.Value, err error) {
 			err = r.Scan(&v.Key, &v.Data)
 			return v, err
 		})
@@ -72,9 +67,9 @@ func (t Shared) PutOnce(ctx context.Context, key string, data []byte) ([]byte, e
 	}
 	inserted := 0
 	// The statement may be sent twice: the second one finds the value of the first.
-	err := t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return t.s.change(ctx, conn.Conn(), t.inserts(t.s.durable()), func(r pgx.Row) error { return r.Scan(&inserted) },
-			t.s.sql.putValueOnce, t.number, key, append([]byte{}, data...), Version())
+	err := t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return t.s.change(ctx, conn, t.inserts(t.s.durable()), &inserted, t.s.sql.putValueOnce, t.number, key,
+			append([]byte{}, data...), Version())
 	})
 	if err == nil && inserted == 0 {
 		err = t.unchanged(ctx)
@@ -112,9 +107,8 @@ func (t Shared) set(ctx context.Context, settings setting, values ...store.Value
 	}
 	number := int64(0)
 	// The statement may be sent twice, which sets the same values again.
-	err := t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return t.s.change(ctx, conn.Conn(), t.inserts(settings), func(r pgx.Row) error { return r.Scan(&number) },
-			t.s.sql.setValues, t.number, keys, data, Version())
+	err := t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return t.s.change(ctx, conn, t.inserts(settings), &number, t.s.sql.setValues, t.number, keys, data, Version())
 	})
 	if err == nil && number == 0 {
 		err = t.unchanged(ctx)
@@ -128,9 +122,8 @@ func (t Shared) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	version := 0
-	err := t.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return t.s.change(ctx, conn.Conn(), t.s.durable(), func(r pgx.Row) error { return r.Scan(&version) },
-			t.s.sql.dropValue, t.number, key, Version())
+	err := t.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return t.s.change(ctx, conn, t.s.durable(), &version, t.s.sql.dropValue, t.number, key, Version())
 	})
 	if err == nil {
 		err = judgeVersion(t.s.opts.Schema, version)

@@ -7,10 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 )
 
 const (
@@ -80,8 +78,8 @@ func (j *Journal) Wait(ctx context.Context, after int64) error {
 	if last, _, _ := j.shared.news.get(); last <= after {
 		// What is committed after this read is heard of, or found by the next poll.
 		var h head
-		err := j.s.ask(inner, func(ctx context.Context, conn *pgxpool.Conn) error {
-			return scanHead(conn.QueryRow(ctx, j.s.sql.read, j.number), &h)
+		err := j.s.ask(inner, func(ctx context.Context, conn *pgwire.Conn) error {
+			return scanHead(conn.Query(ctx, j.s.sql.read, j.number), &h)
 		})
 		if err == nil {
 			err = judgeVersion(j.s.opts.Schema, h.version)
@@ -202,7 +200,7 @@ func replace(into chan bool, value bool) {
 }
 
 func (w *watch) listenOnce(ctx context.Context, heard chan bool) error {
-	conn, err := pgx.ConnectConfig(ctx, w.s.pool.Config().ConnConfig)
+	conn, err := w.s.config.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -265,17 +263,15 @@ func (w *watch) look(ctx context.Context) {
 		return
 	}
 	lasts := map[int64]int64{}
-	err := w.s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		rows, err := conn.Query(ctx, w.s.sql.lasts, numbers)
-		if err != nil {
-			return err
-		}
-		var number, last int64
-		_, err = pgx.ForEachRow(rows, []any{&number, &last}, func() error {
+	err := w.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return conn.Query(ctx, w.s.sql.lasts, numbers).Each(func(r pgwire.Row) error {
+			var number, last int64
+			if err := r.Scan(&number, &last); err != nil {
+				return err
+			}
 			lasts[number] = last
 			return nil
 		})
-		return err
 	})
 	if err != nil {
 		return // the waiters wait for the database too
@@ -288,7 +284,7 @@ func (w *watch) look(ctx context.Context) {
 
 // notify sends notifications, in a transaction of its own.
 func (s *Store) notify(ctx context.Context, payloads []string) error {
-	return s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	return s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
 		_, err := conn.Exec(ctx, "SELECT pg_notify($1, p) FROM unnest($2::text[]) p", s.channel(), payloads)
 		return err
 	})
@@ -297,7 +293,7 @@ func (s *Store) notify(ctx context.Context, payloads []string) error {
 // notifyUnlessLater sends those notifications of a record that is still the last one. Whoever
 // appended a later one sends one too.
 func (s *Store) notifyUnlessLater(ctx context.Context, numbers, lasts []int64) error {
-	return s.ask(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	return s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
 		_, err := conn.Exec(ctx, s.sql.notify, s.channel(), numbers, lasts)
 		return err
 	})

@@ -54,8 +54,10 @@ var rooms = []room{
 			"know whose team it is"},
 	{"journal/memjournal", []string{"journal"},
 		"an implementation depends only on its contract"},
-	{"journal/pgjournal", []string{"journal", "journal/store"},
-		"an implementation depends only on its contracts"},
+	{"journal/pgjournal", []string{"journal", "journal/pgjournal/pgwire", "journal/store"},
+		"an implementation depends only on its contracts, and on what speaks with its server"},
+	{"journal/pgjournal/pgwire", nil,
+		"it carries statements and values between any caller and PostgreSQL, and knows no table"},
 	{"journal/store", []string{"journal"},
 		"what the processes of a team share is the same on a disk, in memory and in a database; from the journal the " +
 			"contract takes only the error of a team that was removed"},
@@ -549,6 +551,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/inspect/attention", "how long ago what it shows was looked at"},
 	{"internal/liveness/detector", "heartbeats of outside sessions, and the age of other heartbeats"},
 	{"internal/journal/pgjournal", "until when a lease is held, and for how long since it was asked for"},
+	{"internal/journal/pgjournal/pgwire", "how old a connection is, and how long nobody used it"},
 	{"internal/journal/store/storetest", "whether a lease is held for some time"},
 	{"internal/sys/proc", "deadlines of processes, and how long they ran"},
 	{"internal/agent/worker", "how long a task took"},
@@ -633,9 +636,12 @@ var dependencies = []dependency{
 	{"mvdan.cc/sh/v3", false,
 		"which files a shell command names is known only after parsing it as a shell does: quotes, braces, " +
 			"here-documents, substitutions"},
-	{"github.com/jackc/pgx/v5", false,
-		"the driver of the field for PostgreSQL: its protocol with pipelines, passwords, TLS and service files is not a " +
-			"thing to write again. No command links it yet"},
+	{"github.com/jackc/pgx/v5/pgconn", false,
+		"the lower half of the driver of the field for PostgreSQL: its protocol with pipelines, passwords, TLS and " +
+			"service files is not a thing to write again. No command links it yet"},
+	{"github.com/jackc/pgx/v5", true,
+		"the whole driver is the independent client of tests. Linked, it would slow down the start of every command by " +
+			"a tenth, where its lower half alone costs a third of that"},
 	{"github.com/spf13/cobra", false,
 		"a command line with help that teaches and completion for four shells"},
 	{"github.com/spf13/pflag", false,
