@@ -37,9 +37,11 @@ type app struct {
 	err   output
 	json  bool
 	store string // the flag --store
-	panes string // the flag --teammate-mode
-	plain bool   // the flag --plain
-	leave bool   // the flag --detach
+	// database has the teams; nil for teams on files
+	database *database.Database
+	panes    string // the flag --teammate-mode
+	plain    bool   // the flag --plain
+	leave    bool   // the flag --detach
 	// worker is set where another process stands in front of this one, at the terminal on which the
 	// screen may open
 	worker *proc.Worker
@@ -309,8 +311,12 @@ func said(format string, args ...any) func(*sanitize.Writer) error {
 
 // findPlace has the teams in a database, if the person names one.
 func (a *app) findPlace() (err error) {
-	if address := cmp.Or(a.store, os.Getenv(database.Variable)); address != "" {
-		a.home.Place, err = database.Place(address, a.note)
+	address := cmp.Or(a.store, os.Getenv(database.Variable))
+	if address == "" {
+		return nil
+	}
+	if a.database, err = database.Open(address, a.note); err == nil {
+		a.home.Place = a.database.Place
 	}
 	return err
 }

@@ -40,11 +40,11 @@ func (a *app) storeInit() *cobra.Command {
 teams need less: with --grant, their role may read and write rows, and nothing else. Tables of an older version stay as
 they are: cadre store migrate brings them to this one.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			address, err := a.database()
+			d, err := a.theDatabase()
 			if err != nil {
 				return err
 			}
-			from, to, err := database.Init(c.Context(), address, role)
+			from, to, err := d.Init(c.Context(), role)
 			if err != nil {
 				return err
 			}
@@ -69,11 +69,11 @@ func (a *app) storeMigrate() *cobra.Command {
 		Long: `Bring the tables of an older version to this one, in one transaction. Processes of an older cadre that use the
 database are refused from then on. End them first, or at least be ready to update them.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			address, err := a.database()
+			d, err := a.theDatabase()
 			if err != nil {
 				return err
 			}
-			from, to, err := database.Migrate(c.Context(), address)
+			from, to, err := d.Migrate(c.Context())
 			if err != nil {
 				return err
 			}
@@ -86,13 +86,13 @@ database are refused from then on. End them first, or at least be ready to updat
 	}
 }
 
-// database returns the address that the person gave.
-func (a *app) database() (string, error) {
-	if a.home.Place == nil {
-		return "", usage{errors.New("say which database: --store postgres://USER@HOST/DATABASE, or CADRE_STORE")}
+// theDatabase returns the database that the person named.
+func (a *app) theDatabase() (*database.Database, error) {
+	if a.database == nil {
+		return nil, usage{errors.New("say which database: --store postgres://USER@HOST/DATABASE, or CADRE_STORE")}
 	}
 	if !a.who.IsUser() {
-		return "", team.Refuse(team.Denied, "only the user prepares a database; this is %s", a.who)
+		return nil, team.Refuse(team.Denied, "only the user prepares a database; this is %s", a.who)
 	}
-	return a.home.Place.Address, nil
+	return a.database, nil
 }

@@ -130,7 +130,7 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Procs: procs, Lease: lease, ID: id,
 		Env:   o.Env,
 		Turns: turns, Log: t.engine.Note, Said: o.Said, Outer: o.Outer, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace,
-		Hurry: o.Hurry, Kill: o.Kill, Checkpoints: t.OnDisk(), Machine: host.Machine{Shared: t.Shared()},
+		Hurry: o.Hurry, Kill: o.Kill, Checkpoints: t.OnDisk() && t.engine.Home.Place == nil, Machine: host.Machine{Shared: t.Shared()},
 		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
 			return consolidate.Hold(ctx, t.Consolidation(), members)
 		}}

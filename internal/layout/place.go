@@ -24,8 +24,6 @@ import (
 // belongs to this machine alone, such as worktrees and hosts. A Place connects when it is first
 // used. Any goroutine may use it.
 type Place struct {
-	// Address is what a person gave, with a password if that was in it.
-	Address string
 	// Called names the place to a person, without a password.
 	Called string
 	// Project returns what the directory's project is called in the place, on each machine.

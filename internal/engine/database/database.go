@@ -9,7 +9,8 @@
 //
 //   - No child process inherits the address or the credentials: they leave the environment of this
 //     process when the place is made. Only our own programs get them, from [layout.Place.Environment].
-//   - A place never creates or changes a table. That is up to [Init], which a person calls.
+//   - Whoever works with teams never makes or changes a table. That is up to [Database.Init] and
+//     [Database.Migrate], which a person calls.
 package database
 
 import (
@@ -33,18 +34,27 @@ import (
 // Variable is the environment variable with the address.
 const Variable = "CADRE_STORE"
 
-// Place returns the place at that address. It does not connect yet. It removes the address and
+// Database is a database that a person named.
+type Database struct {
+	// Place has the teams.
+	Place *layout.Place
+
+	at pgjournal.Location
+}
+
+// Open reads the address of a database, and does not connect yet. It removes the address and
 // PostgreSQL's own variables from the environment of this process.
-func Place(address string, log func(string)) (*layout.Place, error) {
-	at, err := locate(address)
+func Open(address string, log func(string)) (*Database, error) {
+	at, err := pgjournal.Locate(address)
 	if err != nil {
-		return nil, err
+		return nil, team.Refuse(team.Invalid, "%v", err)
 	}
-	p := layout.NewPlace(at.Called, Project, func(ctx context.Context) (store.Teams, func(), error) {
-		s, err := pgjournal.Connect(ctx, address, pgjournal.Options{Schema: at.Schema, Report: log})
+	d := &Database{at: at}
+	d.Place = layout.NewPlace(at.Called, Project, func(ctx context.Context) (store.Teams, func(), error) {
+		s, err := at.Connect(ctx, pgjournal.Options{Report: log})
 		switch {
 		case errors.Is(err, pgjournal.ErrNoTables):
-			return nil, nil, team.Refuse(team.NotReady, "%v", err).With(team.Hint{Action: team.ActInitStore})
+			return nil, nil, d.noTables()
 		case errors.Is(err, pgjournal.ErrOlder):
 			return nil, nil, team.Refuse(team.NotReady, "%v", err).With(team.Hint{Action: team.ActMigrateStore})
 		case err != nil:
@@ -52,55 +62,43 @@ func Place(address string, log func(string)) (*layout.Place, error) {
 		}
 		return s.Teams(), s.Close, nil
 	})
-	p.Address, p.Environment = address, takeEnvironment(address)
-	return p, nil
+	d.Place.Environment = takeEnvironment(address)
+	return d, nil
 }
 
-// Init makes the tables at an address, and grants a role what it needs to work with teams; "" for no
-// role. It returns the version of the tables before and after. It refuses tables of an older version.
-func Init(ctx context.Context, address, role string) (from, to int, err error) {
-	at, err := locate(address)
-	if err != nil {
-		return 0, 0, err
-	}
-	now, err := pgjournal.Look(ctx, address, at.Schema)
+func (d *Database) noTables() error {
+	return team.Refuse(team.NotReady, "there are no tables of cadre in %s", d.at.Called).
+		With(team.Hint{Action: team.ActInitStore})
+}
+
+// Init makes the tables, and grants a role what it needs to work with teams; "" for no role. It
+// returns the version of the tables before and after. It refuses tables of an older version.
+func (d *Database) Init(ctx context.Context, role string) (from, to int, err error) {
+	now, err := d.at.Look(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
 	if now.Schema > 0 && now.Schema < pgjournal.Version() {
-		return 0, 0, team.Refuse(team.NotReady, "the tables in %s have version %d, and this cadre needs %d", at.Called,
+		return 0, 0, team.Refuse(team.NotReady, "the tables in %s have version %d, and this cadre needs %d", d.at.Called,
 			now.Schema, pgjournal.Version()).With(team.Hint{Action: team.ActMigrateStore})
 	}
-	if from, to, err = pgjournal.Migrate(ctx, address, at.Schema); err == nil && role != "" {
-		err = pgjournal.Grant(ctx, address, at.Schema, role)
+	if from, to, err = d.at.Migrate(ctx); err == nil && role != "" {
+		err = d.at.Grant(ctx, role)
 	}
 	return from, to, err
 }
 
-// Migrate brings the tables at an address to this version. It returns the version before and after.
-// Without tables it refuses.
-func Migrate(ctx context.Context, address string) (from, to int, err error) {
-	at, err := locate(address)
-	if err != nil {
+// Migrate brings the tables to this version. It returns the version before and after. Without
+// tables it refuses.
+func (d *Database) Migrate(ctx context.Context) (from, to int, err error) {
+	now, err := d.at.Look(ctx)
+	switch {
+	case err != nil:
 		return 0, 0, err
+	case now.Schema == 0:
+		return 0, 0, d.noTables()
 	}
-	now, err := pgjournal.Look(ctx, address, at.Schema)
-	if err != nil {
-		return 0, 0, err
-	}
-	if now.Schema == 0 {
-		return 0, 0, team.Refuse(team.NotReady, "%s has no tables of cadre", at.Called).
-			With(team.Hint{Action: team.ActInitStore})
-	}
-	return pgjournal.Migrate(ctx, address, at.Schema)
-}
-
-func locate(address string) (pgjournal.Location, error) {
-	at, err := pgjournal.Locate(address)
-	if err != nil {
-		return at, team.Refuse(team.Invalid, "%v", err)
-	}
-	return at, nil
+	return d.at.Migrate(ctx)
 }
 
 // takeEnvironment removes what leads to a database from the environment, and returns it, with the

@@ -1,6 +1,8 @@
 package pgjournal
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -8,25 +10,29 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"cadre/internal/journal/pgjournal/pgwire"
 )
 
 // DefaultSchema is the schema of the teams where an address names none.
 const DefaultSchema = "cadre"
 
-// Location is what an address says of the teams' place.
+// Location is an address that was read, with what the environment and the user's files add to it.
 type Location struct {
-	Schema string
+	Schema string // of the teams
 	Called string // the place, for people: without user and password
+
+	config *pgwire.Config
 }
 
 // Locate reads an address. The schema of the teams is its search_path, which is one name. Beyond
 // this machine, the server must prove who it is: sslmode=verify-full, or verify-ca. Errors do not
 // show a password.
 func Locate(dsn string) (at Location, err error) {
-	c, err := pgconn.ParseConfig(dsn)
-	if err != nil {
-		return at, fmt.Errorf("the address of the database: %w", err)
+	if at.config, err = configure(dsn); err != nil {
+		return at, err
 	}
+	c := at.config.Server
 	if at.Schema = c.RuntimeParams["search_path"]; at.Schema == "" {
 		at.Schema = DefaultSchema
 	}
@@ -36,12 +42,10 @@ func Locate(dsn string) (at Location, err error) {
 	if strings.ContainsAny(at.Schema, ",\"") {
 		return at, fmt.Errorf("the search_path of the database's address is %q, but the teams are in one schema", at.Schema)
 	}
-	if c.Database == "" {
-		c.Database = c.User // as PostgreSQL's own programs do
-	}
-	at.Called = fmt.Sprintf("the database %s, schema %s", c.Database, at.Schema)
+	name := cmp.Or(c.Database, c.User) // as PostgreSQL's own programs do
+	at.Called = fmt.Sprintf("the database %s, schema %s", name, at.Schema)
 	if !local(c.Host) {
-		at.Called = fmt.Sprintf("the database %s at %s, schema %s", c.Database, c.Host, at.Schema)
+		at.Called = fmt.Sprintf("the database %s at %s, schema %s", name, c.Host, at.Schema)
 	}
 	servers := []*pgconn.FallbackConfig{{Host: c.Host, TLSConfig: c.TLSConfig}}
 	for _, s := range append(servers, c.Fallbacks...) {
@@ -50,6 +54,18 @@ func Locate(dsn string) (at Location, err error) {
 		}
 	}
 	return at, nil
+}
+
+// Connect connects to the teams, whose tables must have the version of this package. It sets the
+// schema of the options.
+func (at Location) Connect(ctx context.Context, opts Options) (*Store, error) {
+	opts.Schema = at.Schema
+	return connect(ctx, at.config, opts)
+}
+
+// Migrate is [Migrate] for the location.
+func (at Location) Migrate(ctx context.Context) (from, to int, err error) {
+	return migrateAt(ctx, at.config, at.Schema, Version())
 }
 
 // errUnverified refuses a server that anybody on the network could stand in for.

@@ -10,13 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Grant gives a role the rights that a process needs which works with the teams of a schema: it
-// reads and writes rows, and changes no table. The caller owns the schema. The role must exist.
-func Grant(ctx context.Context, dsn, schema, role string) error {
-	if err := checkSchema(schema); err != nil {
-		return err
-	}
-	in, to := quote(schema), quote(role)
+// Grant gives a role the rights that a process needs which works with the teams: it reads and writes
+// rows, and changes no table. The location's role owns the schema. The other one must exist.
+func (at Location) Grant(ctx context.Context, role string) error {
+	in, to := quote(at.Schema), quote(role)
 	statements := []string{
 		"GRANT USAGE ON SCHEMA " + in + " TO " + to,
 		"GRANT SELECT ON " + in + ".migration TO " + to,
@@ -25,12 +22,12 @@ func Grant(ctx context.Context, dsn, schema, role string) error {
 		statements = append(statements, fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON %s.%s TO %s", in, table, to))
 	}
 	statements = append(statements, "GRANT USAGE ON ALL SEQUENCES IN SCHEMA "+in+" TO "+to)
-	err := withConnection(ctx, dsn, func(conn *pgconn.PgConn) error {
+	err := at.with(ctx, func(conn *pgconn.PgConn) error {
 		_, err := conn.Exec(ctx, "BEGIN; "+strings.Join(statements, "; ")+"; COMMIT").ReadAll()
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("grant the role %s what it needs in the schema %s: %w", role, schema, err)
+		return fmt.Errorf("grant the role %s what it needs in the schema %s: %w", role, at.Schema, err)
 	}
 	return nil
 }
@@ -51,15 +48,12 @@ type Server struct {
 }
 
 // Look asks a server about itself.
-func Look(ctx context.Context, dsn, schema string) (s Server, err error) {
-	if err := checkSchema(schema); err != nil {
-		return s, err
-	}
-	err = withConnection(ctx, dsn, func(conn *pgconn.PgConn) error {
+func (at Location) Look(ctx context.Context) (s Server, err error) {
+	err = at.with(ctx, func(conn *pgconn.PgConn) error {
 		if err := s.settings(ctx, conn); err != nil {
 			return err
 		}
-		if err := s.schema(ctx, conn, schema); err != nil {
+		if err := s.schema(ctx, conn, at.Schema); err != nil {
 			return err
 		}
 		return s.measure(ctx, conn)
@@ -141,16 +135,9 @@ func oneRow(ctx context.Context, conn *pgconn.PgConn, sql string) (row []string,
 	return row, nil
 }
 
-// withConnection opens a connection of its own for an administrator.
-func withConnection(ctx context.Context, dsn string, do func(*pgconn.PgConn) error) error {
-	config, err := pgconn.ParseConfig(dsn)
-	if err != nil {
-		return fmt.Errorf("the address of the database: %w", err)
-	}
-	for _, ours := range []string{"default_query_exec_mode", "pool_max_conns"} { // for the pool of [Connect]
-		delete(config.RuntimeParams, ours)
-	}
-	conn, err := pgconn.ConnectConfig(ctx, config)
+// with opens a connection of its own for an administrator.
+func (at Location) with(ctx context.Context, do func(*pgconn.PgConn) error) error {
+	conn, err := pgconn.ConnectConfig(ctx, at.config.Server.Copy())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,16 @@ import (
 	"cadre/internal/testkit/postgrestest"
 )
 
+// locate reads the address of the schema.
+func (w where) locate(t *testing.T) pgjournal.Location {
+	t.Helper()
+	at, err := pgjournal.Locate(w.with("search_path=" + w.Schema).DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
 // TestGrant checks that a role with the granted rights can do everything with teams, and nothing to
 // the tables.
 func TestGrant(t *testing.T) {
@@ -20,7 +30,7 @@ func TestGrant(t *testing.T) {
 	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	at := fresh(t, server)
 	server.Admin(t, "CREATE ROLE worker LOGIN")
-	if err := pgjournal.Grant(t.Context(), at.DSN, at.Schema, "worker"); err != nil {
+	if err := at.locate(t).Grant(t.Context(), "worker"); err != nil {
 		t.Fatal(err)
 	}
 	worker := at
@@ -51,7 +61,7 @@ func TestGrant(t *testing.T) {
 	if _, _, err := pgjournal.Migrate(t.Context(), worker.DSN, "another"); err == nil {
 		t.Error("it made a schema")
 	}
-	if err := pgjournal.Grant(t.Context(), at.DSN, at.Schema, "nobody at all"); err == nil ||
+	if err := at.locate(t).Grant(t.Context(), "nobody at all"); err == nil ||
 		!strings.Contains(err.Error(), "nobody at all") {
 		t.Errorf("a role that does not exist: %v", err)
 	}
@@ -62,7 +72,7 @@ func TestLook(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	at := fresh(t, server)
-	s, err := pgjournal.Look(t.Context(), at.DSN, at.Schema)
+	s, err := at.locate(t).Look(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,11 +64,15 @@ func Migrate(ctx context.Context, dsn, schema string) (from, to int, err error) 
 }
 
 func migrate(ctx context.Context, dsn, schema string, to int) (from, now int, err error) {
-	if err := checkSchema(schema); err != nil {
-		return 0, 0, err
-	}
 	config, err := configure(dsn)
 	if err != nil {
+		return 0, 0, err
+	}
+	return migrateAt(ctx, config, schema, to)
+}
+
+func migrateAt(ctx context.Context, config *pgwire.Config, schema string, to int) (from, now int, err error) {
+	if err := checkSchema(schema); err != nil {
 		return 0, 0, err
 	}
 	conn, err := config.Connect(ctx)

@@ -71,6 +71,14 @@ type Store struct {
 // usual places: PG… variables, ~/.pgpass, a service file. It may also have pgx's parameters
 // default_query_exec_mode and pool_max_conns.
 func Connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
+	config, err := configure(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return connect(ctx, config, opts)
+}
+
+func connect(ctx context.Context, config *pgwire.Config, opts Options) (*Store, error) {
 	if err := checkSchema(opts.Schema); err != nil {
 		return nil, err
 	}
@@ -80,10 +88,6 @@ func Connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	opts.Settle = orDefault(opts.Settle, 30*time.Second)
 	opts.KeyframeEvery = orDefault(opts.KeyframeEvery, 4096)
 	opts.KeyframeBytes = orDefault(opts.KeyframeBytes, 64<<20)
-	config, err := configure(dsn)
-	if err != nil {
-		return nil, err
-	}
 	s := &Store{opts: opts, sql: newStatements(opts.Schema), shared: map[int64]*shared{}}
 	s.where = fmt.Sprintf("PostgreSQL, database %s, schema %s", config.Server.Database, opts.Schema)
 	if _, err := rand.Read(s.prefix[:]); err != nil {
@@ -94,7 +98,7 @@ func Connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	s.notifier.start(s)
 	s.leases.start(s)
 	version := 0
-	err = s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+	err := s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) (err error) {
 		version, err = readVersion(ctx, conn, s.sql)
 		return err
 	})
