@@ -102,6 +102,9 @@ func folderOf(h layout.Home, name, id string) string {
 		if dir, err := h.Folder(ref); err == nil {
 			return filepath.Base(dir)
 		}
+		if h.HasPlaced(ref) {
+			return ref
+		}
 	}
 	return name
 }
@@ -251,10 +254,14 @@ func (c Caller) Create(name string) error {
 		"message.", name, c)
 }
 
-// Scoped returns the home, restricted to what the caller may reach.
+// Scoped returns the home, restricted to what the caller may reach. A session whose team lives in a
+// place reaches it through its host.
 func (c Caller) Scoped(h layout.Home) layout.Home {
 	if h.Scope = nil; c.session {
 		h.Scope = c
+	}
+	if c.session && h.Place == nil && h.HasPlaced(c.team) {
+		h = h.ThroughHosts()
 	}
 	return h
 }

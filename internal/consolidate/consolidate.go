@@ -16,6 +16,7 @@ import (
 	"cadre/internal/host"
 	"cadre/internal/journal/store"
 	"cadre/internal/journal/store/filestore"
+	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/sys/atomicfile"
 	"cadre/internal/sys/proc"
@@ -259,7 +260,7 @@ func (w *work) start(ctx context.Context) error {
 	}
 	// The process is listed because it may also host sessions. The records of its checks must then
 	// show them as the user's.
-	list := proc.Listing{Folder: filepath.Join(filepath.Dir(w.Dir), proc.ListFolder), Team: filepath.Base(w.Dir)}
+	list := proc.Listing{Folder: layout.RunningOf(w.Dir), Team: filepath.Base(w.Dir)}
 	if w.procs, err = proc.OpenListed(host, list); err != nil {
 		return err
 	}

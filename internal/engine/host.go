@@ -137,9 +137,15 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	if t.OnDisk() {
 		options.Sessions = sessionlog.Of(filepath.Dir(t.Hosts()))
 	}
+	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	unserve, err := t.serve(running, id)
+	if err != nil {
+		end(nil)
+		t.procs.Store(nil)
+		return nil, errors.Join(err, procs.Close(ctx), lease.Release())
+	}
 	runs := host.New(options)
 	t.Project(ctx)
-	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	h := &Host{id: id, end: end, done: make(chan struct{})}
 	var beside sync.WaitGroup
 	beside.Go(func() { t.KeepProjections(running) })
@@ -149,6 +155,7 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 		h.err = runs.Run(running)
 		t.procs.Store(nil) // that register is closed: hooks cannot run through it
 		end(nil)
+		unserve()
 		beside.Wait()
 	}()
 	return h, nil

@@ -74,6 +74,7 @@ import (
 	"cadre/internal/agent/sessionlog"
 	"cadre/internal/journal/store"
 	"cadre/internal/journal/store/filestore"
+	"cadre/internal/layout"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/replica"
 	"cadre/internal/sys/filelock"
@@ -160,7 +161,7 @@ func Enroll(ctx context.Context, leases store.Leases, hosts, id string) (*proc.R
 	}
 	dir := filepath.Dir(hosts)
 	procs, err := proc.OpenListed(filepath.Join(hosts, id),
-		proc.Listing{Folder: filepath.Join(filepath.Dir(dir), proc.ListFolder), Team: filepath.Base(dir),
+		proc.Listing{Folder: layout.RunningOf(dir), Team: filepath.Base(dir),
 			Alive: filestore.LockOf(lease)})
 	if err != nil {
 		return nil, nil, errors.Join(err, lease.Release())

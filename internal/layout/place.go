@@ -15,6 +15,7 @@ import (
 	"cadre/internal/journal/store"
 	"cadre/internal/journal/store/filestore"
 	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/proc"
 	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
@@ -41,8 +42,8 @@ type Place struct {
 	shared map[string]store.Team // of the teams that were opened, by their ids
 }
 
-// NewPlace returns a place that connects with that function, which also returns how to disconnect. A
-// failed attempt is repeated by the next use.
+// NewPlace returns a place that connects with that function, which also returns how to disconnect.
+// A failed attempt is repeated by the next use.
 func NewPlace(called string, project func(dir string) string,
 	connect func(context.Context) (store.Teams, func(), error)) *Place {
 	return &Place{Called: called, Project: project, connect: connect, shared: map[string]store.Team{}}
@@ -170,6 +171,16 @@ func (h Home) Placed(folder string) (id string, is bool) {
 		return filepath.Base(folder), true
 	}
 	return "", false
+}
+
+// RunningOf returns the list of the hosts that run sessions, for the team in that folder: that of
+// its home, or the one beside a team in memory.
+func RunningOf(folder string) string {
+	teams := filepath.Dir(folder)
+	if base := filepath.Base(teams); base == placedFolder || base == placedArchive {
+		return Of(folder).Running()
+	}
+	return filepath.Join(teams, proc.ListFolder)
 }
 
 // Shared returns what the processes of the team in that folder share besides its journal.

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Grant gives a role the rights that a process needs which works with the teams: it reads and writes
-// rows, and changes no table. The location's role owns the schema. The other one must exist.
+// Grant gives a role the rights that a process needs which works with the teams: it reads and
+// writes rows, and changes no table. The location's role owns the schema. The other one must exist.
 func (at Location) Grant(ctx context.Context, role string) error {
 	in, to := quote(at.Schema), quote(role)
 	statements := []string{

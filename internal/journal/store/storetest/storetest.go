@@ -421,7 +421,9 @@ func testAwait(t *testing.T, open func() store.Team) {
 	}
 	in, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	time.AfterFunc(20*time.Millisecond, func() { replace(t, a, store.Value{Key: key}) })
+	replaced := make(chan struct{})
+	time.AfterFunc(20*time.Millisecond, func() { defer close(replaced); replace(t, a, store.Value{Key: key}) })
+	defer func() { <-replaced }() // b may hear of it first
 	for range 2 { // also for a value that is there already
 		if err := b.Await(in, key); err != nil {
 			t.Error(err)
