@@ -118,25 +118,9 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Agent == nil {
-		o.Agent = t.engine.Agents.Agent
-	}
-	o.Agent = t.withNested(o)
-	if o.Offers == nil {
-		o.Offers = drivers.Offers(t.Lead().Agent)
-	}
 	t.procs.Store(procs)
-	options := host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers, Room: t.room(),
-		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Procs: procs, Lease: lease, ID: id,
-		Env:   o.Env,
-		Turns: turns, Log: t.engine.Note, Said: o.Said, Outer: o.Outer, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace,
-		Hurry: o.Hurry, Kill: o.Kill, Checkpoints: t.OnDisk() && t.engine.Home.Place == nil, Machine: host.Machine{Shared: t.Shared()},
-		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
-			return consolidate.Hold(ctx, t.Consolidation(), members)
-		}}
-	if t.OnDisk() {
-		options.Sessions = sessionlog.Of(filepath.Dir(t.Hosts()))
-	}
+	options := t.hostOptions(o)
+	options.Procs, options.Lease, options.ID, options.Turns = procs, lease, id, turns
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	unserve, err := t.serve(running, id)
 	if err != nil {
@@ -159,6 +143,30 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 		beside.Wait()
 	}()
 	return h, nil
+}
+
+// hostOptions returns the options of a host, without what is made for each one.
+func (t *Team) hostOptions(o HostOptions) host.Options {
+	if o.Agent == nil {
+		o.Agent = t.engine.Agents.Agent
+	}
+	o.Agent = t.withNested(o)
+	if o.Offers == nil {
+		o.Offers = drivers.Offers(t.Lead().Agent)
+	}
+	options := host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers, Room: t.room(),
+		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Env: o.Env, Log: t.engine.Note,
+		Said: o.Said, Outer: o.Outer, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Hurry: o.Hurry, Kill: o.Kill,
+		// a database is on every machine, and has backups
+		Checkpoints: t.OnDisk() && t.engine.Home.Place == nil,
+		Machine:     host.Machine{Shared: t.Shared()},
+		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
+			return consolidate.Hold(ctx, t.Consolidation(), members)
+		}}
+	if t.OnDisk() {
+		options.Sessions = sessionlog.Of(filepath.Dir(t.Hosts()))
+	}
+	return options
 }
 
 // awaitPause ends the host, or calls pause, when another process asks for it with [Team.Pause].

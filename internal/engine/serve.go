@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
-	"net"
 	"path/filepath"
+	"syscall"
 
 	"cadre/internal/access"
 	"cadre/internal/journal/relay"
@@ -42,7 +42,7 @@ func (t *Team) serve(ctx context.Context, host string) (stop func(), err error) 
 }
 
 // rightsOf returns the rights of the process at the other end of a connection.
-func (t *Team) rightsOf(conn *net.UnixConn) (relay.Rights, error) {
+func (t *Team) rightsOf(conn syscall.Conn) (relay.Rights, error) {
 	peer, err := proc.PeerOf(conn)
 	if err != nil {
 		return nil, err

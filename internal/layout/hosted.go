@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"path/filepath"
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/relay"
 	"cadre/internal/journal/store"
-	"cadre/internal/sys/unixsocket"
 	"cadre/internal/team"
 )
 
@@ -65,8 +63,7 @@ func (t hosted) Open(ctx context.Context, id string) (is store.Opened, err error
 	}
 	for _, socket := range sockets {
 		var j *relay.Journal
-		j, err = relay.Open(ctx, func(ctx context.Context) (net.Conn, error) { return unixsocket.Dial(ctx, socket) })
-		if err == nil {
+		if j, err = relay.Open(ctx, socket); err == nil {
 			is = store.Opened{Entry: store.Entry{ID: j.ID(), Name: NameOf(id)}, Journal: servedJournal{j}, Shared: j.Shared()}
 			return is, nil
 		}

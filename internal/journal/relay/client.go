@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"cadre/internal/journal"
+	"cadre/internal/sys/unixsocket"
 )
 
-// Dial connects to the socket of a server.
-type Dial func(ctx context.Context) (net.Conn, error)
-
-// Open opens the journal that a server gives.
-func Open(ctx context.Context, dial Dial) (*Journal, error) {
-	j := &Journal{client: client{dial: dial}}
+// Open opens the journal that a server gives on its socket.
+func Open(ctx context.Context, socket string) (*Journal, error) {
+	j := &Journal{client: client{socket}}
 	j.closing, j.end = context.WithCancelCause(context.Background())
 	var is opened
 	if err := j.ask(ctx, request{Call: callOpen}, &is); err != nil {
@@ -32,7 +30,7 @@ func Open(ctx context.Context, dial Dial) (*Journal, error) {
 }
 
 // client makes calls.
-type client struct{ dial Dial }
+type client struct{ socket string }
 
 // exchange is one call at the client.
 type exchange struct {
@@ -46,7 +44,7 @@ func (c client) begin(ctx context.Context, r request) (*exchange, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	conn, err := c.dial(ctx)
+	conn, err := unixsocket.Dial(ctx, c.socket)
 	if err != nil {
 		return nil, err
 	}

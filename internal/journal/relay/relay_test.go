@@ -3,10 +3,10 @@ package relay_test
 import (
 	"context"
 	"errors"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,7 +60,7 @@ func serve(t testing.TB, rights relay.Rights, shared func(store.Team) store.Team
 		t.Fatal(err)
 	}
 	o.served = relay.Served{ID: "id", Journal: is.Journal, Team: shared(is.Shared),
-		Rights: func(*net.UnixConn) (relay.Rights, error) { return rights, nil }}
+		Rights: func(syscall.Conn) (relay.Rights, error) { return rights, nil }}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); relay.Serve(ctx, l, o.served) }()
@@ -69,11 +69,9 @@ func serve(t testing.TB, rights relay.Rights, shared func(store.Team) store.Team
 	return o
 }
 
-func (o *office) dial(ctx context.Context) (net.Conn, error) { return unixsocket.Dial(ctx, o.path) }
-
 func (o *office) open() *relay.Journal {
 	o.t.Helper()
-	j, err := relay.Open(context.Background(), o.dial)
+	j, err := relay.Open(context.Background(), o.path)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -152,13 +150,13 @@ func TestNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.path = l.Addr().String()
-	o.served.Rights = func(*net.UnixConn) (relay.Rights, error) {
+	o.served.Rights = func(syscall.Conn) (relay.Rights, error) {
 		return nil, &relay.RefusedError{Code: "denied", Text: "a stranger"}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); relay.Serve(ctx, l, o.served) }()
-	if _, err := relay.Open(t.Context(), o.dial); err == nil || !strings.Contains(err.Error(), "a stranger") {
+	if _, err := relay.Open(t.Context(), o.path); err == nil || !strings.Contains(err.Error(), "a stranger") {
 		t.Errorf("got %v", err)
 	}
 	cancel()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"cadre/internal/journal"
@@ -29,7 +30,7 @@ type Served struct {
 	Team    store.Team
 	// Rights returns the rights of the process at the other end of a connection, or why it has
 	// none.
-	Rights func(*net.UnixConn) (Rights, error)
+	Rights func(syscall.Conn) (Rights, error)
 }
 
 // askTime bounds the wait for a client that was asked to decide: others are excluded meanwhile.

@@ -58,6 +58,8 @@ var rooms = []room{
 		"an implementation depends only on its contracts, and on what speaks with its server"},
 	{"journal/pgjournal/pgwire", nil,
 		"it carries statements and values between any caller and PostgreSQL, and knows no table"},
+	{"journal/relay", []string{"journal", "journal/store", "sys/unixsocket"},
+		"it carries the calls of the contracts between processes, and leaves to others who may do what"},
 	{"journal/store", []string{"journal"},
 		"what the processes of a team share is the same on a disk, in memory and in a database; from the journal the " +
 			"contract takes only the error of a team that was removed"},
@@ -92,8 +94,8 @@ var rooms = []room{
 		"any package that keeps a part of a text must not split its characters"},
 	{"sys/websocket", nil,
 		"it speaks the protocol over an existing connection; the caller connects and chooses the messages"},
-	{"layout", []string{"git/project", "journal", "journal/filejournal", "journal/recorded", "journal/store",
-		"journal/store/filestore", "sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
+	{"layout", []string{"git/project", "journal", "journal/filejournal", "journal/recorded", "journal/relay",
+		"journal/store", "journal/store/filestore", "sys/atomicfile", "sys/filelock", "sys/proc", "sys/regularfile", "team"},
 		"it knows the folders, and alone chooses the journal implementation in them"},
 	{"render", []string{"render/excerpt", "render/sanitize", "team"},
 		"output for people is a function of the state and its records"},
@@ -205,7 +207,7 @@ var rooms = []room{
 		"sys/atomicfile", "sys/filelock", "sys/lazyregexp", "sys/paths", "sys/proc", "sys/regularfile", "team"},
 		"a host is an actor with a replica; it decides nothing, and knows only the contract of agents"},
 	{"consolidate", []string{"agent/prompts", "git", "git/worktree", "host", "journal/store", "journal/store/filestore",
-		"render/excerpt",
+		"layout", "render/excerpt",
 		"render/sanitize", "replica", "sys/atomicfile", "sys/filelock", "sys/paths", "sys/proc", "sys/regularfile",
 		"team"},
 		"it takes the last steps of a team with git, each with the permission of the core; the caller talks to the " +
@@ -236,6 +238,8 @@ var rooms = []room{
 		"journal/store/filestore", "layout", "liveness/leader", "replica", "sys/atomicfile", "sys/paths", "sys/proc",
 		"sys/regularfile", "team"},
 		"it moves a team between machines with its checkpoint branch; the caller talks to the person"},
+	{"engine/database", []string{"git", "git/project", "journal/pgjournal", "journal/store", "layout", "sys/proc", "team"},
+		"every front end has teams in a database in the same way, and only who wants that links a database's client"},
 	{"access", []string{"agent", "layout", "sys/paths", "sys/proc", "team"},
 		"it says once who may call what, for the command line and for programs that embed teams; the core says what " +
 			"an actor may do in a team"},
@@ -243,10 +247,10 @@ var rooms = []room{
 		"agent/sessionlog", "agent/tools", "agent/wake", "claude/projection", "claude/settings", "consolidate",
 		"consolidate/branches", "engine/upkeep", "git", "git/checkout", "git/checkpoint", "git/project", "git/worktree",
 		"hook", "host", "inspect", "inspect/attention", "inspect/catalog", "inspect/history", "journal",
-		"journal/filejournal", "journal/recorded", "journal/store", "journal/store/filestore",
+		"journal/filejournal", "journal/recorded", "journal/relay", "journal/store",
 		"journal/store/memstore", "layout", "liveness/detector", "liveness/leader", "observe/store",
 		"render/redact", "render/sanitize", "replica", "replica/search", "sys/paths",
-		"sys/sleep", "sys/proc", "sys/regularfile", "team", "engine/transfer"},
+		"sys/sleep", "sys/proc", "sys/regularfile", "sys/unixsocket", "team", "engine/transfer"},
 		"it is the one place that assembles replicas, hosts, leads and outside members, so that all front ends have " +
 			"complete teams; each front end decides what it shows"},
 	{"run", []string{"agent", "consolidate", "engine", "git", "git/checkout", "git/project", "git/worktree", "host", "inspect", "agent/worker",
@@ -396,13 +400,15 @@ var bans = []ban{
 		but: []string{"internal/ui/web", "internal/agent/mcpserver", "internal/agent/agenttest", "internal/agent/codex",
 			"internal/agent/acp", "internal/claude/sdkrelay", "internal/sys/websocket", "internal/ui/notify",
 			"internal/ui/settings", "internal/server", "internal/server/api", "internal/server/auth", "internal/server/coordinator",
-			"internal/server/tracing", "internal/sys/proc", "internal/sys/unixsocket", "pkg/teams/client"},
+			"internal/server/tracing", "internal/sys/proc", "internal/sys/unixsocket", "pkg/teams/client",
+			"internal/journal/pgjournal", "internal/journal/pgjournal/pgwire", "internal/journal/relay"},
 		because: "nothing of this talks to a network, except that notify sends to the addresses in the person's " +
 			"settings, and tracing to the receiver in OTEL_EXPORTER_OTLP_ENDPOINT. The server listens on a unix " +
 			"socket, and on an address that the person gives it; proc looks up who is at the other end, and a client " +
 			"connects where its program says. Claude Code connects to sdkrelay, on loopback unless a person says " +
 			"otherwise. The tools of a session are on a unix socket; codex listens on one, and so does the driver " +
-			"that gemini's hook asks; tests have a model on loopback"},
+			"that gemini's hook asks, and so does a host that serves its team; a database is where a person says; tests " +
+			"have a model on loopback"},
 	{imports: []string{"log", "log/slog"},
 		// acp silences the logger of its SDK, server that of net/http, and programs that embed
 		// teams bring loggers.
@@ -431,6 +437,7 @@ type fronted struct {
 var front = []fronted{
 	{"team", nil, "the commands that it sends, the values that it prints, the refusals that it explains"},
 	{"engine", nil, "every action on a team"},
+	{"engine/database", []string{"Database", "Open", "Variable"}, "the flag --store, and the preparation of a database"},
 	{"engine/upkeep", nil, "maintenance of a team by a person, and its errors"},
 	{"run", nil, "runs of a team file or a goal; what the argument means"},
 	{"run/teamfile", []string{"Budget", "Errors", "File", "Parameter", "ParseSettings", "Permissions",
@@ -570,6 +577,8 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/server", "when it began, when a team was found, and how long a client takes"},
 	{"internal/server/api", "until when a code can be used, and how long a reader takes"},
 	{"pkg/teams/client", "how long an attempt of a call lasted"},
+	{"internal/journal/relay", "until when a call may last after its record was decided"},
+	{"internal/journal/pgjournal", "how long the server takes, and how far its clock is off"},
 	{"internal/server/coordinator", "since when it runs, and when it was asked for its state"},
 	{"internal/server/auth", "when a code was made, and a wrong token came"},
 	{"internal/server/supervisor", "when a team may be resumed again"},

@@ -424,7 +424,7 @@ func testAwait(t *testing.T, open func() store.Team) {
 	replaced := make(chan struct{})
 	time.AfterFunc(20*time.Millisecond, func() { defer close(replaced); replace(t, a, store.Value{Key: key}) })
 	defer func() { <-replaced }() // b may hear of it first
-	for range 2 { // also for a value that is there already
+	for range 2 {                 // also for a value that is there already
 		if err := b.Await(in, key); err != nil {
 			t.Error(err)
 		}
