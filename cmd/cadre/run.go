@@ -197,7 +197,7 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 	switch {
 	case hasTemplate:
 		o.File, o.Path, err = r.fromTemplate(r.template, o.Dir, set)
-		o.Mode = r.lead.mode
+		o.Mode, err = r.lead.mode, r.unset(err, run.TemplateOrigin+r.template)
 	case file:
 		o.File, o.Path, err = r.teamFile(text, o.Dir, set...)
 		if _, mistakes := errors.AsType[teamfile.Errors](err); errors.Is(err, fs.ErrNotExist) && !mistakes {
@@ -208,7 +208,7 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 				err = noFile(err, text)
 			}
 		}
-		o.Mode = r.lead.mode
+		o.Mode, err = r.lead.mode, r.unset(err, text)
 	case len(set) > 0:
 		return usage{errors.New("--set is for a team file or a template; write the goal as it is meant")}
 	default:
@@ -220,6 +220,22 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 		}
 	}
 	return err
+}
+
+// unset adds to the error of a file or template at that path the command that sets the parameters
+// without a value.
+func (r *running) unset(err error, path string) error {
+	mistakes, _ := errors.AsType[teamfile.Errors](err)
+	var flags []string
+	for _, e := range mistakes {
+		if e.Setting != "" && e.Line > 0 { // where it is declared: it has no value that could be wrong
+			flags = append(flags, "--set "+e.Setting+"=VALUE")
+		}
+	}
+	if len(flags) == 0 {
+		return err
+	}
+	return withWays(err, way{"set it", r.again(path, strings.Join(flags, " "))})
 }
 
 // led fills in the team that an agent leads to the goal.
