@@ -222,22 +222,6 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 	return err
 }
 
-// unset adds to the error of a file or template at that path the command that sets the parameters
-// without a value.
-func (r *running) unset(err error, path string) error {
-	mistakes, _ := errors.AsType[teamfile.Errors](err)
-	var flags []string
-	for _, e := range mistakes {
-		if e.Setting != "" && e.Line > 0 { // where it is declared: it has no value that could be wrong
-			flags = append(flags, "--set "+e.Setting+"=VALUE")
-		}
-	}
-	if len(flags) == 0 {
-		return err
-	}
-	return withWays(err, way{"set it", r.again(path, strings.Join(flags, " "))})
-}
-
 // led fills in the team that an agent leads to the goal.
 func (r *running) led(ctx context.Context, text string, o *run.Options) error {
 	goal, err := r.lead.goal(text, o.Dir)

@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
+	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
 )
 
@@ -63,6 +65,22 @@ func (r *running) again(path, flag string) string {
 		command += " --redo " + sanitize.Quote(name)
 	}
 	return command + " " + flag
+}
+
+// unset adds to the error of a file or template at that path the command that sets the parameters
+// without a value.
+func (r *running) unset(err error, path string) error {
+	mistakes, _ := errors.AsType[teamfile.Errors](err)
+	var flags []string
+	for _, e := range mistakes {
+		if e.Setting != "" && e.Line > 0 { // where it is declared: it has no value that could be wrong
+			flags = append(flags, "--set "+e.Setting+"=VALUE")
+		}
+	}
+	if len(flags) == 0 {
+		return err
+	}
+	return withWays(err, way{"set it", r.again(path, strings.Join(flags, " "))})
 }
 
 // changeMark returns the mark of a change.
