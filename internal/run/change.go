@@ -19,7 +19,7 @@ const (
 	ChangeAdd    = "add"    // a task is added, a member is spawned
 	ChangeUpdate = "change" // the named keys get their new values
 	ChangeRemove = "remove" // a task is deleted, a member is asked to end
-	ChangeKeep   = "keep"   // a task stays as it is: it is completed, or was to be done again and is not completed
+	ChangeKeep   = "keep"   // a task stays as it is, for the reason Why
 	ChangeRedo   = "redo"   // a completed task is done again
 	ChangeRefuse = "refuse" // it cannot be changed now
 )
@@ -153,7 +153,7 @@ func (c *comparison) undone(tasks []team.Task) {
 	for _, t := range tasks {
 		if !slices.ContainsFunc(c.out.All, func(one Change) bool { return one.What == "task" && one.Name == t.Called() }) {
 			c.found(Change{What: "task", Name: t.Called(), Does: ChangeKeep, agreed: true,
-				Why: "it is not completed, so --redo changes nothing"})
+				Why: "it is not completed, so there is nothing to do again"})
 		}
 	}
 }

@@ -275,7 +275,7 @@ func TestCompletedTasksStay(t *testing.T) {
 		len(b.Blocked()) != 1 {
 		t.Errorf("they are %+v and %+v", a, b)
 	}
-	const undone = "keep task a: it is not completed, so --redo changes nothing"
+	const undone = "keep task a: it is not completed, so there is nothing to do again"
 	if c := m.compare(again, "a"); !slices.Equal(lines(c), []string{undone}) || c.Asks() {
 		t.Errorf("still to be done, it is %q", lines(c))
 	}
