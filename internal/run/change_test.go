@@ -58,8 +58,8 @@ func makeTeam(t *testing.T, text string) *made {
 	a.Agent = a.Engine.Agents.Agent
 	f := a.File
 	m.must(team.User, &team.CreateTeam{TeamID: "t", Name: f.Name, Goal: f.Goal, Dir: m.dir, Lead: f.Lead,
-		Hooks: Hooks(f.Hooks), Checks: checks(f.Checks), Budget: team.Budget(f.Budget), Origin: "/team.yaml", Metadata: f.Metadata,
-		MaxTeammates: int64(f.MaxTeammates), OriginDigest: f.Digest(), FileDigests: saidOfTeam(f).digests(),
+		Hooks: Hooks(f.Hooks), Checks: checks(f.Checks), Budget: team.Budget(f.Budget), Origin: "/team.yaml",
+		Metadata: f.Metadata, MaxTeammates: int64(f.MaxTeammates), OriginDigest: f.Digest(), FileDigests: saidOfTeam(f).digests(),
 		LeadAgent: f.Leader.Agent, LeadDigests: saidOfMember(f.Leader).digests()})
 	for _, one := range f.Members {
 		m.must(team.User, spawn(one))
