@@ -300,7 +300,7 @@ func TestTakeOver(t *testing.T) {
 		r := w.cadre("resume", "demo")
 		if r.code != 1 || !strings.Contains(r.err, "leads team demo") ||
 			!strings.Contains(r.err,
-				"To follow it: cadre log demo --follow; to take the lead: cadre resume demo --take-over, "+
+				"To follow it: cadre log demo --follow; or to take the lead: cadre resume demo --take-over, "+
 					"which takes it from that session") {
 			t.Errorf("exit status %d: %s", r.code, r.err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,20 +96,26 @@ func flagMistake(c *cobra.Command, err error) error {
 	}
 	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
 		f := invalid.GetFlag()
-		takes := map[string]string{"int": wholeNumber, "int64": wholeNumber, "float64": "a number, such as 2.5",
-			"amount":   "an amount of US dollars, such as 5, 0.5, $5 or 5 USD",
-			"duration": "a duration, such as 30s, 10m or 2h", "bool": "true or false"}[f.Value.Type()]
-		if takes == "" {
+		if of := takes[f.Value.Type()]; of == "" {
 			err = fmt.Errorf("--%s %q: %w", f.Name, invalid.GetValue(), errors.Unwrap(invalid))
 		} else {
-			err = fmt.Errorf("--%s takes %s, not %q", f.Name, takes, invalid.GetValue())
+			err = fmt.Errorf("--%s takes %s, not %q", f.Name, of, invalid.GetValue())
 		}
+	}
+	if needs, is := errors.AsType[*pflag.ValueRequiredError](err); is {
+		f := needs.GetFlag()
+		err = fmt.Errorf("--%s needs %s", f.Name, cmp.Or(takes[f.Value.Type()], "a value: --"+f.Name+" VALUE"))
 	}
 	if unknown, is := errors.AsType[*pflag.NotExistError](err); is {
 		err = unknownFlag(c, unknown)
 	}
 	return withWays(usage{err}, helpOf(c))
 }
+
+// takes says what a flag of that type takes, where it is not any text.
+var takes = map[string]string{"int": wholeNumber, "int64": wholeNumber, "float64": "a number, such as 2.5",
+	"amount":   "an amount of US dollars, such as 5, 0.5, $5 or 5 USD",
+	"duration": "a duration, such as 30s, 10m or 2h", "bool": "true or false"}
 
 // unknownFlag returns the error for a flag that the command does not have, with the flag that was
 // likely meant: also one that was typed with a single dash.

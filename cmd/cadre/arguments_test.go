@@ -18,8 +18,11 @@ func TestArguments(t *testing.T) {
 		"mode demo": `mode needs NAME and MODE, and "demo" is not enough: ` +
 			"cadre mode [TEAM] NAME MODE; see",
 		"status a b": `"b" is one argument too many: cadre status [TEAM]; see: cadre status --help`,
-		"send demo --to ann hi you": `"you" is one argument too many: cadre send [TEAM] --to NAME TEXT. ` +
+		"send demo --to ann hi you": `"you" is one argument too many: cadre send [TEAM] --to ann TEXT. ` +
 			"Put a text of several words in quotes; see: cadre send --help",
+		"send --to ann":     "send needs TEXT: cadre send [TEAM] --to ann TEXT; see: cadre send --help",
+		"permit x --reason": "--reason needs a value: --reason VALUE; see: cadre permit --help",
+		"log demo -n":       "--lines needs a whole number, such as 20; see: cadre log --help",
 		"run port the parser": `"the" is one argument too many. Put a goal in quotes. ` +
 			"To run it: cadre run 'port the parser'",
 		"run a.yaml b.yaml":       `"b.yaml" is one argument too many: cadre run FILE; see: cadre run --help`,

@@ -73,11 +73,12 @@ func missing(c *cobra.Command, args []string) string {
 	for i, place := range needs[:len(args)-1] {
 		call = strings.Replace(call, place, sanitize.Quote(args[i+1]), 1)
 	}
-	if to := c.Flags().Lookup("to"); to != nil && to.Changed {
-		call = strings.Replace(call, "--to NAME", "--to "+sanitize.Quote(to.Value.String()), 1)
+	needs = needs[len(args)-1:]
+	are := "is"
+	if len(needs) > 1 {
+		are = "are"
 	}
-	return fmt.Sprintf("%s is a team. After %s, write %s: %s", args[0], strings.Join(args, " "),
-		strings.Join(needs[len(args)-1:], " and "), call)
+	return fmt.Sprintf("%s is a team, and %s %s missing: %s", args[0], strings.Join(needs, " and "), are, call)
 }
 
 // saying is onTeam for a command whose one argument is a text or a new name. It refuses the name of
@@ -113,7 +114,7 @@ func (a *app) saying(c *cobra.Command, run func(c *cobra.Command, name string, t
 // called returns the words of the command, without arguments.
 func called(c *cobra.Command) []string { return strings.Fields(c.CommandPath()) }
 
-// syntax returns how to call the command for the team.
+// syntax returns how to call the command for the team, with the recipient that was typed.
 func syntax(c *cobra.Command, name string) string {
 	forms := strings.Split(c.Use, " | ")
 	meant := forms[0]
@@ -125,6 +126,9 @@ func syntax(c *cobra.Command, name string) string {
 		}
 	}
 	_, words, _ := strings.Cut(meant, " ")
+	if to := c.Flags().Lookup("to"); to != nil && to.Changed {
+		words = strings.Replace(words, "--to NAME", "--to "+sanitize.Quote(to.Value.String()), 1)
+	}
 	return strings.Join(append(called(c), strings.Replace(words, "[TEAM]", name, 1)), " ")
 }
 

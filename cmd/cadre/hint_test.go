@@ -168,7 +168,7 @@ func TestExplain(t *testing.T) {
 		{team.Refuse(team.NotReady, "bob still runs").With(
 			team.Hint{Action: team.ActShutDown, Team: "demo", Member: "bob"},
 			team.Hint{Action: team.ActForceCleanUp, Team: "demo"}),
-			"bob still runs. To shut down bob: cadre shutdown demo bob; to end and remove the whole team: cadre " +
+			"bob still runs. To shut down bob: cadre shutdown demo bob; or to end and remove the whole team: cadre " +
 				"cleanup demo --force"},
 		{fmt.Errorf("pull: %w", team.Refuse(team.NotReady, "it is there.").With(resume)),
 			"pull: it is there. To resume the team: cadre resume demo"},

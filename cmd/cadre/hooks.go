@@ -155,10 +155,15 @@ func (a *app) hookSwitch(word, short string, off bool) *cobra.Command {
 		Use: word + " [TEAM] HOOK", Short: short, Long: long,
 		Example: fmt.Sprintf("  cadre hooks %s demo 3f2a9c10", word),
 	}, func(c *cobra.Command, name string, args []string) error {
-		return unknownHook(a.engine().SwitchHook(c.Context(), name, a.actor, args[0], off, func(h engine.Hook) error {
+		see := func(h engine.Hook, already bool) error {
+			words := "is switched"
+			if already {
+				words = "was already"
+			}
 			return a.print(switched{name, h.ID, h.Event, h.Command, state},
-				said("the %s hook %s [%s] is switched %s for team %s", h.Event, h.ID, h.Command, state, name))
-		}), name)
+				said("the %s hook %s [%s] %s %s for team %s", h.Event, h.ID, h.Command, words, state, name))
+		}
+		return unknownHook(a.engine().SwitchHook(c.Context(), name, a.actor, args[0], off, see), name)
 	})
 }
 

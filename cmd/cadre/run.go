@@ -197,7 +197,7 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 	switch {
 	case hasTemplate:
 		o.File, o.Path, err = r.fromTemplate(r.template, o.Dir, set)
-		o.Mode = r.lead.mode
+		o.Mode, err = r.lead.mode, r.unset(err, run.TemplateOrigin+r.template)
 	case file:
 		o.File, o.Path, err = r.teamFile(text, o.Dir, set...)
 		if _, mistakes := errors.AsType[teamfile.Errors](err); errors.Is(err, fs.ErrNotExist) && !mistakes {
@@ -208,7 +208,7 @@ func (r *running) source(c *cobra.Command, args []string, o *run.Options) (err e
 				err = noFile(err, text)
 			}
 		}
-		o.Mode = r.lead.mode
+		o.Mode, err = r.lead.mode, r.unset(err, text)
 	case len(set) > 0:
 		return usage{errors.New("--set is for a team file or a template; write the goal as it is meant")}
 	default:

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"cadre/internal/render/excerpt"
 	"cadre/internal/render/sanitize"
 	"cadre/internal/run"
+	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
 )
 
@@ -64,6 +67,22 @@ func (r *running) again(path, flag string) string {
 	return command + " " + flag
 }
 
+// unset adds to the error of a file or template at that path the command that sets the parameters
+// without a value.
+func (r *running) unset(err error, path string) error {
+	mistakes, _ := errors.AsType[teamfile.Errors](err)
+	var flags []string
+	for _, e := range mistakes {
+		if e.Setting != "" && e.Line > 0 { // where it is declared: it has no value that could be wrong
+			flags = append(flags, "--set "+e.Setting+"=VALUE")
+		}
+	}
+	if len(flags) == 0 {
+		return err
+	}
+	return withWays(err, way{"set it", r.again(path, strings.Join(flags, " "))})
+}
+
 // changeMark returns the mark of a change.
 func changeMark(does string) string {
 	switch does {
@@ -86,36 +105,56 @@ const mostOfValue = 60
 
 func writeChanges(w *sanitize.Writer, all []run.Change) error {
 	for _, one := range all {
-		line := fmt.Sprintf("  %s %s %s", changeMark(one.Does), one.What, one.Name)
-		switch {
-		case one.Does == run.ChangeRefuse:
+		if one.What == "parameter" {
+			from, to := valuesOf(one.Keys[0].From, one.Keys[0].To)
+			if err := w.Printf("  ~ parameter %s: %s → %s\n", one.Name, from, to); err != nil {
+				return err
+			}
+			continue
+		}
+		line := fmt.Sprintf("  %s %s %s: %s", changeMark(one.Does), one.What, one.Name, becomes(one))
+		if one.Does == run.ChangeRefuse {
 			line = "  ✗ " + one.Why
-		case one.What == "member" && one.Does == run.ChangeRemove:
-			line += ": is asked to end"
-		case one.Does == run.ChangeRemove:
-			line += ": is deleted"
-		case one.Does == run.ChangeKeep:
-			line += ": " + one.Why
-			if len(one.Keys) > 0 {
-				line += " and stays as it is; --redo " + sanitize.Quote(one.Name) + " does it again"
-			}
-		case one.Does == run.ChangeRedo:
-			line += ": is done again"
-			if one.Why != "" {
-				line += "; " + one.Why + " (--redo NAME does it again too)"
-			}
 		}
 		if err := w.Printf("%s\n", line); err != nil {
 			return err
 		}
 		for _, k := range one.Keys {
 			from, to := valuesOf(k.From, k.To)
-			if err := w.Printf("      %s: %s → %s\n", k.Key, from, to); err != nil {
+			words := k.Key + ": " + from + " → " + to
+			if k.Key == "env" && k.From == k.To { // only variables that parameters make are different
+				words = "the values of its parameters"
+			}
+			if err := w.Printf("      %s\n", words); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// becomes says what the run will do with what changed.
+func becomes(one run.Change) string {
+	switch one.Does {
+	case run.ChangeAdd:
+		return "will be added"
+	case run.ChangeRemove:
+		if one.What == "member" {
+			return "will be asked to end, because the file no longer has it"
+		}
+		return "will be deleted, because the file no longer has it"
+	case run.ChangeKeep:
+		if len(one.Keys) == 0 {
+			return one.Why
+		}
+		return one.Why + ", so it stays as it is; --redo " + sanitize.Quote(one.Name) + " does it again"
+	case run.ChangeRedo:
+		if one.Why == "" || one.Skipped() {
+			return cmp.Or(one.Why, "will be done again")
+		}
+		return "will be done again; " + one.Why + " (--redo NAME does it again too)"
+	}
+	return "will be changed" + prefix("; ", one.Why)
 }
 
 // alikeShown is how many equal characters are shown before the first difference of two long values.

@@ -75,11 +75,15 @@ func (a *app) search(c *cobra.Command, q engine.Search) error {
 		return a.printFound(all)
 	}
 	if heading == "" {
-		if first := q.Words[0]; len(q.Words) > 1 && q.Team == "" && a.isTeam(first) {
-			a.note(first + " is a team; to search it alone: " + render.Typed("search", append(slices.Clone(q.Words[1:]),
-				"--team", first)...))
+		err := a.out.Printf("Nothing was found.\n")
+		if first := q.Words[0]; q.Team == "" && a.isTeam(first) {
+			words := slices.Clone(q.Words[1:])
+			if len(words) == 0 {
+				words = []string{"WORD"}
+			}
+			a.note(first + " is a team; to search it alone: " + render.Typed("search", append(words, "--team", first)...))
 		}
-		return a.out.Printf("Nothing was found.\n")
+		return err
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 		w.Printf("team %s would continue in %s: %d of %s done%s\n", p.Team, p.Dir, completed,
 			team.Count(len(p.Tasks), "task"), others)
 		if len(p.Changes) > 0 {
-			w.Printf("\nchanges of the team file:\n")
+			w.Printf("\nchanges:\n")
 			if err := writeChanges(w, p.Changes); err != nil {
 				return err
 			}
@@ -241,6 +241,21 @@ func writeChildTeams(w *sanitize.Writer, all []run.PreviewTeam) error {
 	return nil
 }
 
+// goesOn says with which status the run continues a task, and what it does about it.
+func goesOn(t run.PreviewTask) string {
+	switch {
+	case t.State == "failed":
+		return "will be tried again"
+	case t.State == string(team.Completed) && t.Status == string(team.Pending):
+		return "will be done again"
+	case t.State == "skipped" && t.Status == string(team.Pending):
+		return "runs if it still can"
+	case t.State == "skipped":
+		return t.State
+	}
+	return t.Status
+}
+
 // writePlanned prints the members and the tasks of a team at that level of a preview.
 func writePlanned(w *sanitize.Writer, level int, lead run.PreviewMember, all []run.PreviewMember,
 	planned []run.PreviewTask) error {
@@ -279,7 +294,11 @@ func writePlanned(w *sanitize.Writer, level int, lead run.PreviewMember, all []r
 		if t.Role != "" {
 			whose = "role " + t.Role
 		}
-		row(tasks, t.Name, t.Status, whose, after, t.Subject, t.Run)
+		subject := t.Subject
+		if subject == t.Name {
+			subject = "" // the first column has it
+		}
+		row(tasks, t.Name, goesOn(t), whose, after, subject, t.Run)
 	}
 	tasks.Compact()
 	return tasks.Write(w)

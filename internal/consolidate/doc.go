@@ -24,8 +24,8 @@
 //
 // The commit has HEAD as its first parent, and the branches as the others. So the team's work is
 // one commit, no commit of a member is lost, and git knows that the branches are merged. A branch
-// that does not merge, or for which a file in the work tree is in the way, becomes a task for the
-// lead.
+// that does not merge becomes a task for the lead. A file of the user in the way of a branch is
+// refused by name, because only the user can move it.
 //
 // # Which changes are the team's
 //

@@ -143,7 +143,7 @@ func (w *work) ask(ctx context.Context, b team.Branch, with string, m prompts.Me
 
 // join makes the tree of the team's work. It has the files that were staged from the work tree
 // (before, on the parent), and the members' branches. A branch that does not merge cleanly becomes
-// a task for the lead.
+// a task for the lead. A file of the user in the way of a branch is refused.
 func (w *work) join(ctx context.Context, parent, before string) (tree string, in []team.Branch, err error) {
 	branches, err := w.waiting(ctx, parent)
 	if err != nil || len(branches) == 0 {
@@ -164,12 +164,12 @@ func (w *work) join(ctx context.Context, parent, before string) (tree string, in
 			}
 			continue
 		}
-		blocked, err := w.blocked(ctx, before, m.tree, next)
+		trouble, err := w.blocked(ctx, b, before, m.tree, next)
 		if err != nil {
 			return "", nil, err
 		}
-		if blocked != "" {
-			if err := w.ask(ctx, b, "", w.about(b, blocked)); err != nil {
+		if trouble != "" {
+			if err := w.ask(ctx, b, "", w.about(b, trouble)); err != nil {
 				return "", nil, err
 			}
 			continue
@@ -209,10 +209,10 @@ func (w *work) leave(ctx context.Context) error {
 	return err
 }
 
-// blocked returns why the branch's changes, from one tree to the next, cannot be written into the
-// work tree; "" if they can. A file in the way blocks them even if it has the same content, because
-// it has an owner.
-func (w *work) blocked(ctx context.Context, before, tree, next string) (string, error) {
+// blocked returns why the branch's changes, from one tree to the next, cannot be merged by cadre;
+// "" if they can. It refuses them if a file of the user is in their way in the work tree, even one
+// with the same content: only its owner may decide about it.
+func (w *work) blocked(ctx context.Context, b team.Branch, before, tree, next string) (trouble string, err error) {
 	brings, err := w.repo.changes(ctx, tree, next)
 	if err != nil {
 		return "", err
@@ -235,13 +235,22 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 			in = append(in, one)
 		}
 	}
-	report := w.aside(w.state()).report
-	if slices.ContainsFunc(in, func(one git.Change) bool { return one.Path == report }) {
-		return prompts.ReportInTheWay(w.Replica.Team().Name, w.repo.top, report), nil
-	}
 	if len(in) > 0 {
-		return fmt.Sprintf("Files in %s are in its way that are neither committed nor the team's: %s. Their owner "+
-			"has to commit or move them.", w.repo.top, names(pathsOf(in))), nil
+		return "", w.inTheWay(b, pathsOf(in))
 	}
 	return "", nil
+}
+
+// inTheWay refuses a branch that changes files of the user, or cadre's report on the team.
+func (w *work) inTheWay(b team.Branch, files []string) error {
+	if report := w.aside(w.state()).report; slices.Contains(files, report) {
+		return notReady("the branch %s has %s, which in %s is cadre's report on the team, and is not committed. Move "+
+			"the report elsewhere, and consolidate again", b.Name, report, w.repo.top)
+	}
+	yours, them := "a file of yours is", "it"
+	if len(files) > 1 {
+		yours, them = "files of yours are", "them"
+	}
+	return notReady("%s in the way of the branch %s in %s: %s. Commit, move or stash %s, and consolidate again",
+		yours, b.Name, w.repo.top, names(files), them)
 }

@@ -30,7 +30,7 @@ type Fate string
 
 // The fates of paths, in the order of a plan.
 const (
-	Conflicts Fate = "conflict" // its branch does not merge; the lead gets a task that says how
+	Conflicts Fate = "conflict" // its branch does not merge: with others, or because a file of the user is in the way
 	Unclear   Fate = "unclear"  // it is unknown whose changes these are, so the consolidation is refused
 	Commits   Fate = "commit"
 	LeftOut   Fate = "left_out"
@@ -232,18 +232,21 @@ func (w *work) previewBranches(ctx context.Context, p *Plan, before string) erro
 		if err := os.MkdirAll(w.scratch(""), 0o700); err != nil {
 			return err
 		}
-		blocked, err := w.blocked(ctx, before, m.tree, next)
-		if err != nil {
+		why, err := w.blocked(ctx, b, before, m.tree, next)
+		if p.obstacle(err); lasting(err) != nil {
 			return err
 		}
-		if blocked != "" {
+		if err != nil {
+			why = "a file in the work tree is in its way"
+		}
+		if why != "" {
 			brings, err := w.repo.changes(ctx, m.tree, next)
 			if err != nil {
 				return err
 			}
 			for _, one := range brings {
 				p.Paths = append(p.Paths, Staged{Path: one.Path, Fate: Conflicts, Change: one.Letter,
-					From: []string{b.Member}, Branch: b.Name, Why: strings.TrimSuffix(blocked, ".")})
+					From: []string{b.Member}, Branch: b.Name, Why: strings.TrimSuffix(why, ".")})
 			}
 			continue
 		}

@@ -122,13 +122,13 @@ func listed(h hook.Hook, of team.Team, trusted bool) Hook {
 // hook. Hooks that are not set up any more are found only by their ID.
 func (l HookList) Find(name string) (Hook, error) {
 	var of []Hook
-	var events []string
+	var names []string
 	known := "no hooks are set up"
 	for i, h := range l.Hooks {
 		if h.ID == name {
 			return h, nil
 		}
-		events = append(events, h.Event)
+		names = append(names, h.Event, h.ID)
 		if h.Event == name && !h.Gone {
 			of = append(of, h)
 		}
@@ -145,11 +145,10 @@ func (l HookList) Find(name string) (Hook, error) {
 	if len(of) > 1 {
 		return Hook{}, &NoHookError{fmt.Sprintf("%q names several hooks. Name one by its id; %s", name, known)}
 	}
-	meant := ""
-	if near := team.Nearest(name, events); near != "" {
-		meant = ", did you mean " + near + "?"
+	if near := team.Nearest(name, names); near != "" {
+		return Hook{}, &NoHookError{fmt.Sprintf("no hook is called %q, did you mean %s?", name, near)}
 	}
-	return Hook{}, &NoHookError{fmt.Sprintf("no hook is called %q%s; %s", name, meant, known)}
+	return Hook{}, &NoHookError{fmt.Sprintf("no hook is called %q; %s", name, known)}
 }
 
 // NoHookError says that no hook, or more than one, has a name.
@@ -165,8 +164,9 @@ func (h Hook) Switch(off bool) *team.SwitchHook {
 }
 
 // SwitchHook switches the named hook of the team off or on, as the actor; see is called with the
-// hook.
-func (e *Engine) SwitchHook(ctx context.Context, name, actor, hook string, off bool, see func(Hook) error) error {
+// hook, and with whether it was so already.
+func (e *Engine) SwitchHook(ctx context.Context, name, actor, hook string, off bool,
+	see func(h Hook, already bool) error) error {
 	var one Hook
 	return e.ActOn(ctx, name, actor, func(s *team.State) (team.Body, error) {
 		list, err := e.hooksOf(s.Team(), nil)
@@ -174,7 +174,7 @@ func (e *Engine) SwitchHook(ctx context.Context, name, actor, hook string, off b
 			one, err = list.Find(hook)
 		}
 		return one.Switch(off), err
-	}, func(*Team, *team.Record) error { return see(one) })
+	}, func(_ *Team, r *team.Record) error { return see(one, r == nil) })
 }
 
 // HookTrial is one run of one hook, and how its answer is read.

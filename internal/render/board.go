@@ -193,8 +193,11 @@ func roster(s *team.State, width int) []Line {
 	return toned(&t, tones)
 }
 
+// You is what is said of a lead that is the user.
+const You = "you"
+
 // WorksOn says what each member works on, by name: what it waits for, its tasks in progress, or
-// else what it says about itself.
+// else what it says about itself. A lead that does nothing of that is [You] where the user leads.
 func WorksOn(s *team.State) map[string]string {
 	held := map[string][]string{}
 	for task := range s.Underway() {
@@ -202,7 +205,11 @@ func WorksOn(s *team.State) map[string]string {
 	}
 	works := map[string]string{}
 	for _, m := range s.Roster() {
-		works[m.Name] = cmp.Or(WaitsFor(s, m.Name), strings.Join(held[m.Name], ", "), summary(s, m.Summary))
+		you := ""
+		if m.Name == s.Team().Lead && s.LedByUser() {
+			you = You
+		}
+		works[m.Name] = cmp.Or(WaitsFor(s, m.Name), strings.Join(held[m.Name], ", "), summary(s, m.Summary), you)
 	}
 	return works
 }

@@ -129,7 +129,8 @@ func TestWaitsBeforeATurn(t *testing.T) {
 		&team.RateLimited{Pool: "claude, login", Until: team.Time(until.UnixMilli()), By: "ann", Text: "429", Tries: 1,
 			Ended: true}}})
 	works := render.WorksOn(s)
-	if works["ann"] != "rate limit until 14:05" || works["bob"] != "" || works["cy"] != "waits for a free turn" {
+	if works["ann"] != "rate limit until 14:05" || works["bob"] != "" || works["cy"] != "waits for a free turn" ||
+		works["lead"] != render.You {
 		t.Errorf("they work on %q", works)
 	}
 }

@@ -273,7 +273,8 @@ func Sentence(err error) string {
 	return text
 }
 
-// Remedied adds what to type next to a text that says what failed.
+// Remedied adds what to type next to a text that says what failed. The first remedy is most likely
+// the right one; the others follow after "or".
 func Remedied(text string, all []Remedy) string {
 	var helps []string
 	for _, r := range all {
@@ -292,7 +293,7 @@ func Remedied(text string, all []Remedy) string {
 		}
 		return text
 	}
-	help := "T" + strings.TrimPrefix(strings.Join(helps, "; "), "t")
+	help := "T" + strings.TrimPrefix(strings.Join(helps, "; or "), "t")
 	if text = strings.TrimRight(text, " ;"); text == "" || !strings.ContainsRune(".?!", rune(text[len(text)-1])) {
 		text += "."
 	}

@@ -67,7 +67,7 @@ func TestHelped(t *testing.T) {
 		{"no", nil, "no"},
 		{"bob still runs", []team.Hint{{Action: team.ActShutDown, Team: "demo", Member: "bob"},
 			{Action: team.ActForceCleanUp, Team: "demo"}}, "bob still runs. To shut down bob: cadre shutdown demo " +
-			"bob; to end and remove the whole team: cadre cleanup demo --force"},
+			"bob; or to end and remove the whole team: cadre cleanup demo --force"},
 		{"it is there.", []team.Hint{resume}, "it is there. To resume the team: cadre resume demo"},
 		{"one\ntwo", []team.Hint{resume}, "one\ntwo\nTo resume the team: cadre resume demo"},
 	} {

@@ -304,6 +304,9 @@ func (t *Table) cut(column, width int) {
 	t.widths[column] = 0
 	for at := column; at < len(t.cells); at += len(t.widths) {
 		t.cells[at] = CutWords(t.cells[at], width)
+		if t.ofStates(column) { // without any name the state alone says as much
+			t.cells[at] = strings.TrimSuffix(t.cells[at], " by…")
+		}
 		t.widths[column] = max(t.widths[column], displaywidth.String(t.cells[at]))
 	}
 }
@@ -319,7 +322,7 @@ func CutWords(s string, columns int) string {
 	if strings.HasPrefix(next, " ") || breaks(kept) {
 		return strings.TrimRight(kept, " ") + "…"
 	}
-	if i := strings.LastIndexAny(kept, " ,/"); i > 0 {
+	if i := strings.LastIndexAny(kept, " ,/-"); i > 0 {
 		return strings.TrimRight(kept[:i+1], " ") + "…"
 	}
 	return short

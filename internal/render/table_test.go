@@ -71,6 +71,31 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
+// TestLongNamesOnTerminal checks a list of tasks with names of thirty letters: a state of which no
+// name fits is the word alone.
+func TestLongNamesOnTerminal(t *testing.T) {
+	const parser, tests = "port-the-parser-to-new-grammar", "write-the-tests-of-the-grammar"
+	write := func(w io.Writer) error {
+		table := render.Table{Texts: []string{"SUBJECT", "STATUS"}, Spare: []string{"OWNER"}}
+		table.Row("TASK", "STATUS", "OWNER", "SUBJECT")
+		table.Row(parser, "failed", "ann", "Port the parser to the new grammar, with all of its tests")
+		table.Row(tests, "blocked by "+parser, "", "Write tests")
+		return table.Write(w)
+	}
+	for width, want := range map[int]string{
+		80: "TASK                            STATUS   SUBJECT\n" +
+			parser + "  failed   Port the parser to the new…\n" +
+			tests + "  blocked  Write tests\n",
+		100: "TASK                            STATUS             OWNER  SUBJECT\n" +
+			parser + "  failed             ann    Port the parser to the new grammar,…\n" +
+			tests + "  blocked by port-…         Write tests\n",
+	} {
+		if got := onTerminal(t, width, false, write); got != want {
+			t.Errorf("at %d columns it is\n%s\nand not\n%s", width, got, want)
+		}
+	}
+}
+
 // TestTableGroups checks that groups of rows share their columns, and that numbers end in one
 // column.
 func TestTableGroups(t *testing.T) {
@@ -164,6 +189,8 @@ func TestCutWords(t *testing.T) {
 		{"some words more", 11, "some words…"},
 		{"some words more", 10, "some…"},
 		{"blocked by lint,design", 18, "blocked by lint,…"},
+		{"blocked by port-the-parser", 20, "blocked by port-…"},
+		{"blocked by port-the-parser", 18, "blocked by port-…"},
 		{"unbreakable", 6, "unbre…"},
 		{"漢字漢字", 6, "漢字…"},
 	} {

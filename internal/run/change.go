@@ -2,7 +2,9 @@ package run
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,22 +19,27 @@ const (
 	ChangeAdd    = "add"    // a task is added, a member is spawned
 	ChangeUpdate = "change" // the named keys get their new values
 	ChangeRemove = "remove" // a task is deleted, a member is asked to end
-	ChangeKeep   = "keep"   // a completed task stays as it is
+	ChangeKeep   = "keep"   // a task stays as it is, for the reason Why
 	ChangeRedo   = "redo"   // a completed task is done again
 	ChangeRefuse = "refuse" // it cannot be changed now
 )
 
 // Change is one difference between a team file and the unfinished team that was made from it.
 type Change struct {
-	What string      `json:"what"`           // team, member or task
-	Name string      `json:"name"`           // name of the team, member or task
+	What string      `json:"what"`           // team, parameter, member or task
+	Name string      `json:"name"`           // name of the team, parameter, member or task
 	Does string      `json:"does"`           // what happens to it: add, change, remove, keep, redo or refuse
 	Keys []KeyChange `json:"keys,omitempty"` // the keys that changed
-	Why  string      `json:"why,omitempty"`  // why it is refused or kept, or what its redo leaves as it is
+	// why it is refused or kept, what its redo leaves as it is, or that it failed before or was
+	// skipped
+	Why string `json:"why,omitempty"`
 
 	hints  []team.Hint
-	agreed bool // the file said so when it was applied
+	agreed bool // the person asked for it, or the file said so when it was applied
 }
+
+// Skipped reports whether it is a task that never ran, and is to run if it still can.
+func (c Change) Skipped() bool { return c.Why == wasSkipped }
 
 // KeyChange is a key of the file that changed.
 type KeyChange struct {
@@ -55,7 +62,7 @@ type Changes struct {
 // asked for by name needs no second answer.
 func (c Changes) Asks() bool {
 	return slices.ContainsFunc(c.All, func(one Change) bool {
-		return one.Does != ChangeRedo || len(one.Keys) > 0 && !one.agreed
+		return !one.agreed && (one.Does != ChangeRedo || len(one.Keys) > 0)
 	})
 }
 
@@ -92,6 +99,7 @@ func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) 
 			c.tasks[id] = t
 		}
 	}
+	var undone []team.Task
 	for _, name := range redo {
 		t, named := c.tasks[name] // in a file a name of digits is a name, too
 		var err error
@@ -101,17 +109,21 @@ func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) 
 		if err != nil {
 			return Changes{}, err
 		}
-		if t.Status == team.Completed || t.Expanded { // otherwise it is still to be done
+		if t.Status == team.Completed || t.Expanded {
 			c.redo[t.ID] = true
+		} else {
+			undone = append(undone, t)
 		}
 	}
 	if c.team.OriginDigest == f.Digest() { // a team from before digests would seem changed
 		c.redoneAlone()
 	} else {
+		c.ofParameters()
 		c.ofTeam()
 		c.ofMembers()
 		c.ofTasks()
 	}
+	c.undone(undone)
 	c.out.commands = slices.Concat(c.settings, c.members, c.redone, c.unlinks, c.deletions, c.additions, c.revisions,
 		c.links)
 	return c.out, nil
@@ -136,6 +148,16 @@ func (c *comparison) redoneAlone() {
 	}
 }
 
+// undone says of tasks to do again that they are not completed, unless more is said of them.
+func (c *comparison) undone(tasks []team.Task) {
+	for _, t := range tasks {
+		if !slices.ContainsFunc(c.out.All, func(one Change) bool { return one.What == "task" && one.Name == t.Called() }) {
+			c.found(Change{What: "task", Name: t.Called(), Does: ChangeKeep, agreed: true,
+				Why: "it is not completed, so there is nothing to do again"})
+		}
+	}
+}
+
 // comparison is one call of Compare. It collects commands in the order in which they must run: a
 // task needs its owner, and a dependency must be removed before the opposite one is added.
 type comparison struct {
@@ -148,6 +170,8 @@ type comparison struct {
 	tasks   map[string]team.Task // by name
 	removed map[string]team.Task // by id: tasks that the file no longer has and that are deleted
 	out     Changes
+
+	parameters json.RawMessage // their values, if they changed; null for none
 
 	settings, members, redone, unlinks, deletions, additions, revisions, links []team.Body
 }
@@ -226,11 +250,47 @@ func (c *comparison) ofTeam() {
 	if now := c.factsAfter(keys); now != nil {
 		c.settings = append(c.settings, &team.RecordFacts{Facts: now})
 	}
-	c.settings = append(c.settings, &team.ReviseTeam{To: to, Fields: fields(keys, map[string]string{"goal": "goal",
+	set := fields(keys, map[string]string{"goal": "goal",
 		"hooks": "hooks", "checks": "checks", "commands": "commands", "clean": "clean", "withCheckChanges": "changes",
 		"permissions.allow": "permissions", "permissions.policy": "permissions", "permissions.timeout": "permissions",
 		"handover": "handoverAt", "maxTeammates": "maxTeammates", "maxParallel": "maxParallel", "maxDepth": "maxDepth",
-		"liveness": "timing"})})
+		"liveness": "timing"})
+	if c.parameters != nil {
+		to.Metadata, set = map[string]json.RawMessage{team.ParametersKey: c.parameters}, append(set, "metadata")
+	}
+	c.settings = append(c.settings, &team.ReviseTeam{To: to, Fields: set})
+}
+
+// ofParameters finds the parameters that have other values than the team was made with.
+func (c *comparison) ofParameters() {
+	was, now := c.team.Metadata[team.ParametersKey], c.file.Metadata[team.ParametersKey]
+	if string(was) == string(now) {
+		return
+	}
+	before, usual := map[string]string{}, map[string]string{}
+	for _, s := range SettingsOf(c.team) {
+		before[s.Name] = s.Text
+	}
+	for _, p := range c.file.Parameters {
+		usual[p.Name] = p.Default
+	}
+	for _, p := range parametersOf(c.file) {
+		from, set := before[p.Name]
+		if delete(before, p.Name); !set {
+			from = usual[p.Name]
+		}
+		if from != p.Value {
+			c.found(Change{What: "parameter", Name: p.Name, Does: ChangeUpdate,
+				Keys: []KeyChange{{Key: "value", From: from, To: p.Value}}})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) { // the file no longer has it
+		c.found(Change{What: "parameter", Name: name, Does: ChangeUpdate,
+			Keys: []KeyChange{{Key: "value", From: before[name]}}})
+	}
+	if c.parameters = now; now == nil {
+		c.parameters = json.RawMessage("null")
+	}
 }
 
 // budgetKeys maps the keys of a budget to the limits of the core.

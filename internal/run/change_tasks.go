@@ -105,7 +105,7 @@ func (c *comparison) remove(name string, t team.Task) {
 	case team.Completed:
 		if !c.redo[t.ID] {
 			c.found(Change{What: "task", Name: name, Does: ChangeKeep,
-				Why: "it is completed, and no longer in the file"})
+				Why: "it stays completed, although the file no longer has it"})
 		}
 	default:
 		c.found(Change{What: "task", Name: name, Does: ChangeRemove})
@@ -182,6 +182,12 @@ func (c *comparison) again(t team.Task, keys []KeyChange) {
 	c.redone = append(c.redone, &team.RedoTask{Task: t.ID, Reason: "the user asked for it again"})
 }
 
+// What is said of a changed task that is not pending for the first time.
+const (
+	failedBefore = "it failed before, and will be tried again"
+	wasSkipped   = "it was skipped, and runs if it still can"
+)
+
 func (c *comparison) reviseTask(f teamfile.Task, t team.Task) {
 	now, state := saidOfTask(f), saidOfTask(taskOfState(c.state, t))
 	keys := changed(recorded(t.FileDigests, state), now)
@@ -196,7 +202,11 @@ func (c *comparison) reviseTask(f teamfile.Task, t team.Task) {
 		c.verified(t, "changed in the file ("+strings.Join(keys, ", ")+")")
 		return
 	case t.Skipped != "" && !slices.Contains(keys, "blockedBy"): // it never ran
-		c.found(Change{What: "task", Name: f.ID, Does: ChangeUpdate, Keys: differ})
+		does := ChangeUpdate
+		if len(keys) == 0 {
+			does = ChangeRedo
+		}
+		c.found(Change{What: "task", Name: f.ID, Does: does, Keys: differ, Why: wasSkipped})
 	case t.Status == team.Completed && !c.redo[t.ID]:
 		c.found(Change{What: "task", Name: f.ID, Does: ChangeKeep, Keys: differ, Why: "it is completed"})
 		return
@@ -208,7 +218,11 @@ func (c *comparison) reviseTask(f teamfile.Task, t team.Task) {
 			return
 		}
 	default:
-		c.found(Change{What: "task", Name: f.ID, Does: ChangeUpdate, Keys: differ})
+		why := ""
+		if t.OutOfRetries() {
+			why = failedBefore
+		}
+		c.found(Change{What: "task", Name: f.ID, Does: ChangeUpdate, Keys: differ, Why: why})
 	}
 	if slices.Contains(keys, "blockedBy") {
 		c.relink(f, t)

@@ -22,10 +22,10 @@ type made struct {
 	seq   int
 }
 
-func (m *made) parse(text string) *teamfile.File {
+func (m *made) parse(text string, set ...teamfile.Setting) *teamfile.File {
 	m.Helper()
-	f, err := teamfile.Parse([]byte(text), "team.yaml", []teamfile.Agent{{Name: team.Shell, CommandsOnly: true},
-		{Name: team.External}, {Name: team.Claude}, {Name: team.Codex}})
+	f, err := teamfile.ParseWith([]byte(text), "team.yaml", []teamfile.Agent{{Name: team.Shell, CommandsOnly: true},
+		{Name: team.External}, {Name: team.Claude}, {Name: team.Codex}}, set)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func makeTeam(t *testing.T, text string) *made {
 	f := a.File
 	m.must(team.User, &team.CreateTeam{TeamID: "t", Name: f.Name, Goal: f.Goal, Dir: m.dir, Lead: f.Lead,
 		Hooks: Hooks(f.Hooks), Checks: checks(f.Checks), Budget: team.Budget(f.Budget), Origin: "/team.yaml",
-		MaxTeammates: int64(f.MaxTeammates), OriginDigest: f.Digest(), FileDigests: saidOfTeam(f).digests(),
+		Metadata: f.Metadata, MaxTeammates: int64(f.MaxTeammates), OriginDigest: f.Digest(), FileDigests: saidOfTeam(f).digests(),
 		LeadAgent: f.Leader.Agent, LeadDigests: saidOfMember(f.Leader).digests()})
 	for _, one := range f.Members {
 		m.must(team.User, spawn(one))
@@ -275,7 +275,10 @@ func TestCompletedTasksStay(t *testing.T) {
 		len(b.Blocked()) != 1 {
 		t.Errorf("they are %+v and %+v", a, b)
 	}
-	m.apply(again, []string{"a"}) // it is still to be done
+	const undone = "keep task a: it is not completed, so there is nothing to do again"
+	if c := m.compare(again, "a"); !slices.Equal(lines(c), []string{undone}) || c.Asks() {
+		t.Errorf("still to be done, it is %q", lines(c))
+	}
 	for _, id := range []string{"1", "2"} {
 		m.must(team.User, &team.ClaimTask{Task: id, Member: "ann"})
 		m.must("ann", &team.CompleteTask{Task: id, Result: "x"})
@@ -290,6 +293,61 @@ func TestCompletedTasksStay(t *testing.T) {
 	if _, err := Compare(m.state, m.parse(again), nil, []string{"nosuch"}); team.CodeOf(err) != team.NotFound {
 		t.Errorf("an unknown one: %v", err)
 	}
+}
+
+// TestChangedAfterAFailure checks what is said of a changed task that failed before, and of a
+// skipped one that is to be done again.
+func TestChangedAfterAFailure(t *testing.T) {
+	t.Parallel()
+	const after = "{id: b, run: echo b, blockedBy: [a], when: failed}"
+	m := makeTeam(t, file(ann, "{id: a, run: echo a}, {id: c, run: echo c}, "+after))
+	for _, id := range []string{"1", "2"} {
+		m.must(team.User, &team.ClaimTask{Task: id, Member: "ann"})
+	}
+	m.must("ann", &team.FailTask{Task: "2", Reason: "no"})
+	m.must("ann", &team.CompleteTask{Task: "1", Result: "a"})
+	if b := m.task("b"); b.Skipped == "" {
+		t.Fatalf("it is %+v", b)
+	}
+	m.apply(file(ann, "{id: a, run: echo a}, {id: c, run: echo C}, "+after), nil,
+		"change task c run(echo c→echo C): it failed before, and will be tried again")
+	same := file(ann, "{id: a, run: echo a}, {id: c, run: echo C}, "+after)
+	if c := m.compare(same, "b"); c.Asks() || !slices.Equal(lines(c),
+		[]string{"redo task b: it was skipped, and runs if it still can"}) {
+		t.Errorf("a skipped task is %q", lines(c))
+	}
+	m.must(team.User, &team.Batch{Bodies: m.compare(same, "b").commands})
+	if b := m.task("b"); b.Skipped == "" { // a has not failed
+		t.Errorf("it is %+v", b)
+	}
+}
+
+// TestChangedParameters checks that a parameter with another value is a change, and that the team
+// has the new value then.
+func TestChangedParameters(t *testing.T) {
+	t.Parallel()
+	text := file(ann, "{id: a, run: echo a}", "parameters: {word: {default: usual}, n: {type: int, default: 1}}")
+	m := makeTeam(t, text)
+	set := func(word string) *teamfile.File { return m.parse(text, teamfile.Setting{Name: "word", Text: word}) }
+	apply := func(f *teamfile.File, want string, values string) {
+		t.Helper()
+		c, err := Compare(m.state, f, nil, nil)
+		if err != nil || len(c.All) == 0 || lines(c)[0] != want || !c.Asks() {
+			t.Fatalf("the changes are %q, %v", lines(c), err)
+		}
+		m.must(team.User, &team.Batch{Bodies: c.commands})
+		if got := fmt.Sprint(SettingsOf(m.state.Team())); got != values {
+			t.Errorf("the team has %s", got)
+		}
+		if c, err := Compare(m.state, f, nil, nil); err != nil || len(c.All) > 0 {
+			t.Errorf("applied, these changes are left: %q, %v", lines(c), err)
+		}
+	}
+	apply(set("one"), "change parameter word value(usual→one)", "[{word one}]")
+	apply(set("two"), "change parameter word value(one→two)", "[{word two}]")
+	apply(m.parse(text), "change parameter word value(two→usual)", "[]")
+	apply(set("one"), "change parameter word value(usual→one)", "[{word one}]")
+	apply(m.parse(file(ann, "{id: a, run: echo a}")), "change parameter word value(one→)", "[]")
 }
 
 func TestChangedMembers(t *testing.T) {

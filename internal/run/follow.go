@@ -24,8 +24,12 @@ func (a *attempt) follow(ctx context.Context) error {
 		return err
 	}
 	for _, one := range c.All {
-		if one.Does == ChangeRedo && one.Why != "" {
+		switch {
+		case one.Why == "":
+		case one.Does == ChangeRedo && !one.Skipped():
 			a.Engine.Note("task " + one.Name + " is done again; " + one.Why)
+		default:
+			a.Engine.Note("task " + one.Name + ": " + one.Why)
 		}
 	}
 	return nil

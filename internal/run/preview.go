@@ -89,6 +89,8 @@ type PreviewTask struct {
 	When      string   `json:"when,omitempty"`      // always, or "" for after the completion of its blockers
 	Run       string   `json:"run,omitempty"`       // command for a shell member
 	Status    string   `json:"status,omitempty"`    // status with which the run would continue; "" for a new task
+	// its status now as people see it, such as failed, blocked or skipped; "" for a new task
+	State string `json:"state,omitempty"`
 }
 
 // leadOf returns the lead of the file's team.
@@ -247,7 +249,7 @@ func (p *Preview) progress(s *team.State, f *teamfile.File) {
 	for i := range p.Tasks {
 		if id, err := s.TaskID(team.ByName(p.Tasks[i].Name)); err == nil {
 			one, _ := s.Task(id)
-			p.Tasks[i].Status = string(one.Status)
+			p.Tasks[i].Status, p.Tasks[i].State = string(one.Status), one.State()
 			if redone[one.Called()] {
 				p.Tasks[i].Status = string(team.Pending)
 			}
@@ -271,7 +273,8 @@ func byHand(s *team.State, f *teamfile.File) (all []PreviewTask) {
 			continue
 		}
 		all = append(all, PreviewTask{Name: t.Called(), Subject: t.Subject, Owner: t.Owner, Role: t.Role,
-			BlockedBy: s.CalledAll(t.BlockedBy), Paths: t.Paths, When: t.When, Run: t.Run, Status: string(t.Status)})
+			BlockedBy: s.CalledAll(t.BlockedBy), Paths: t.Paths, When: t.When, Run: t.Run, Status: string(t.Status),
+			State: t.State()})
 	}
 	return all
 }

@@ -128,7 +128,7 @@ func saidOfTask(t teamfile.Task) (s said) {
 	s.add("run", t.Run)
 	s.add("in", t.In)
 	s.add("dir", t.Dir)
-	s.add("env", t.Env)
+	s.env(t.Env)
 	s.add("when", t.When)
 	s.demands(t)
 	if f := t.ForEach; f != nil {
@@ -152,6 +152,18 @@ func saidOfTask(t teamfile.Task) (s said) {
 		s.add("metadata."+key, string(t.Metadata[key]))
 	}
 	return s
+}
+
+// env adds the variables of a task. People are not shown those with values of parameters, which are
+// changes of their own.
+func (s *said) env(all []string) {
+	before := len(*s)
+	if s.add("env", all); len(*s) > before {
+		own := slices.DeleteFunc(slices.Clone(all), func(v string) bool {
+			return strings.HasPrefix(v, team.ParameterVariable(""))
+		})
+		(*s)[before].shown = strings.Join(own, ", ")
+	}
 }
 
 // saidOfItems says for which items a task makes tasks.

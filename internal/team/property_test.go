@@ -335,9 +335,11 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "ReviseTeam":
 		return &ReviseTeam{To: Team{Goal: word.Draw(t, "goal"), HandoverAt: rapid.Int64Range(-1, 101).Draw(t,
 			"percent"), MaxParallel: rapid.Int64Range(-1, 2).Draw(t, "parallel"), OriginDigest: word.Draw(t, "digest"),
-			FileDigests: []string{word.Draw(t, "digests")}},
+			FileDigests: []string{word.Draw(t, "digests")},
+			Metadata: map[string]json.RawMessage{ParametersKey: json.RawMessage(rapid.SampledFrom([]string{"null", "[]",
+				`[{"name": "a"}]`, "{"}).Draw(t, "parameters"))}},
 			Fields: rapid.SliceOf(rapid.SampledFrom([]string{"goal", "handoverAt", "checks", "clean", "hooks",
-				"maxParallel", "maxParallel"})).Draw(t,
+				"maxParallel", "metadata"})).Draw(t,
 				"fields")}
 	case "ReviseMember":
 		return &ReviseMember{To: Member{Name: name.Draw(t, "member"), Model: word.Draw(t, "model"),

@@ -81,6 +81,8 @@ func setTeamField(to, from *Team, field string) (is bool) {
 		to.Clean = from.Clean
 	case "changes":
 		to.Changes = from.Changes
+	case "metadata":
+		to.Metadata = from.Metadata
 	default:
 		return false
 	}
@@ -218,7 +220,8 @@ func checkDigests(digests []string) error {
 	return limit(text{"digests", strings.Join(digests, ""), MaxText})
 }
 
-// ReviseTeam records that the team file has changed, and sets Fields of the team as To has them.
+// ReviseTeam records that the team file has changed, and sets Fields of the team as To has them. Of
+// the metadata it sets the keys of To; null removes a key.
 type ReviseTeam struct {
 	To     Team // with OriginDigest and FileDigests
 	Fields []string
@@ -228,13 +231,15 @@ func (b *ReviseTeam) decide(d *decision) error {
 	if err := d.revises(); err != nil {
 		return err
 	}
-	after := d.team
+	after, to := d.team, b.To
+	meta, wrong := metadata(d.team.Metadata, to.Metadata)
+	to.Metadata = merged(d.team.Metadata, meta)
 	for _, field := range b.Fields {
-		if !setTeamField(&after, &b.To, field) {
+		if !setTeamField(&after, &to, field) {
 			return noField(field, "team")
 		}
 	}
-	if err := cmp.Or(checkMaxDepth(after.Depth, after.MaxDepth),
+	if err := cmp.Or(wrong, checkMaxDepth(after.Depth, after.MaxDepth),
 		checkLimits(after.HandoverAt, after.MaxTeammates, after.MaxParallel),
 		after.Permissions.check(), after.Timing.check(), checkChecks(after.Checks), checkCommands(after.Commands),
 		checkHooks(after.Hooks), checkDigests(b.To.FileDigests),
@@ -247,7 +252,7 @@ func (b *ReviseTeam) decide(d *decision) error {
 	}
 	e := &TeamRevised{Fields: b.Fields}
 	for _, field := range b.Fields {
-		setTeamField(&e.Team, &b.To, field)
+		setTeamField(&e.Team, &to, field)
 	}
 	e.Team.OriginDigest, e.Team.FileDigests = b.To.OriginDigest, b.To.FileDigests
 	d.emit(e)

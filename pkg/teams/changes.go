@@ -9,11 +9,11 @@ import (
 
 // FileChange is one difference between a team file and the unfinished team that was made from it.
 type FileChange struct {
-	What string // team, member or task
+	What string // team, parameter, member or task
 	Name string
 	Does ChangeKind // the action for it
 	Keys []KeyChange
-	Why  string // why it is kept
+	Why  string // why it is kept, what its redo leaves as it is, or that it failed before or was skipped
 }
 
 // KeyChange is a key of the team file that changed. From is its value in the team, and To its value
@@ -28,7 +28,7 @@ const (
 	ChangeAdd    ChangeKind = run.ChangeAdd    // a task is added, a member is spawned
 	ChangeUpdate ChangeKind = run.ChangeUpdate // the keys get their new values
 	ChangeRemove ChangeKind = run.ChangeRemove // a task is deleted, a member is asked to end
-	ChangeKeep   ChangeKind = run.ChangeKeep   // a completed task stays as it is
+	ChangeKeep   ChangeKind = run.ChangeKeep   // a task stays as it is, for the reason Why
 	ChangeRedo   ChangeKind = run.ChangeRedo   // a completed task is done again
 )
 

@@ -54,7 +54,7 @@ func TestChangedTeamFile(t *testing.T) {
 		{What: "task", Name: "a", Does: teams.ChangeRedo,
 			Keys: []teams.KeyChange{{Key: "run", From: "echo a >>ran", To: "echo A >>ran"}}},
 		{What: "task", Name: "b", Does: teams.ChangeUpdate, Keys: []teams.KeyChange{{Key: "run", From: "false",
-			To: "true"}}},
+			To: "true"}}, Why: "it failed before, and will be tried again"},
 		{What: "task", Name: "c", Does: teams.ChangeAdd}}) {
 		t.Errorf("the changes are %+v", seen)
 	}

@@ -79,14 +79,6 @@ func (m Merge) String() string {
 	return b.String()
 }
 
-// ReportInTheWay tells the lead that a branch changes a file that is also cadre's own, uncommitted
-// report on the team. top is the root of the work tree, and report the path of the file below it.
-func ReportInTheWay(of, top, report string) string {
-	return fmt.Sprintf("It has %s, which in %s is cadre's own report on the team, and is not committed. "+
-		"Move the report elsewhere, or commit it together with the branch: cadre consolidate %s --include %s.",
-		report, top, sanitize.Quote(of), sanitize.Quote(report))
-}
-
 // command returns the command that applies verb to the task with this description.
 func (m Merge) command(verb string) string {
 	return fmt.Sprintf("cadre task %s %s %s", verb, sanitize.Quote(m.Team), team.ThisTask)

@@ -15,8 +15,8 @@
 //	<lead> reports       in its own words, where an agent leads
 //	At a glance          how it went, and the first line of each result
 //	Failed               exit status and the end of the output; only if a task failed
-//	Not done             which tasks, and what they waited for, or why they are skipped; only if
-//	                     there are any
+//	Not done             which tasks, and what they waited for; only if there are any
+//	Skipped              which tasks, and why; only if there are any
 //	Tasks                the table
 //	<subject>            one for each task that is done: its result, what it changed, and who checked
 //	                     it how
@@ -123,6 +123,7 @@ func Markdown(w io.Writer, r Report) error {
 	b.glance()
 	b.failures()
 	b.notDone()
+	b.skipped()
 	b.table()
 	b.results()
 	b.foot()
@@ -293,13 +294,13 @@ func (p *page) failures() {
 }
 
 func (p *page) notDone() {
-	if p.count(NotRun)+p.count(Unfinished)+p.count(Skipped) == 0 {
+	if p.count(NotRun)+p.count(Unfinished) == 0 {
 		return
 	}
 	p.block("## Not done")
 	var lines []string
 	for _, t := range p.Tasks {
-		if t.Outcome != NotRun && t.Outcome != Unfinished && t.Outcome != Skipped {
+		if t.Outcome != NotRun && t.Outcome != Unfinished {
 			continue
 		}
 		line := fmt.Sprintf("- **%s** (%s)", plain(t.Subject, 200), code(t.ID))
@@ -316,8 +317,6 @@ func (p *page) notDone() {
 			waits = append(waits[:shown], fmt.Sprintf("%d more", len(waits)-shown))
 		}
 		switch {
-		case t.Outcome == Skipped:
-			line += " is skipped: " + plain(t.Reason, 300)
 		case len(waits) > 0:
 			line += " waited for " + strings.Join(waits, ", ")
 		case t.Reason != "":
@@ -330,6 +329,20 @@ func (p *page) notDone() {
 		lines = append(lines, line)
 	}
 	p.block(strings.Join(lines, "\n"))
+}
+
+// skipped lists the tasks that never run. They count neither as done nor as failed.
+func (p *page) skipped() {
+	var lines []string
+	for _, t := range p.Tasks {
+		if t.Outcome == Skipped {
+			lines = append(lines, fmt.Sprintf("- **%s** (%s): %s", plain(t.Subject, 200), code(t.ID), plain(t.Reason, 300)))
+		}
+	}
+	if len(lines) > 0 {
+		p.block("## Skipped")
+		p.block(strings.Join(lines, "\n"))
+	}
 }
 
 func (p *page) table() {

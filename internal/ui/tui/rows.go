@@ -192,7 +192,7 @@ func viewAfter(before *teamView, ref string, s *team.State, outside *team.Outsid
 			v.members[i].since = max(m.Since, began[m.Name])
 		}
 		if one := &v.members[i]; one.you {
-			one.state, one.since = "you", 0
+			one.state, one.since, one.works = render.You, 0, strings.TrimSuffix(one.works, render.You)
 		}
 		if v.ended && m.Status.Running() { // only the lead is left, and it is idle
 			v.members[i].state, v.members[i].works, v.members[i].running = string(t.Status), "", false
