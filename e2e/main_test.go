@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"cadre/internal/testkit/postgrestest"
 	"cadre/internal/testkit/soak"
 )
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 	soak.Beside(6)
 	soak.InMemory()
 	code, err := withProgram(m.Run)
+	postgrestest.Stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

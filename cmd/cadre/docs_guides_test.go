@@ -55,6 +55,9 @@ cp "$PROJECT"/internal/observe/testdata/claude/2.1.329/tmux/*.jsonl ~/.claude/pr
 cp -R "$PROJECT"/internal/observe/testdata/claude/2.1.329/tmux/snap/10-subagents/* ~/.claude
 `
 
+// inE2E is why the commands of a database are not run.
+const inE2E = "it needs a database; e2e runs it with a real one"
+
 // guides maps each document to what its reader needs.
 var guides = map[string]guide{
 	"docs/tracing.md": {},
@@ -150,6 +153,12 @@ cadre push demo --yes`,
 			"cadre consolidate demo --push":        {before: "cadre consolidate demo --push --yes"},
 		},
 	},
+	"docs/database.md": {steps: map[string]needs{
+		"cadre store init --grant worker --store 'postgres://owner@db.example/work?sslmode=verify-full'": {notRun: inE2E},
+		"export CADRE_STORE='postgres://worker@db.example/work?sslmode=verify-full'":                     {notRun: inE2E},
+		"cadre doctor":           {notRun: inE2E},
+		"cadre run release.yaml": {notRun: inE2E},
+	}},
 	"docs/recovery.md": {
 		setup: parser + `
 cadre create demo

@@ -61,6 +61,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use: "doctor", Short: "Check that cadre can work here", Args: exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			checks := a.engine().Doctor(c.Context())
+			if a.database != nil {
+				checks = append(checks, a.database.Doctor(c.Context())...)
+			}
 			healthy := true
 			for _, c := range checks {
 				healthy = healthy && (c.OK || !c.Needed)
@@ -70,6 +73,8 @@ func (a *app) doctorCommand() *cobra.Command {
 				for _, c := range checks {
 					mark := "ok"
 					switch {
+					case c.Wrong:
+						mark = "wrong"
 					case !c.OK:
 						mark = "missing"
 					case c.Login == engine.NotLoggedIn:

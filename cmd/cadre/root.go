@@ -169,8 +169,8 @@ func (a *app) root(args []string) *cobra.Command {
 	root.SetFlagErrorFunc(flagMistake)
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
-	root.PersistentFlags().StringVar(&a.store, "store", "", "address of the PostgreSQL database with the teams; by "+
-		"default CADRE_STORE, else the teams are in files")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "`address` of the PostgreSQL database "+
+		"that has the teams (default CADRE_STORE, else files)")
 	root.PersistentFlags().Var(colorFlag{a}, "color", "colors in text: auto (on a terminal), always or never")
 	root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{autoColor, alwaysColor, neverColor},
 		cobra.ShellCompDirectiveNoFileComp))

@@ -75,6 +75,8 @@ func prints() map[string][]printedForm {
 		"hooks disable": {one[switched]("")},
 		"hooks enable":  {one[switched]("")},
 		"hooks try":     {one[engine.HookTrial]("")},
+		"store init":    {one[prepared]("")},
+		"store migrate": {one[prepared]("")},
 		"inbox":         {listOf[history.MailboxMessage](""), follows[history.MailboxMessage]("--follow")},
 		"init":          {one[written](""), listOf[templates.Offer]("--template")},
 		"interrupt":     {one[concerned]("")},

@@ -15,6 +15,8 @@ const may = ""
 
 var (
 	inChecks = map[string]string{
+		"store init":         "it makes tables, and says who may use them",
+		"store migrate":      "it changes the tables of every team in a database",
 		"trust":              "hooks that are trusted run with the user's rights",
 		"notify":             "it runs a command of the user's settings",
 		"hooks --dir":        may,

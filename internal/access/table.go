@@ -18,6 +18,10 @@ var commands = []Row{
 	{Name: "validate", Rule: Anyone}, // it reads a file, with the caller's own rights
 	{Name: "doctor", Rule: Anyone},   // it shows what is installed, and every session can find that out
 
+	{Name: "store", Rule: Anyone}, // the help
+	{Name: "store init", Rule: User, Because: "it makes tables, and says who may use them"},
+	{Name: "store migrate", Rule: User, Because: "it changes the tables of every team in a database"},
+
 	{Name: "init", Rule: Anyone},      // a session can write that file itself
 	{Name: "templates", Rule: Anyone}, // it reads files, with the caller's own rights
 

@@ -18,6 +18,7 @@ type Finding struct {
 	Name   string `json:"name"`            // what was checked: a folder, a program or an agent
 	OK     bool   `json:"ok"`              // it works
 	Needed bool   `json:"needed"`          // nothing works without it
+	Wrong  bool   `json:"wrong,omitempty"` // it is there, and is set up wrongly
 	Detail string `json:"detail"`          // where it is and what it can do, or what is wrong
 	Login  string `json:"login,omitempty"` // for an agent: logged in, not logged in, or login unknown
 }

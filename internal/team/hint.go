@@ -194,7 +194,7 @@ var purposes = [...]struct {
 	{ActClaimNext, "take another one"},
 	{ActShowTeams, "see the teams"},
 	{ActInitStore, "make the tables"},
-	{ActMigrateStore, "migrate it, once no older cadre uses it"},
+	{ActMigrateStore, "bring them to this version, once no older one uses them"},
 	{ActShowTeam, "look at the team"},
 	{ActShowAlive, "see who is alive"},
 	{ActShowTasks, "see the tasks"},

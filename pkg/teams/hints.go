@@ -52,14 +52,14 @@ const (
 	ActCompleteTask     Action = "complete_task"      // do Task, and complete it
 	ActAssignTask       Action = "assign_task"        // name the member that does Task
 	ActVerify           Action = "verify"             // accept or reject with Task what it verifies, and say why
-	ActInitStore        Action = "init_store"    // make the tables of a database for teams
-	ActMigrateStore     Action = "migrate_store" // bring them to this version
 	ActShowTeams        Action = "show_teams"
 	ActShowTeam         Action = "show_team"
 	ActShowWaiting      Action = "show_waiting" // list what waits for a person in the team Name
 	ActShowAlive        Action = "show_alive"   // show which members are alive
 	ActShowTasks        Action = "show_tasks"
-	ActShowTask         Action = "show_task" // show Task
+	ActShowTask         Action = "show_task"     // show Task
+	ActInitStore        Action = "init_store"    // make the tables of a database for teams
+	ActMigrateStore     Action = "migrate_store" // bring them to this version
 	ActShowNotes        Action = "show_notes"
 	ActDeleteNote       Action = "delete_note" // delete the note Note
 	ActShowLog          Action = "show_log"

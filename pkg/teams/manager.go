@@ -199,6 +199,9 @@ func (m *Manager) Close() error {
 	m.closed = true
 	t := m.team
 	m.mu.Unlock()
+	if place := m.engine.Home.Place; place != nil {
+		defer place.Close()
+	}
 	if t == nil {
 		return nil
 	}

@@ -1,10 +1,12 @@
 package teams
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/engine"
+	"cadre/internal/engine/database"
 	"cadre/internal/layout"
 	"cadre/internal/run"
 	"cadre/internal/run/templates"
@@ -28,6 +31,12 @@ type Options struct {
 	// can have hooks, and its agents folder can have roles. The coding agents themselves use their
 	// environment.
 	ClaudeHome string
+	// Store is the address of a PostgreSQL database that has the teams instead of Home: a URL, or a
+	// list of parameters. "" stands for $CADRE_STORE, and without that for teams in Home. Home
+	// still has what belongs to this machine. cadre store init makes the tables. So that no session
+	// of an agent inherits the address, New removes CADRE_STORE and all variables that begin with
+	// PG from the environment of the program.
+	Store string
 	// Memory, if not nil, keeps the teams in memory. It is for tests, and for programs that need
 	// teams only while they run. Home and ClaudeHome are not used then: Claude Code does not see
 	// the teams, only hooks that are functions run, and only the project's roles are found.
@@ -187,6 +196,13 @@ func (o Options) engine() (*engine.Engine, error) {
 		if *folder.to, err = filepath.Abs(folder.set); err != nil {
 			return nil, err
 		}
+	}
+	if address := cmp.Or(o.Store, os.Getenv(database.Variable)); address != "" {
+		d, err := database.Open(address, e.Note)
+		if err != nil {
+			return nil, public(err)
+		}
+		h.Place = d.Place
 	}
 	return e, nil
 }

@@ -16,7 +16,6 @@ package database
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func Open(address string, log func(string)) (*Database, error) {
 		case errors.Is(err, pgjournal.ErrOlder):
 			return nil, nil, team.Refuse(team.NotReady, "%v", err).With(team.Hint{Action: team.ActMigrateStore})
 		case err != nil:
-			return nil, nil, fmt.Errorf("%s cannot be reached: %w", at.Called, err)
+			return nil, nil, team.Refuse(team.NotReady, "%s cannot be used now: %v", at.Called, err)
 		}
 		return s.Teams(), s.Close, nil
 	})
@@ -72,11 +71,16 @@ func (d *Database) noTables() error {
 }
 
 // Init makes the tables, and grants a role what it needs to work with teams; "" for no role. It
-// returns the version of the tables before and after. It refuses tables of an older version.
+// returns the version of the tables before and after. It refuses tables of an older version, and a
+// server that does not sync.
 func (d *Database) Init(ctx context.Context, role string) (from, to int, err error) {
 	now, err := d.at.Look(ctx)
 	if err != nil {
 		return 0, 0, err
+	}
+	if !now.Fsync {
+		return 0, 0, team.Refuse(team.NotReady, "the server of %s has fsync = off: a loss of power can destroy every team. "+
+			"Set fsync = on, and try again", d.at.Called)
 	}
 	if now.Schema > 0 && now.Schema < pgjournal.Version() {
 		return 0, 0, team.Refuse(team.NotReady, "the tables in %s have version %d, and this cadre needs %d", d.at.Called,

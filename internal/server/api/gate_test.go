@@ -20,6 +20,8 @@ var withoutRoute = map[string]string{
 	"host":            "it runs sessions in its own process; the server starts it",
 	"push":            "it sends the team to a remote, which the person agrees to at a terminal",
 	"pull":            "it fetches from a remote, and asks which history of a team counts",
+	"store init":      "a server has its database already",
+	"store migrate":   "the servers of an older version end first",
 	"trust":           "the person reads the hooks of a project before they run",
 	"notify":          "it sets up how this machine notifies; GET /v1/watch is there for other machines",
 	"watch":           "it is a screen; GET /v1/watch and the events have what it shows",
@@ -41,7 +43,7 @@ var withoutRoute = map[string]string{
 // aboutNoTeam has the commands that are about no team.
 var aboutNoTeam = []string{"", "help", "completion", "completion bash", "completion fish", "completion powershell",
 	"completion zsh", "__complete", "schema observe", "schema teamfile", "validate", "doctor", "init",
-	"gemini-hook", "task", "note"}
+	"gemini-hook", "task", "note", "store"}
 
 // TestTable checks that each route names a command, and that each command about a team has a route
 // or a reason why it has none.

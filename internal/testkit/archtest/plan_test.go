@@ -238,7 +238,7 @@ var rooms = []room{
 		"journal/store/filestore", "layout", "liveness/leader", "replica", "sys/atomicfile", "sys/paths", "sys/proc",
 		"sys/regularfile", "team"},
 		"it moves a team between machines with its checkpoint branch; the caller talks to the person"},
-	{"engine/database", []string{"git", "git/project", "journal/pgjournal", "journal/store", "layout", "sys/proc", "team"},
+	{"engine/database", []string{"engine", "git", "git/project", "journal/pgjournal", "journal/store", "layout", "sys/proc", "team"},
 		"every front end has teams in a database in the same way, and only who wants that links a database's client"},
 	{"access", []string{"agent", "layout", "sys/paths", "sys/proc", "team"},
 		"it says once who may call what, for the command line and for programs that embed teams; the core says what " +
