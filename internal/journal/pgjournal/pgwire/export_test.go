@@ -6,11 +6,11 @@ import (
 )
 
 // Age makes the idle connections of the pool look as if they were made and used that much earlier.
-func (p *Pool) Age(by time.Duration) {
+func (p *Pool) Age(made, used time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.idle {
-		c.made, c.used = c.made.Add(-by), c.used.Add(-by)
+		c.made, c.used = c.made.Add(-made), c.used.Add(-used)
 	}
 }
 

@@ -107,10 +107,11 @@ func within(t testing.TB, long time.Duration) context.Context {
 
 // network counts what connections do.
 type network struct {
-	writes    atomic.Int64
+	dials, writes atomic.Int64
+	slow          func() // called before a connection is made; may be nil
+
 	mu        sync.Mutex
 	open, max int
-	slow      func() // called before a connection is made; may be nil
 }
 
 // counting returns a configuration whose connections are counted. Those that only ask the server to
@@ -120,6 +121,7 @@ func counting(c *pgwire.Config) (*pgwire.Config, *network) {
 	counting := *c
 	counting.Server = c.Server.Copy()
 	counting.Server.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		n.dials.Add(1)
 		if n.slow != nil {
 			n.slow()
 		}

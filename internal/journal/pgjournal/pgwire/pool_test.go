@@ -95,15 +95,15 @@ func TestPoolDrops(t *testing.T) {
 // nobody wants one.
 func TestPoolDropsIdle(t *testing.T) {
 	for name, test := range map[string]struct {
-		age           time.Duration
+		made, used    time.Duration // ago
 		ended, reset  bool
 		reused, swept bool
 	}{
 		"a good one":          {reused: true},
-		"unused for a while":  {age: 2 * time.Second, reused: true},
-		"ended by the server": {age: 2 * time.Second, ended: true}, // it would not be tested earlier
-		"unused for long":     {age: 31 * time.Minute, reused: true, swept: true},
-		"old":                 {age: 61 * time.Minute, swept: true},
+		"unused for a while":  {used: 2 * time.Second, reused: true},
+		"ended by the server": {used: 2 * time.Second, ended: true}, // it would not be tested earlier
+		"unused for long":     {used: 31 * time.Minute, reused: true, swept: true},
+		"old":                 {made: 61 * time.Minute, swept: true},
 		"after a reset":       {reset: true, swept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestPoolDropsIdle(t *testing.T) {
 			idle := func() *pgwire.Conn {
 				conn := acquire(t, p)
 				p.Release(conn)
-				p.Age(test.age)
+				p.Age(test.made, test.used)
 				if test.ended {
 					terminate(t, c, conn)
 				}
@@ -175,8 +175,8 @@ func TestPoolOpensForLater(t *testing.T) {
 	close(release)
 	conn := acquire(t, p)
 	p.Release(conn)
-	if open, most := n.opened(); open != 1 || most != 1 {
-		t.Errorf("%d connections are open, and there were up to %d", open, most)
+	if dials := n.dials.Load(); dials != 1 {
+		t.Errorf("%d connections were opened", dials)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestPoolInACrowd(t *testing.T) {
 					use(conn, true)
 					switch rand.IntN(6) {
 					case 0:
-						_, _ = conn.Exec(ctx, "SELECT pg_sleep($1::bigint)", 5)
+						_, _ = conn.Exec(ctx, "SELECT pg_sleep($1::bigint / 5.0)", 1)
 					case 1:
 						_, _ = conn.Exec(ctx, "BEGIN")
 					case 2:
