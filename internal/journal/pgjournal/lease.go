@@ -189,7 +189,8 @@ func (t Shared) Acquire(ctx context.Context, name string) (store.Lease, error) {
 	// The statement may be sent twice: it knows a lease that it has taken already by its token.
 	err = t.s.askSoon(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
 		asked = time.Now()
-		return t.s.change(ctx, conn, t.inserts(t.s.durable()), &l.fence, t.s.sql.acquire, t.number, name, l.token, holder, t.s.opts.Lease.Milliseconds(), Version())
+		return t.s.change(ctx, conn, t.inserts(t.s.durable()), &l.fence, t.s.sql.acquire, t.number, name, l.token,
+			holder, t.s.opts.Lease.Milliseconds(), Version())
 	})
 	if errors.Is(err, pgwire.ErrNoRows) {
 		if err = t.unchanged(ctx); err == nil {

@@ -205,7 +205,7 @@ func (j *Journal) beginSave(ctx context.Context, conn *pgwire.Conn) (h head, kep
 	b.Add(tryAdvisoryLock, j.s.snapshotKey(j.number))
 	b.Add(j.s.sql.read, j.number)
 	b.Add(j.s.sql.snapshots, j.number)
-	err = conn.Do(ctx, &b, func(r *pgwire.Results) error {
+	err = conn.Do(ctx, &b, func(r *pgwire.Results) (err error) {
 		for range 2 {
 			if _, err := r.Exec(); err != nil {
 				return err

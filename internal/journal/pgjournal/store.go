@@ -69,7 +69,7 @@ type Store struct {
 // Connect connects to a schema, whose version must be that of this package. The address is a URL or
 // a list of parameters, as PostgreSQL's own programs take it. What it does not say comes from the
 // usual places: PG… variables, ~/.pgpass, a service file. It may also have pgx's parameters
-// default_query_exec_mode and pool_max_conns.
+// default_query_exec_mode and pool_max_conns; see [pgwire.ParseConfig].
 func Connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	config, err := configure(dsn)
 	if err != nil {
