@@ -2,19 +2,21 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/agent/agenttest"
 	"cadre/internal/testkit/postgrestest"
 )
 
-// inDatabase has the teams of the world in a new database, and prepares it. It returns the
-// variable with the address, which is that of a role without the rights of the owner.
-func (w *world) inDatabase() (variable string) {
+// inDatabase has the teams of the world in a new database, and prepares it. It returns its
+// server. The world connects as a role without the rights of the owner.
+func (w *world) inDatabase() *postgrestest.Server {
 	w.t.Helper()
 	server := postgrestest.Start(w.t, postgrestest.Options{})
 	dsn, schema := server.Schema(w.t)
@@ -28,7 +30,7 @@ func (w *world) inDatabase() (variable string) {
 	order(w.t, w.must("store", "init", "--grant", "worker", "--store", dsn), "the tables are made", "worker")
 	order(w.t, w.must("store", "migrate", "--store", dsn), "already")
 	w.env = append(w.env, "CADRE_STORE="+address)
-	return "CADRE_STORE=" + address
+	return server
 }
 
 // machine returns another machine with the same project: a world with a home of its own.
@@ -83,6 +85,52 @@ tasks:
 	one.must("cleanup", "rel", "--force")
 	if out := two.must("ls"); strings.Contains(out, "rel") {
 		t.Errorf("the other machine still has it: %s", out)
+	}
+}
+
+// TestDatabaseIsKilled: a team at work waits while the server of its database is killed and started
+// again, several times. No session ends for it, and each task is done once.
+func TestDatabaseIsKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.inDatabase()
+	var file strings.Builder
+	file.WriteString("name: long\nmembers: [{name: w, agent: shell, count: 2}]\ntasks:\n")
+	const tasks = 20
+	for i := range tasks {
+		fmt.Fprintf(&file, "  - {id: t%d, run: 'sleep 0.5; echo t%[1]d >>done'}\n", i)
+	}
+	w.write("long.yaml", file.String())
+	p := w.start("run", "long.yaml", "--plain")
+	eventually(t, "the team works", func() bool { return has(w.dir, "done") })
+	for range 3 {
+		time.Sleep(time.Duration(300+rand.IntN(700)) * time.Millisecond)
+		server.Kill(t)
+		time.Sleep(time.Duration(rand.IntN(2000)) * time.Millisecond)
+		server.Restart(t)
+	}
+	if code := p.wait(); code != 0 {
+		t.Fatalf("exit status %d: %s", code, p.said())
+	}
+	done, _ := os.ReadFile(filepath.Join(w.dir, "done"))
+	lines := strings.Fields(string(done))
+	slices.Sort(lines)
+	if len(lines) != tasks || len(slices.Compact(slices.Clone(lines))) != tasks {
+		t.Errorf("done was %q", lines)
+	}
+	for id, n := range w.count("long", "task_completed") {
+		if n != 1 {
+			t.Errorf("task %s was completed %d times", id, n)
+		}
+	}
+	started := 0
+	for _, e := range w.history("long") {
+		if e.is("member_started") {
+			started++
+		}
+	}
+	if started != 2 {
+		t.Errorf("%d sessions were started for two members", started)
 	}
 }
 

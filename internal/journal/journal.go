@@ -105,6 +105,9 @@ var (
 	// ErrUncertain marks a failure after the record was written and before it was known to be
 	// durable.
 	ErrUncertain = errors.New("it is unknown whether the record was saved")
+	// ErrLost marks an append of which nothing was written, because the connection to the journal
+	// was lost. It can be tried again.
+	ErrLost = errors.New("the connection to the journal was lost")
 	// ErrReopen marks a refusal because an earlier record could not be made durable. No record can
 	// follow it. The journal must be reopened.
 	ErrReopen = errors.New("the journal must be reopened")

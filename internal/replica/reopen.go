@@ -19,9 +19,10 @@ func (rep *Replica) replaced(j journal.Journal, err error) bool {
 }
 
 // append appends to the journal, deciding on the present state. If the journal takes no more
-// records, nothing was written, and append continues on a new one.
+// records, nothing was written, and append continues on a new one. If the connection was lost
+// before anything was written, append decides again.
 func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (seq int64, err error) {
-	const most = 3 // bounds the journals to open on a disk that fails repeatedly
+	const most = 3 // bounds the journals to open on a disk that fails repeatedly, and lost connections
 	for range most {
 		j := rep.current()
 		seq, err = j.Append(ctx, rep.Seq(), rep.apply, decide)
@@ -34,7 +35,7 @@ func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (
 			if again != nil {
 				return 0, fmt.Errorf("%w; and the journal cannot be opened again: %w", err, again)
 			}
-		case rep.replaced(j, err):
+		case rep.replaced(j, err), errors.Is(err, journal.ErrLost) && ctx.Err() == nil:
 		default:
 			return seq, err
 		}

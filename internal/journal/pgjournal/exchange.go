@@ -22,32 +22,67 @@ func (s *Store) ask(ctx context.Context, do func(context.Context, *pgwire.Conn) 
 }
 
 // start returns a connection on which do succeeded. do may begin a transaction, which the caller
-// ends. It must be harmless when it is done twice: a connection in the pool may be broken since the
-// server was restarted, and do is called once more with a new one.
+// ends. It must be harmless when it is done more than once: a connection in the pool may be broken,
+// and a server that is restarted or replaced by its standby is away for a while. Then do is called
+// again with a new connection, until the patience with the server ends.
 func (s *Store) start(ctx context.Context, do func(context.Context, *pgwire.Conn) error) (*pgwire.Conn, error) {
-	for again := true; ; again = false {
-		conn, broken, err := s.try(ctx, do)
-		if err == nil || !broken || !again || ctx.Err() != nil {
+	began := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		conn, away, err := s.try(ctx, do)
+		if err == nil || !away || time.Since(began) > s.patience() || ctx.Err() != nil {
 			return conn, err
 		}
 		s.pool.Reset()
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
 }
 
+// Pauses between two attempts to reach a server: the first one, and the longest.
+const (
+	firstPause   = time.Millisecond
+	longestPause = 250 * time.Millisecond
+)
+
+// patience returns how long a server may be away. A server that was never reached may have the
+// wrong address, so nobody waits for it.
+func (s *Store) patience() time.Duration {
+	if s.reached.Load() {
+		return s.opts.Patience
+	}
+	return 0
+}
+
+// try calls do once. away reports that the server could not be reached, or that the connection
+// broke.
 func (s *Store) try(ctx context.Context, do func(context.Context, *pgwire.Conn) error) (conn *pgwire.Conn,
-	broken bool, err error) {
+	away bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, s.opts.Timeout)
 	defer stop()
 	conn, err = s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, unreachable(err), err
 	}
 	if err := do(ctx, conn); err != nil {
-		broken = conn.IsClosed() && ctx.Err() == nil
+		away = conn.IsClosed() && ctx.Err() == nil
 		s.release(conn)
-		return nil, broken, err
+		return nil, away, err
 	}
+	s.reached.Store(true)
 	return conn, false, nil
+}
+
+// unreachable reports whether a connection could not be made for a reason that may pass: nobody
+// answers, or a server that starts, ends, or has no connection left.
+func unreachable(err error) bool {
+	if refused, is := errors.AsType[*pgconn.PgError](err); is {
+		return refused.Code == "57P03" || refused.Code == "57P01" || refused.Code == "53300"
+	}
+	_, is := errors.AsType[*pgconn.ConnectError](err)
+	return is
 }
 
 // release returns a connection to the pool, and ends the transaction that it may be in.
@@ -111,7 +146,7 @@ func (s *Store) settle(ctx context.Context, lost error, look func(context.Contex
 		case err == nil && there:
 			return nil
 		case err == nil:
-			return fmt.Errorf("%w: the connection was lost: %v", errLost, lost)
+			return fmt.Errorf("%w: %w: %v", errLost, journal.ErrLost, lost)
 		case errors.Is(err, journal.ErrGone):
 			return err
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/journaltest"
 	"cadre/internal/journal/pgjournal"
+	"cadre/internal/journal/store"
 	"cadre/internal/testkit/postgrestest"
 )
 
@@ -133,6 +135,58 @@ func TestStandbyMissing(t *testing.T) {
 		func() ([]byte, error) { return []byte("3"), nil })
 	if err != nil || seq < 2 {
 		t.Errorf("with a server that waits for nobody: %d, %v", seq, err)
+	}
+}
+
+// TestServerAway checks that a server which is killed and started again is waited for by everything
+// that does not write, by appends, and by leases, which survive it. One that was never reached is
+// not waited for.
+func TestServerAway(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t, postgrestest.Options{})
+	at := fresh(t, server)
+	s, j := at.create(t, pgjournal.Options{})
+	lease := acquire(t, j.Shared(), store.Lead)
+	add(t, j, 0, "1")
+	server.Kill(t)
+	if _, err := pgjournal.Connect(t.Context(), at.DSN, pgjournal.Options{Schema: at.Schema}); err == nil {
+		t.Error("a killed server was reached")
+	}
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		time.Sleep(2 * time.Second)
+		server.Restart(t)
+	}()
+	defer func() { <-back }()
+	var all sync.WaitGroup
+	all.Go(func() {
+		if seq, err := journaltest.Add(t.Context(), j, 1, "2"); seq != 2 || err != nil {
+			t.Errorf("append: %d, %v", seq, err)
+		}
+	})
+	all.Go(func() {
+		if teams, err := s.Teams().List(t.Context()); len(teams) != 1 || err != nil {
+			t.Errorf("the teams are %v, %v", teams, err)
+		}
+	})
+	all.Go(func() {
+		if err := j.Shared().Put(t.Context(), "key", []byte("value")); err != nil {
+			t.Error(err)
+		}
+	})
+	all.Go(func() {
+		for r, err := range j.Read(t.Context(), 0) {
+			if err != nil {
+				t.Errorf("read: %d, %v", r.Seq, err)
+			}
+		}
+	})
+	all.Wait()
+	select {
+	case <-lease.Lost():
+		t.Error("the lease was lost")
+	default:
 	}
 }
 

@@ -32,6 +32,9 @@ type Options struct {
 	// Settle is how long an append whose connection broke during the commit looks for its record; 0
 	// means 30 seconds. It must be longer than Stall.
 	Settle time.Duration
+	// Patience is how long a server that was reached before may be away, such as for a restart or
+	// the promotion of its standby; 0 means 12 seconds, which is within a lease.
+	Patience time.Duration
 	// Lease is how long a lease lasts without being renewed; 0 means 15 seconds.
 	Lease time.Duration
 	// KeyframeEvery is how many records there are between two keyframes, at least; 0 means 4096.
@@ -57,6 +60,8 @@ type Store struct {
 
 	prefix [8]byte // of the ids that this store makes
 	ids    atomic.Uint64
+
+	reached atomic.Bool // the server has answered once
 
 	watch    watch
 	notifier notifier
@@ -85,6 +90,7 @@ func connect(ctx context.Context, config *pgwire.Config, opts Options) (*Store, 
 	opts.Timeout = orDefault(opts.Timeout, 30*time.Second)
 	opts.Stall = orDefault(opts.Stall, 5*time.Second)
 	opts.Lease = orDefault(opts.Lease, 15*time.Second)
+	opts.Patience = orDefault(opts.Patience, 12*time.Second)
 	opts.Settle = orDefault(opts.Settle, 30*time.Second)
 	opts.KeyframeEvery = orDefault(opts.KeyframeEvery, 4096)
 	opts.KeyframeBytes = orDefault(opts.KeyframeBytes, 64<<20)

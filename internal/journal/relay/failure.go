@@ -23,7 +23,7 @@ var known = []struct {
 	name string
 	err  error
 }{
-	{"uncertain", journal.ErrUncertain}, {"reopen", journal.ErrReopen}, {"newer", journal.ErrNewer},
+	{"uncertain", journal.ErrUncertain}, {"lost", journal.ErrLost}, {"reopen", journal.ErrReopen}, {"newer", journal.ErrNewer},
 	{"gone", journal.ErrGone}, {"not found", journal.ErrNotFound}, {"held", store.ErrHeld},
 	{"not exist", fs.ErrNotExist}, {"closed", os.ErrClosed}, {"deadline", context.DeadlineExceeded},
 	{"canceled", context.Canceled},
