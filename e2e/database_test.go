@@ -12,6 +12,7 @@ import (
 
 	"cadre/internal/agent/agenttest"
 	"cadre/internal/testkit/postgrestest"
+	"cadre/internal/testkit/soak"
 )
 
 // inDatabase has the teams of the world in a new database, and prepares it. It returns its
@@ -237,4 +238,62 @@ func TestAgentsInADatabase(t *testing.T) {
 	if by := read[struct{ CompletedBy string }](s.world, "task", "show", "made", "1").CompletedBy; by != "ann" {
 		t.Errorf("%s completed the task", by)
 	}
+}
+
+// TestStoreMove moves a team to a database and back, with commands that are killed at any moment.
+// At most one copy continues at any time, and no record is lost.
+func TestStoreMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "mov")
+	w.must("spawn", "mov", "ann", "--agent", "external")
+	files := slices.Clone(w.env)
+	w.inDatabase()
+	database := w.env
+	in := func(env []string) *world {
+		one := *w
+		one.env = env
+		return &one
+	}
+	places := map[string]*world{"files": in(files), "database": in(database)}
+	from, to := "files", "database"
+	tasks := 0
+	for range soak.Of(6, 60) {
+		tasks++
+		places[from].must("task", "add", "mov", fmt.Sprint("task ", tasks))
+		for killed := true; killed; {
+			p := w.start("store", "move", "mov", from, to)
+			kill := time.AfterFunc(time.Duration(rand.IntN(120))*time.Millisecond, p.kill)
+			code := p.wait()
+			kill.Stop()
+			// The right to lead that a killed process had in a database ends some seconds later.
+			leads := code == 1 && strings.Contains(p.said(), "a process leads team")
+			if killed = code < 0 || leads; leads {
+				time.Sleep(time.Second)
+			} else if code > 0 {
+				t.Fatalf("move from %s to %s: exit status %d: %s", from, to, code, p.said())
+			}
+			live := 0
+			for place, one := range places {
+				switch r := one.cadre("task", "add", "mov", "probe"); {
+				case r.code == 0:
+					live++
+					tasks++
+					if !killed && place != to {
+						t.Errorf("after the move, %s is live", place)
+					}
+				case !strings.Contains(r.err, "was moved to") && !strings.Contains(r.err, "does not exist"):
+					t.Errorf("%s: %s", place, r.err)
+				}
+			}
+			if live > 1 || !killed && live == 0 {
+				t.Fatalf("%d copies are live", live)
+			}
+		}
+		from, to = to, from
+	}
+	if out := read[[]struct{ Subject string }](places[from], "task", "list", "mov"); len(out) != tasks {
+		t.Errorf("there are %d tasks, want %d", len(out), tasks)
+	}
+	order(t, places[from].must("fsck", "mov"), "mov")
 }

@@ -156,8 +156,10 @@ cadre push demo --yes`,
 	"docs/database.md": {steps: map[string]needs{
 		"cadre store init --grant worker --store 'postgres://owner@db.example/work?sslmode=verify-full'": {notRun: inE2E},
 		"export CADRE_STORE='postgres://worker@db.example/work?sslmode=verify-full'":                     {notRun: inE2E},
-		"cadre doctor":           {notRun: inE2E},
-		"cadre run release.yaml": {notRun: inE2E},
+		"cadre doctor":                         {notRun: inE2E},
+		"cadre store move demo files database": {notRun: inE2E},
+		"cadre store move demo database files": {notRun: inE2E},
+		"cadre run release.yaml":               {notRun: inE2E},
 	}},
 	"docs/recovery.md": {
 		setup: parser + `

@@ -92,6 +92,8 @@ var drives = map[string][]drive{
 	"store": {calls()},
 	"store init": {calls(), shows("--store", "{evil}"), shows("--store", "host={root} dbname={evil}", "--grant", "{evil}"),
 		shows("--store", "host={root} dbname={evil}", "--json")},
+	"store move": {calls(), shows("evil", "files", "{evil}"), shows("{evil}", "files", "host={root}"),
+		shows("evil", "files", "host={root} dbname={evil}", "--json")},
 	"store migrate": {calls(), shows("--store", "host={root} dbname={evil}"), shows("--store", "{evil}", "--json")},
 	"init":          {shows("{evil}"), calls("fresh", "--json"), calls("fresh"), shows("x", "--template", "{evil}")},
 	"leave":         {calls("evil", "--as", "bob", "--refuse", "{evil}"), shows("evil", "--as", "{evil}")},

@@ -77,6 +77,7 @@ func prints() map[string][]printedForm {
 		"hooks try":     {one[engine.HookTrial]("")},
 		"store init":    {one[prepared]("")},
 		"store migrate": {one[prepared]("")},
+		"store move":    {one[movedTeam]("")},
 		"inbox":         {listOf[history.MailboxMessage](""), follows[history.MailboxMessage]("--follow")},
 		"init":          {one[written](""), listOf[templates.Offer]("--template")},
 		"interrupt":     {one[concerned]("")},

@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/engine"
 	"cadre/internal/engine/database"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -28,7 +31,7 @@ organisation. What belongs to a machine, such as worktrees, stays in CADRE_HOME.
 			"  CADRE_STORE=postgres://worker@localhost/work cadre ls",
 		Args: subcommand, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.storeInit(), a.storeMigrate())
+	c.AddCommand(a.storeInit(), a.storeMigrate(), a.storeMove())
 	return c
 }
 
@@ -84,6 +87,77 @@ database are refused from then on. End them first, or at least be ready to updat
 			return a.print(p, said("the tables in %s are at version %d now; they were at %d", p.Place, to, from))
 		},
 	}
+}
+
+// movedTeam is what cadre store move prints.
+type movedTeam struct {
+	engine.Relocated
+	From string `json:"from"` // where the team was, and a released copy stays
+	To   string `json:"to"`   // where it continues
+}
+
+func (a *app) storeMove() *cobra.Command {
+	return &cobra.Command{
+		Use: "move TEAM FROM TO", Short: "Move a team from files to a database, or back", Args: exactly(3),
+		Long: `Move a team that does not run. FROM and TO are "files", for the teams in CADRE_HOME; "database", for the one of
+--store or CADRE_STORE; or the address of a database. The copy at FROM is released first, and stays. The one at TO is
+compared with it record by record, and continues the team. Where the command was killed, call it again.
+
+The branches and worktrees of members are in your repository, and stay there.`,
+		Example: "  cadre store move demo files database\n  cadre store move demo database files",
+		RunE: func(c *cobra.Command, args []string) error {
+			if !a.who.IsUser() {
+				return team.Refuse(team.Denied, "only the user moves a team; this is %s", a.who)
+			}
+			from, fromCalled, err := a.placed(args[1])
+			if err != nil {
+				return err
+			}
+			to, toCalled, err := a.placed(args[2])
+			if err != nil {
+				return err
+			}
+			if fromCalled == toCalled {
+				return usage{fmt.Errorf("FROM and TO are both %s", toCalled)}
+			}
+			moved, err := from.Relocate(c.Context(), args[0], to)
+			if err != nil {
+				return err
+			}
+			m := movedTeam{moved, fromCalled, toCalled}
+			return a.print(m, func(w *sanitize.Writer) error {
+				if m.Aside != "" {
+					w.Printf("an older copy is kept in %s\n", m.Aside)
+				}
+				return w.Printf("team %s continues in %s; the copy in %s is released (%s compared)\n", args[0], m.To, m.From,
+					team.Count(m.Records, "record"))
+			})
+		},
+	}
+}
+
+// placed returns an engine for the teams in files, in the database of this command, or at an
+// address, and what the place is called.
+func (a *app) placed(where string) (e *engine.Engine, called string, err error) {
+	e = a.engine()
+	switch where {
+	case "files":
+		e.Home.Place = nil
+		return e, "files", nil
+	case "database":
+		d, err := a.theDatabase()
+		if err != nil {
+			return nil, "", err
+		}
+		return e, d.Place.Called, nil
+	}
+	d, err := database.Open(where, a.note)
+	if err != nil {
+		return nil, "", err
+	}
+	a.others = append(a.others, d.Place)
+	e.Home.Place = d.Place
+	return e, d.Place.Called, nil
 }
 
 // theDatabase returns the database that the person named.

@@ -17,6 +17,7 @@ var (
 	inChecks = map[string]string{
 		"store init":         "it makes tables, and says who may use them",
 		"store migrate":      "it changes the tables of every team in a database",
+		"store move":         "it decides where a team continues",
 		"trust":              "hooks that are trusted run with the user's rights",
 		"notify":             "it runs a command of the user's settings",
 		"hooks --dir":        may,

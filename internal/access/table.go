@@ -21,6 +21,7 @@ var commands = []Row{
 	{Name: "store", Rule: Anyone}, // the help
 	{Name: "store init", Rule: User, Because: "it makes tables, and says who may use them"},
 	{Name: "store migrate", Rule: User, Because: "it changes the tables of every team in a database"},
+	{Name: "store move", Rule: User, Because: "it decides where a team continues"},
 
 	{Name: "init", Rule: Anyone},      // a session can write that file itself
 	{Name: "templates", Rule: Anyone}, // it reads files, with the caller's own rights

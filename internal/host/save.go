@@ -105,7 +105,20 @@ func PatchKey(task, member string) string {
 	if task != "" {
 		member = task + "-" + member
 	}
-	return "saved/" + member + ".patch"
+	return PatchFolder + "/" + member + ".patch"
+}
+
+// PatchFolder is the folder of the keys of patches.
+const PatchFolder = "saved"
+
+// SavedWorkKeys returns the keys under which the saved work of the members may be.
+func SavedWorkKeys(rep *replica.Replica) (keys []string) {
+	rep.View(func(s *team.State) {
+		for _, m := range s.Members() {
+			keys = append(keys, m.Name+savedSuffix)
+		}
+	})
+	return keys
 }
 
 // edits collects changes in dir that may be the member's. Files that are as they were when the team

@@ -331,3 +331,9 @@ func (h Home) createPlaced(all []founding) error {
 	}
 	return nil
 }
+
+// Adopt makes a team that another home has with these records, which are its whole history. It
+// returns its folder.
+func (h Home) Adopt(of team.Team, records [][]byte) (folder string, err error) {
+	return h.found(of, records)
+}

@@ -90,9 +90,18 @@ func (t *Team) CheckHere() error {
 	if t.Released == (Released{}) {
 		return nil
 	}
+	if _, place, moved := strings.Cut(t.Released.Machine, movedMark); moved {
+		return Refuse(Denied, "team %s was moved to %s, and continues there", t.Name, place).With(t.hint(ActTakeBack))
+	}
 	return Refuse(Denied, "this machine released team %s, so that it continues elsewhere", t.Name).
 		With(t.hint(ActPull), t.hint(ActTakeBack))
 }
+
+const movedMark = ", to "
+
+// MovedTo returns the name of the machine in a release by which the team moves to another place of
+// teams, such as a database.
+func MovedTo(machine, place string) string { return machine + movedMark + place }
 
 // ReleaseTeam releases the team, so that another machine can continue it. Its sessions end as if
 // their host had died: each resumes there, with its tasks.

@@ -104,6 +104,7 @@ var withoutEntry = map[string]string{
 	"store":                 "the help of its commands",
 	"store init":            "an administrator prepares a database, once",
 	"store migrate":         "an administrator updates a database, once",
+	"store move":            "a person moves a team, once",
 	"serve":                 "a process of its own; programs call it with pkg/teams/client",
 	"serve token add":       "part of cadre serve",
 	"serve token ls":        "part of cadre serve",

@@ -22,6 +22,7 @@ var withoutRoute = map[string]string{
 	"pull":            "it fetches from a remote, and asks which history of a team counts",
 	"store init":      "a server has its database already",
 	"store migrate":   "the servers of an older version end first",
+	"store move":      "it moves a team between a server's teams and others",
 	"trust":           "the person reads the hooks of a project before they run",
 	"notify":          "it sets up how this machine notifies; GET /v1/watch is there for other machines",
 	"watch":           "it is a screen; GET /v1/watch and the events have what it shows",
