@@ -39,10 +39,10 @@ type app struct {
 	store string // the flag --store
 	// database has the teams; nil for teams on files
 	database *database.Database
-	others   []*layout.Place // that this command uses beside it
-	panes    string          // the flag --teammate-mode
-	plain    bool            // the flag --plain
-	leave    bool            // the flag --detach
+	others   []*database.Database // that this command uses beside it
+	panes    string               // the flag --teammate-mode
+	plain    bool                 // the flag --plain
+	leave    bool                 // the flag --detach
 	// worker is set where another process stands in front of this one, at the terminal on which the
 	// screen may open
 	worker *proc.Worker
@@ -54,9 +54,9 @@ func newApp() *app { return &app{out: standardOutput(), err: standardError()} }
 
 // close leaves the place of the teams, and ends the text on both streams.
 func (a *app) close() {
-	for _, place := range append(a.others, a.home.Place) {
-		if place != nil {
-			place.Close()
+	for _, d := range append(a.others, a.database) {
+		if d != nil {
+			d.Place.Close()
 		}
 	}
 	a.out.Close()

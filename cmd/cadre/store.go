@@ -155,7 +155,7 @@ func (a *app) placed(where string) (e *engine.Engine, called string, err error) 
 	if err != nil {
 		return nil, "", err
 	}
-	a.others = append(a.others, d.Place)
+	a.others = append(a.others, d)
 	e.Home.Place = d.Place
 	return e, d.Place.Called, nil
 }
