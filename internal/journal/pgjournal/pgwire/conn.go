@@ -108,7 +108,7 @@ func (c *Conn) Query(ctx context.Context, sql string, args ...any) Rows {
 
 // Do sends the statements of a batch and calls read with their results. Results that read leaves
 // are read for their errors; a nil read leaves them all. If the batch cannot be sent, read is not
-// called. Outside of a transaction the batch is one.
+// called. A batch that begins no transaction, and is in none, is a transaction of its own.
 func (c *Conn) Do(ctx context.Context, b *Batch, read func(*Results) error) error {
 	if err := c.check(b); err != nil {
 		return err

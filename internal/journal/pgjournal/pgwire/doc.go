@@ -5,8 +5,8 @@
 //
 // It knows the protocol and no table. It stands on pgconn, the lower half of the driver pgx, which
 // has the messages, authentication, TLS and the parameters of addresses. The upper half is not
-// used, because linking it makes the start of every command slower: docs/architecture/start.md has
-// the figures. Errors and the further parameters of addresses are those of pgx.
+// used, because every command would link it: docs/architecture/start.md says what that costs.
+// Errors, and the further parameters of addresses, are those of pgx.
 //
 // # A connection
 //
