@@ -119,7 +119,7 @@ func (interruptibleAgent) TakesTasks() {}
 func (a interruptibleAgent) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.Session, error) {
 	return interruptible{start(func(s *session) error {
 		s.updates <- agent.Started{Session: "s"}
-		s.updates <- agent.TurnStarted{}
+		s.updates <- agent.TurnStarted{Summary: "in a turn"}
 		<-s.stop
 		return nil
 	}, spec, its), a}, nil
@@ -130,9 +130,9 @@ func TestInterrupt(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"})
 	interrupts := make(interruptibleAgent, 10)
 	h := s.start("host-1", interrupts)
-	s.until("ann works", func(st *team.State) bool {
+	s.until("ann is in a turn", func(st *team.State) bool {
 		ann, _ := st.Member("ann")
-		return ann.Status == team.Active
+		return ann.Summary == "in a turn"
 	})
 	s.do(team.User, &team.Interrupt{Member: "ann"})
 	select {

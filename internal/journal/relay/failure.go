@@ -18,20 +18,25 @@ type failure struct {
 	Refuse string               `json:"refuse,omitempty"` // code of a refusal
 }
 
-// known are the errors that callers test for.
-var known = []struct {
+// named is an error that callers test for.
+type named struct {
 	name string
 	err  error
-}{
-	{"uncertain", journal.ErrUncertain}, {"lost", journal.ErrLost}, {"reopen", journal.ErrReopen}, {"newer", journal.ErrNewer},
-	{"gone", journal.ErrGone}, {"not found", journal.ErrNotFound}, {"held", store.ErrHeld},
-	{"not exist", fs.ErrNotExist}, {"closed", os.ErrClosed}, {"deadline", context.DeadlineExceeded},
-	{"canceled", context.Canceled},
+}
+
+// known returns the errors that callers test for. It is no variable, because few processes need it.
+func known() []named {
+	return []named{
+		{"uncertain", journal.ErrUncertain}, {"lost", journal.ErrLost}, {"reopen", journal.ErrReopen},
+		{"newer", journal.ErrNewer}, {"gone", journal.ErrGone}, {"not found", journal.ErrNotFound},
+		{"held", store.ErrHeld}, {"not exist", fs.ErrNotExist}, {"closed", os.ErrClosed}, {"deadline", context.DeadlineExceeded},
+		{"canceled", context.Canceled},
+	}
 }
 
 func failureOf(err error) failure {
 	f := failure{Text: err.Error()}
-	for _, k := range known {
+	for _, k := range known() {
 		if errors.Is(err, k.err) {
 			f.Is = append(f.Is, k.name)
 		}
@@ -62,7 +67,7 @@ func (e *servedError) Unwrap() []error { return e.is }
 // err returns the error as a caller tests it.
 func (f failure) err() error {
 	e := &servedError{text: f.Text}
-	for _, k := range known {
+	for _, k := range known() {
 		for _, name := range f.Is {
 			if name == k.name {
 				e.is = append(e.is, k.err)
