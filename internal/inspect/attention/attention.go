@@ -62,6 +62,7 @@ type Follower struct {
 	waits   bool // Wait or Watch waits for changes
 	teams   map[string]*followed
 	folders *fswatch.Folders
+	news    chan struct{} // a team that has no journal in a folder has a new record
 }
 
 // followed is one team.
@@ -69,6 +70,7 @@ type followed struct {
 	replica *replica.Replica
 	looker  inspect.Looker
 	info    os.FileInfo // of its folder, to notice another team of that name
+	unheard func()      // ends the wait for records of a team without a journal in a folder
 }
 
 // breath is the shortest time between two examinations: a person does not notice the delay.
@@ -248,12 +250,33 @@ func (f *Follower) open(ctx context.Context, name string) (*followed, error) {
 		f.teams = map[string]*followed{}
 	}
 	looker := inspect.Looker{Replica: rep, Home: f.Home, Dir: dir, Shared: shared}
-	one = &followed{replica: rep, looker: looker, info: info}
+	one = &followed{replica: rep, looker: looker, info: info, unheard: func() {}}
+	if _, placed := f.Home.Placed(dir); placed && f.waits {
+		one.unheard = f.hear(rep)
+	}
 	f.teams[name] = one
 	return one, nil
 }
 
+// hear tells news of each record of a team in a place, whose folder shows nothing of it. stop ends
+// that, and waits for it.
+func (f *Follower) hear(rep *replica.Replica) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for seq := rep.Seq(); rep.Wait(ctx, seq) == nil; seq = rep.Seq() {
+			select {
+			case f.news <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
 func (f *Follower) drop(name string, one *followed) {
+	one.unheard()
 	if err := one.replica.Close(); err != nil {
 		f.Log(err.Error())
 	}
@@ -295,7 +318,7 @@ func (f *Follower) WaitNew(ctx context.Context) (items []Item, err error) {
 // examined, and skips it.
 func (f *Follower) Watch(ctx context.Context, see func([]Found) (done bool)) error {
 	if f.folders == nil {
-		f.folders = fswatch.New()
+		f.folders, f.news = fswatch.New(), make(chan struct{}, 1)
 	}
 	f.waits = true
 	told := ""
@@ -326,9 +349,26 @@ func (f *Follower) Watch(ctx context.Context, see func([]Found) (done bool)) err
 		select {
 		case <-ctx.Done():
 		case <-time.After(breath):
-			f.folders.Wait(ctx, f.next(time.Now()))
+			f.rest(ctx)
 		}
 	}
+}
+
+// rest waits until something may have changed.
+func (f *Follower) rest(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		select {
+		case <-f.news:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	f.folders.Wait(ctx, f.next(time.Now()))
+	stop()
+	<-heard
 }
 
 // next returns the time until the next look.
