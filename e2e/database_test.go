@@ -135,6 +135,32 @@ func TestDatabaseIsKilled(t *testing.T) {
 	}
 }
 
+// TestDoctorOfADatabase: a server that does not sync is refused, and a good one is described.
+func TestDoctorOfADatabase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dsn, schema := postgrestest.Start(t, postgrestest.Options{NoSync: true}).Schema(t)
+	dsn += " search_path=" + schema
+	if r := w.cadre("store", "init", "--store", dsn); r.code != 1 || !strings.Contains(r.err, "fsync = off") {
+		t.Errorf("init: exit status %d: %s", r.code, r.err)
+	}
+	r := w.cadre("doctor", "--store", dsn)
+	if r.code != 2 {
+		t.Errorf("doctor: exit status %d", r.code)
+	}
+	order(t, r.out, "database", "PostgreSQL", "wrong", "its tables", "cadre store init", "wrong", "fsync", "off:", "its clock")
+	w.inDatabase()
+	r = w.cadre("doctor")
+	if r.code != 0 {
+		t.Errorf("doctor: exit status %d: %s", r.code, r.out)
+	}
+	order(t, r.out, "its tables", "version", "fsync", "on", "primary", "standbys")
+	if r := w.cadre("ls", "--store", "postgres://me:geheim@db.example/work"); r.code != 2 ||
+		!strings.Contains(r.err, "sslmode=verify-full") || strings.Contains(r.err, "geheim") {
+		t.Errorf("unverified: exit status %d: %s", r.code, r.err)
+	}
+}
+
 // TestFilesAndDatabase: teams on files and in a database do not mix.
 func TestFilesAndDatabase(t *testing.T) {
 	t.Parallel()
