@@ -14,8 +14,8 @@ import (
 	"cadre/internal/team"
 )
 
-// TestWatchInAPlace checks that a record of a team without a journal in a folder is noticed at once,
-// and not only at the next look.
+// TestWatchInAPlace checks that a record of a team without a journal in a folder is noticed at
+// once, and not only at the next look.
 func TestWatchInAPlace(t *testing.T) {
 	place := &memstore.Teams{}
 	home := layout.Home{Root: filepath.Join(t.TempDir(), "cadre"), Place: layout.NewPlace("the place", filepath.Base,

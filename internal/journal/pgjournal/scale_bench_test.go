@@ -74,8 +74,8 @@ func BenchmarkTeams(b *testing.B) {
 	b.ReportMetric(float64(mine)/took.Seconds(), "records/s")
 }
 
-// BenchmarkWatchers measures when 1,000 waiters in 10 stores, which stand for processes, have seen a
-// record. The median under 50 ms is asked.
+// BenchmarkWatchers measures when 1,000 waiters in 10 stores, which stand for processes, have seen
+// a record. The median under 50 ms is asked.
 func BenchmarkWatchers(b *testing.B) {
 	const stores, each = 10, 100
 	at := fresh(b, postgrestest.Shared(b))
