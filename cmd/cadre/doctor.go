@@ -80,7 +80,7 @@ func (a *app) doctorCommand() *cobra.Command {
 					case c.Login == engine.NotLoggedIn:
 						mark = "log in"
 					}
-					t.Row(mark, c.Name, c.Detail)
+					t.Row(mark, c.Name, render.Helped(c.Detail, c.Hints))
 				}
 				return t.Write(w)
 			})

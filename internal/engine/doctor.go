@@ -21,6 +21,8 @@ type Finding struct {
 	Wrong  bool   `json:"wrong,omitempty"` // it is there, and is set up wrongly
 	Detail string `json:"detail"`          // where it is and what it can do, or what is wrong
 	Login  string `json:"login,omitempty"` // for an agent: logged in, not logged in, or login unknown
+	// what helps
+	Hints []team.Hint `json:"hints,omitempty"`
 }
 
 // NotLoggedIn is the Login of an agent that needs a login.

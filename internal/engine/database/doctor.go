@@ -40,13 +40,7 @@ func findings(called string, is pgjournal.Server) []engine.Finding {
 		}
 		all = append(all, f)
 	}
-	switch want := pgjournal.Version(); {
-	case is.Schema == 0:
-		check("its tables", false, "", "there are none; to make them: cadre store init")
-	default:
-		check("its tables", is.Schema == want, fmt.Sprintf("version %d", is.Schema), fmt.Sprintf("version %d, and this "+
-			"cadre needs %d; an older one: cadre store migrate; a newer one: update cadre", is.Schema, want))
-	}
+	all = append(all, tables(is.Schema, pgjournal.Version()))
 	check("fsync", is.Fsync, "on", "off: a loss of power can destroy every team. Set fsync = on")
 	check("full_page_writes", is.FullPageWrites, "on", "off: a loss of power can damage pages. Set full_page_writes = on")
 	check("role of the server", !is.Recovery, "primary", "standby: it takes no records. Give the address of the primary")
@@ -54,6 +48,22 @@ func findings(called string, is pgjournal.Server) []engine.Finding {
 		fmt.Sprintf("%s from ours: times in the history are wrong. Leases do not depend on it", team.Span(is.Skew.Abs())))
 	all[len(all)-1].Needed = false
 	return append(all, engine.Finding{Name: "standbys", OK: true, Detail: standbys(is)})
+}
+
+// tables judges the version of the tables.
+func tables(is, want int) engine.Finding {
+	f := engine.Finding{Name: "its tables", Needed: true, OK: is == want, Wrong: is != want,
+		Detail: fmt.Sprintf("version %d", is)}
+	switch {
+	case is == 0:
+		f.Detail, f.Hints = "there are none", []team.Hint{{Action: team.ActInitStore}}
+	case is < want:
+		f.Detail += fmt.Sprintf(", and this cadre needs %d", want)
+		f.Hints = []team.Hint{{Action: team.ActMigrateStore}}
+	case is > want:
+		f.Detail += fmt.Sprintf(", and this cadre knows %d; update it", want)
+	}
+	return f
 }
 
 const (
