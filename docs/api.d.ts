@@ -1059,6 +1059,8 @@ export interface Overview {
   updatedAt: number;
   /** since when it continues on another machine */
   releasedAt?: number;
+  /** the place of teams, such as a database, where it continues */
+  movedTo?: string;
   /** when the processes were checked */
   lookedAt: number;
   /** what waits for a person */
@@ -1309,6 +1311,8 @@ export interface Standing {
   updatedAt: number;
   /** since when it continues on another machine */
   releasedAt?: number;
+  /** the place of teams, such as a database, where it continues */
+  movedTo?: string;
   /** when the processes were checked */
   lookedAt: number;
   /** what waits for a person */

@@ -120,15 +120,8 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	}
 	closed := sync.OnceFunc(func() { of.Close() })
 	defer closed()
-	if how.dir != "" {
-		moved, err := of.MoveComplete(ctx, how.dir)
-		if err != nil {
-			return err
-		}
-		if moved {
-			return a.print(of.Team(), said("team %s is complete; to check and commit its work: cadre consolidate %s",
-				of.Team().Name, cmp.Or(of.Team().Parent.Top, of.Team().Parent.Name, name)))
-		}
+	if done, err := a.ofEnded(ctx, of, name, how); done || err != nil {
+		return err
 	}
 	found, err := a.prepare(ctx, of, name, how)
 	if err != nil {
@@ -166,6 +159,36 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	closed()
 	stays()
 	return a.takeThrough(a.pausesUnread(ctx), o, o.File.Consolidate)
+}
+
+// ofEnded does what is left to do with a team that has ended: it says where its project is now,
+// takes the team back, or does nothing to a team that was restored. It reports whether that was all
+// that was asked.
+func (a *app) ofEnded(ctx context.Context, of *engine.Team, name string, how resumption) (done bool, err error) {
+	if how.dir != "" {
+		if done, err = of.MoveComplete(ctx, how.dir); err != nil {
+			return false, err
+		}
+	}
+	if how.takeBack {
+		back, err := of.TakeBackEnded(ctx)
+		if err != nil {
+			return false, err
+		}
+		done = done || back
+	}
+	t := of.Team()
+	if how.restored != nil && t.Ended() {
+		done = true
+	}
+	switch {
+	case !done:
+		return false, nil
+	case t.Status != team.TeamComplete:
+		return true, a.print(t, said("team %s is here again; it is %s", t.Name, t.Status))
+	}
+	return true, a.print(t, said("team %s is complete; to check and commit its work: cadre consolidate %s", t.Name,
+		cmp.Or(t.Parent.Top, t.Parent.Name, name)))
 }
 
 // hosted tells a person whose team runs in the background again that it winds down, and shows its

@@ -239,6 +239,9 @@ func (n *standing) next() string {
 			}
 		}
 	case catalog.Pull:
+		if n.MovedTo != "" {
+			return "what continues is in " + n.MovedTo
+		}
 		return "next: cadre pull " + n.called
 	case catalog.Observe:
 		return "next: cadre observe " + n.observing()
@@ -359,7 +362,10 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 	if o.Goal != "" {
 		w.Printf("goal: %s\n", sanitize.Hanging{Text: o.Goal, At: len("goal: "), Indent: len("goal: ")})
 	}
-	if o.Released != 0 {
+	if o.MovedTo != "" {
+		w.Printf("moved to %s %s, and continues there; where that was in vain: cadre resume %s --take-back\n", o.MovedTo,
+			render.Ago(now(), o.Released), n.called)
+	} else if o.Released != 0 {
 		w.Printf("released by this machine %s, so that another one can continue it; to continue it here: cadre "+
 			"resume %s --take-back\n", render.Ago(now(), o.Released), n.called)
 	}

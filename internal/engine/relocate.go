@@ -38,6 +38,11 @@ func (e *Engine) Relocate(ctx context.Context, name string, to *Engine) (r Reloc
 	if of.Parent.Team != "" || of.MaxDepth > 0 || len(of.Children) > 0 {
 		return r, team.Refuse(team.Invalid, "team %s has teams in it, or is in one, and those are not moved yet", name)
 	}
+	if of.Released == (team.Released{}) { // what would fail later is refused before anything changes
+		if err := to.canReceive(ctx, t); err != nil {
+			return r, err
+		}
+	}
 	if err := t.releaseTo(ctx, placeOf(to.Home)); err != nil {
 		return r, err
 	}
@@ -133,6 +138,35 @@ func (t *Team) records(ctx context.Context) (all [][]byte, err error) {
 	return all, nil
 }
 
+// canReceive refuses a team that this home cannot have: it cannot be reached, another team has the
+// name, or it has more of the team than its present home.
+func (e *Engine) canReceive(ctx context.Context, t *Team) error {
+	of := t.Team()
+	if _, err := e.Home.Names(); err != nil {
+		return err
+	}
+	folder := e.Home.Has(of.ID)
+	if folder == "" {
+		_, err := e.Home.Vacant(of)
+		return err
+	}
+	theirs, err := e.recordsIn(ctx, folder)
+	if err != nil {
+		return err
+	}
+	ours, err := t.records(ctx)
+	if err == nil && common(theirs, ours) < len(theirs) {
+		err = e.differs(of, common(theirs, ours))
+	}
+	return err
+}
+
+// differs refuses a team of which the home has another history after so many records.
+func (e *Engine) differs(of team.Team, same int) error {
+	return team.Refuse(team.Finished, "%s has another history of team %s: the two differ from record %d on",
+		placeOf(e.Home), of.Name, same+1)
+}
+
 // receive makes a copy of a released team, and compares it. An older copy, such as that of an
 // attempt that was killed, or the one that the team came from, is replaced. It returns the folder.
 // further says that the team has continued there before.
@@ -147,8 +181,7 @@ func (e *Engine) receive(ctx context.Context, of team.Team, records [][]byte, r 
 		case same == len(records): // an earlier attempt came so far, or to its end
 			return folder, same < len(theirs), nil
 		case same < len(theirs):
-			return "", false, team.Refuse(team.Conflict, "%s has another history of team %s: the two differ from record %d on",
-				placeOf(e.Home), of.Name, same+1)
+			return "", false, e.differs(of, same)
 		}
 		if r.Aside, err = e.setAside(folder); err != nil {
 			return "", false, err

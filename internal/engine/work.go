@@ -90,6 +90,16 @@ func (t *Team) MoveComplete(ctx context.Context, dir string) (bool, error) {
 	return true, lasting(upkeep.Move(ctx, t.Upkeep(team.User), dir))
 }
 
+// TakeBackEnded takes back a team that has ended and was released. It returns false for any other
+// team: [Team.Prepare] takes that back.
+func (t *Team) TakeBackEnded(ctx context.Context) (bool, error) {
+	if of := t.Team(); !of.Ended() || of.CheckHere() == nil {
+		return false, nil
+	}
+	_, err := t.Do(ctx, Command(team.User, &team.TakeBackTeam{}))
+	return err == nil, err
+}
+
 // Patch returns the patch of a task's work, in the form that git apply takes. If there is none, the
 // refusal says where the task's owner works on it.
 func (t *Team) Patch(ctx context.Context, ref string) ([]byte, error) {

@@ -300,6 +300,8 @@ func (a *attempt) examine(ctx context.Context) (ended bool, err error) {
 		return false, nil
 	case over && len(a.Redo) > 0:
 		return false, nothingToRedo(a.File.Name)
+	case over && t.CheckHere() != nil: // it may be at work where it was moved to
+		return false, t.CheckHere()
 	case over:
 		return true, nil
 	case gone != nil:

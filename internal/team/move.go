@@ -90,11 +90,18 @@ func (t *Team) CheckHere() error {
 	if t.Released == (Released{}) {
 		return nil
 	}
-	if _, place, moved := strings.Cut(t.Released.Machine, movedMark); moved {
+	if place := t.Released.Place(); place != "" {
 		return Refuse(Denied, "team %s was moved to %s, and continues there", t.Name, place).With(t.hint(ActTakeBack))
 	}
 	return Refuse(Denied, "this machine released team %s, so that it continues elsewhere", t.Name).
 		With(t.hint(ActPull), t.hint(ActTakeBack))
+}
+
+// Place returns the place of teams, such as a database, to which the release moved the team; "" for
+// a release to any machine.
+func (r Released) Place() string {
+	_, place, _ := strings.Cut(r.Machine, movedMark)
+	return place
 }
 
 const movedMark = ", to "

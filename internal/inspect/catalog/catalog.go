@@ -73,6 +73,7 @@ type Overview struct {
 	CreatedAt team.Time   `json:"createdAt"`            // when the team was created
 	UpdatedAt team.Time   `json:"updatedAt"`            // when it last changed
 	Released  team.Time   `json:"releasedAt,omitempty"` // since when it continues on another machine
+	MovedTo   string      `json:"movedTo,omitempty"`    // the place of teams, such as a database, where it continues
 	LookedAt  team.Time   `json:"lookedAt"`             // when the processes were checked
 	Attention []team.Item `json:"attention"`            // what waits for a person
 
@@ -120,7 +121,7 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 		Metadata: t.Metadata,
 		Messages: s.MessageCount(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
 		Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
-		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
+		Released: t.Released.At, MovedTo: t.Released.Place(), Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
 	o.Depth, o.Parent = t.Depth, t.Parent.Team
 	for _, c := range t.Children {
 		o.Children = append(o.Children, c.Team)
