@@ -454,7 +454,8 @@ func (a *app) keepTerminal(ctx context.Context, d *engine.Team, member string, l
 		case err == nil && left: // the person left it
 			return nil
 		case err == nil: // a server that has just started refuses to attach
-			show := `env -u TMUX -u TMUX_PANE tmux -S "$1" attach-session && left=--left || sleep 1; shift; exec "$@" $left`
+			show := `env -u TMUX -u TMUX_PANE ` + a.withoutPlace() + `tmux -S "$1" attach-session && left=--left || ` +
+				`sleep 1; shift; exec "$@" $left`
 			return proc.Become([]string{"sh", "-c", show, "sh", socket, self(), "attach", d.Team().ID, member,
 				"--pane"},
 				a.home.ForOurs(os.Environ()))
@@ -485,4 +486,13 @@ func (a *app) lasts(d *engine.Team, member string) (lasts bool) {
 		lasts = err == nil && m.Status.Running() && !of.Ended()
 	})
 	return lasts
+}
+
+// withoutPlace returns the options of env that keep a program from what leads to a database.
+func (a *app) withoutPlace() (options string) {
+	for _, variable := range a.home.ForOurs(nil) {
+		name, _, _ := strings.Cut(variable, "=")
+		options += "-u " + name + " "
+	}
+	return options
 }

@@ -186,7 +186,10 @@ func placeholders(c *cobra.Command) (places []string, optional bool) {
 // to use if none is named; "" for none.
 func (a *app) completing(c *cobra.Command) string {
 	var err error
-	if a.home, err = findHome(); err != nil {
+	if a.home, err = findHome(); err == nil {
+		err = a.findPlace()
+	}
+	if err != nil {
 		return ""
 	}
 	if a.who, err = access.Who(a.home); err != nil {

@@ -314,7 +314,7 @@ func said(format string, args ...any) func(*sanitize.Writer) error {
 
 // findPlace has the teams in a database, if the person names one.
 func (a *app) findPlace() (err error) {
-	address := cmp.Or(a.store, os.Getenv(database.Variable))
+	address := cmp.Or(a.store, database.Address())
 	if address == "" {
 		return nil
 	}

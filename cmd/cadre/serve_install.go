@@ -45,7 +45,7 @@ func (s *serving) install(c *cobra.Command, args []string) error {
 	if s.json {
 		return nil
 	}
-	if left := leftOut(os.Environ()); len(left) > 0 {
+	if left := leftOut(s.home.ForOurs(os.Environ())); len(left) > 0 {
 		s.note("not in the file, although set here: " + strings.Join(left, ", ") +
 			"; if the server or its sessions need one, add it to the file")
 	}

@@ -38,7 +38,7 @@ organisation. What belongs to a machine, such as worktrees, stays in CADRE_HOME.
 func (a *app) storeInit() *cobra.Command {
 	role := ""
 	c := &cobra.Command{
-		Use: "init", Short: "Make the tables, and grant a role what it needs", Args: cobra.NoArgs,
+		Use: "init", Short: "Make the tables, and grant a role what it needs", Args: exactly(0),
 		Long: `Make the schema and its tables, as a role that may create a schema in the database. Processes that work with
 teams need less: with --grant, their role may read and write rows, and nothing else. Tables of an older version stay as
 they are: cadre store migrate brings them to this one.`,
@@ -68,7 +68,7 @@ they are: cadre store migrate brings them to this one.`,
 
 func (a *app) storeMigrate() *cobra.Command {
 	return &cobra.Command{
-		Use: "migrate", Short: "Bring the tables of an older version to this one", Args: cobra.NoArgs,
+		Use: "migrate", Short: "Bring the tables of an older version to this one", Args: exactly(0),
 		Long: `Bring the tables of an older version to this one, in one transaction. Processes of an older cadre that use the
 database are refused from then on. End them first, or at least be ready to update them.`,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -255,12 +255,16 @@ func (c Caller) Create(name string) error {
 }
 
 // Scoped returns the home, restricted to what the caller may reach. A session whose team lives in a
-// place reaches it through its host.
+// place reaches it through its host, and so does a hook.
 func (c Caller) Scoped(h layout.Home) layout.Home {
 	if h.Scope = nil; c.session {
 		h.Scope = c
 	}
-	if c.session && h.Place == nil && h.HasPlaced(c.team) {
+	id := c.team
+	if !c.session { // a hook or a check of a team, or the user
+		id = os.Getenv(agent.TeamIDVariable)
+	}
+	if h.Place == nil && h.HasPlaced(id) {
 		h = h.ThroughHosts()
 	}
 	return h

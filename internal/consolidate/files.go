@@ -152,7 +152,7 @@ func (w *work) finish() (f finish) {
 		}
 		f.at = time.UnixMilli(int64(at) + 1) // files have finer times
 		for t := range s.Tasks() {
-			if t.Work != nil {
+			if t.Work != nil && t.Work.Branch == "" { // not what a member did in a worktree of its own
 				for _, path := range t.Work.Files {
 					f.files[path] = true
 				}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"cadre/internal/consolidate"
 	"cadre/internal/host"
+	"cadre/internal/journal/store"
 	"cadre/internal/layout"
 	"cadre/internal/liveness/leader"
 	"cadre/internal/sys/proc"
@@ -38,6 +40,17 @@ func (e *Engine) Relocate(ctx context.Context, name string, to *Engine) (r Reloc
 	if of.Parent.Team != "" || of.MaxDepth > 0 || len(of.Children) > 0 {
 		return r, team.Refuse(team.Invalid, "team %s has teams in it, or is in one, and those are not moved yet", name)
 	}
+	lease, err := t.Shared().Acquire(ctx, store.Relocation)
+	if err != nil {
+		return r, team.Refuse(team.NotReady, "another process moves team %s: %v", name, err)
+	}
+	defer lease.Release()
+	ctx, stop := store.While(ctx, lease)
+	defer stop()
+	if err := t.Refresh(ctx); err != nil { // the other one may have moved it
+		return r, err
+	}
+	of = t.Team()
 	if of.Released == (team.Released{}) { // what would fail later is refused before anything changes
 		if err := to.canReceive(ctx, t); err != nil {
 			return r, err
@@ -63,7 +76,7 @@ func (e *Engine) Relocate(ctx context.Context, name string, to *Engine) (r Reloc
 	if err := t.copyValues(ctx, there); err != nil {
 		return r, err
 	}
-	_, err = there.Do(ctx, Command(team.User, &team.TakeBackTeam{}))
+	_, err = there.Do(ctx, Command(team.User, &team.TakeBackTeam{Machine: t.Team().Released.Machine}))
 	return r, err
 }
 
@@ -93,11 +106,20 @@ func (t *Team) releaseTo(ctx context.Context, place string) error {
 			return err
 		}
 	}
-	if err := host.Settle(ctx, t.Shared(), t.Hosts(), of.Dir, t.engine.Note); err != nil {
+	if now := t.Team().Released.Machine; now != mark {
+		return team.Refuse(team.NotReady, "team %s was released by %s meanwhile", of.Name, now)
+	}
+	ending, cancel := context.WithTimeoutCause(ctx, settleTime,
+		errors.New("processes of the team are still running, or it cannot be seen whether they are"))
+	defer cancel()
+	if err := host.Settle(ending, t.Shared(), t.Hosts(), of.Dir, t.engine.Note); err != nil {
 		return err
 	}
 	return host.KeepWork(ctx, t.Dir, of.Dir, t.engine.Note)
 }
+
+// settleTime bounds the wait for what a team left on this machine.
+const settleTime = time.Minute
 
 func (t *Team) releaseAs(ctx context.Context, mark string) error {
 	of := t.Team()
@@ -144,6 +166,9 @@ func (e *Engine) canReceive(ctx context.Context, t *Team) error {
 	of := t.Team()
 	if _, err := e.Home.Names(); err != nil {
 		return err
+	}
+	if e.Home.InArchive(of.ID) != "" {
+		return team.Refuse(team.Taken, "%s has team %s in its archive", placeOf(e.Home), of.ID)
 	}
 	folder := e.Home.Has(of.ID)
 	if folder == "" {

@@ -79,6 +79,14 @@ func (r rights) Append(data []byte) error {
 	return nil
 }
 
+// Save implements [relay.Rights]. Every process starts from a snapshot, so a member saves none.
+func (r rights) Save() error {
+	if r.caller.IsUser() {
+		return nil
+	}
+	return r.deny("saves no snapshot")
+}
+
 // Acquire implements [relay.Rights].
 func (r rights) Acquire(lease string) error {
 	if r.caller.IsUser() || r.caller.Member() != "" && lease == store.Presence(r.caller.Member()) {

@@ -71,7 +71,11 @@ func (t hosted) Open(ctx context.Context, id string) (is store.Opened, err error
 			return is, refused
 		}
 	}
-	return is, errors.Join(notConnected(folder), err)
+	if err == nil {
+		err = errors.New("there is none")
+	}
+	return is, team.Refuse(team.NotReady, "team %s lives in a database, and no host on this machine serves it now: %v", id,
+		err)
 }
 
 func (hosted) unknown(what string) error {

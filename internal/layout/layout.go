@@ -335,7 +335,7 @@ func (h Home) PutInArchive(folder, id string) (archived string, err error) {
 		}
 	}
 	err = os.Rename(folder, dir)
-	if h.Place != nil && errors.Is(err, fs.ErrExist) { // another process has seen that it is archived
+	if _, there := os.Stat(dir); h.Place != nil && err != nil && there == nil { // another process saw that it is archived
 		err = nil
 	}
 	if err != nil {

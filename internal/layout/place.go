@@ -314,15 +314,20 @@ func (h Home) createPlaced(all []founding) error {
 		}
 		err := teams.Create(ctx, store.Entry{ID: f.team.ID, Name: f.team.Name,
 			Project: h.Place.Project(f.team.Dir)}, f.records)
+		made := all[:i]
 		if err == nil {
+			made = all[:i+1]
 			f.dir = filepath.Join(h.teams(), f.team.ID)
 			err = h.keepPlaced(f.dir)
 		}
 		if err == nil {
 			continue
 		}
-		for _, made := range all[:i] {
+		for _, made := range made {
 			err = errors.Join(err, teams.Remove(ctx, made.team.ID))
+		}
+		if errors.Is(err, journal.ErrUncertain) {
+			return fmt.Errorf("create team %s: %w", f.team.Name, err)
 		}
 		if errors.Is(err, journal.ErrExists) {
 			return h.taken(Known{Team: team.Team{Name: f.team.Name}}, "")

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ func (e *TeamStatusChanged) apply(s *State, r *Record) {
 	case !ending:
 		s.team.EndingAt = 0
 	case s.team.EndingAt == 0:
-		s.team.EndingAt = r.At
+		s.team.EndingAt = cmp.Or(s.FinishedAt(), r.At) // it had ended before an attempt that was abandoned
 	}
 	if e.Report != "" {
 		s.team.Report = e.Report

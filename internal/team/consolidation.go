@@ -39,11 +39,15 @@ type Base struct {
 
 func (b *Base) none() bool { return b.Top == "" && b.Unknown == "" }
 
-// FinishedAt returns when the work of the team ended: it winds down or is complete, and no member
-// runs but a lead that is a person. It is 0 while the team can still change files, and where that
-// is not known. A file that changed later is not the team's.
+// FinishedAt returns when the work of the team ended: it winds down or is complete, or was when a
+// consolidation began that was abandoned, and no member runs but a lead that is a person. It is 0
+// while the team can still change files, and where that is not known. A file that changed later is
+// not the team's.
 func (s *State) FinishedAt() Time {
 	at := s.team.EndingAt
+	if c := &s.team.Consolidation; at == 0 && c.Step == Abandoned {
+		at = c.Finished
+	}
 	if at == 0 {
 		return 0
 	}
@@ -109,6 +113,7 @@ type Consolidation struct {
 	Failed   string   // name of the check that failed
 	Commit   string   // id of the commit
 	Reason   string   // why it was abandoned
+	Finished Time     // when the team's work had ended, at the beginning of this attempt; 0 if unknown
 	BeganAt  Time     // when this attempt started
 	EndedAt  Time     // when this attempt ended; 0 while it runs
 }
@@ -208,6 +213,7 @@ func (n *Consolidation) fields(c *coder) {
 	objects(c, "branches", &n.Branches)
 	c.int("files", &n.Files)
 	c.strs("passed", &n.Passed)
+	c.int("finished", (*int64)(&n.Finished))
 	c.str("failed", &n.Failed)
 	c.str("commit", &n.Commit)
 	c.str("reason", &n.Reason)
@@ -327,7 +333,7 @@ func (e *ConsolidationAbandoned) fields(c *coder) {
 func (e *ConsolidationBegan) apply(s *State, r *Record) {
 	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message,
 		Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, Without: e.Without, Clean: e.Clean,
-		Changes: e.Changes, BeganAt: r.At}
+		Changes: e.Changes, Finished: s.FinishedAt(), BeganAt: r.At}
 }
 
 // attempt returns the consolidation if it has that number and is open, else nil.

@@ -139,12 +139,16 @@ func (b *ReleaseTeam) decide(d *decision) error {
 	return nil
 }
 
-// TakeBackTeam continues a team here that this machine had released.
-type TakeBackTeam struct{}
+// TakeBackTeam continues a team here that this machine had released. With Machine it takes back
+// that release alone, and refuses a later one.
+type TakeBackTeam struct{ Machine string }
 
 func (b *TakeBackTeam) decide(d *decision) error {
 	if d.Actor != User {
 		return refuse(Denied, "only the user takes a team back")
+	}
+	if b.Machine != "" && b.Machine != d.team.Released.Machine {
+		return refuse(Conflict, "the team has gone on since it was released by %s", b.Machine)
 	}
 	if d.team.Released != (Released{}) {
 		d.emit(&TeamTakenBack{})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -197,7 +196,7 @@ func (o Options) engine() (*engine.Engine, error) {
 			return nil, err
 		}
 	}
-	if address := cmp.Or(o.Store, os.Getenv(database.Variable)); address != "" {
+	if address := cmp.Or(o.Store, database.Address()); address != "" {
 		d, err := database.Open(address, e.Note)
 		if err != nil {
 			return nil, public(err)

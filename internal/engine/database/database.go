@@ -14,6 +14,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -23,6 +24,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/git/project"
+	"cadre/internal/journal"
 	"cadre/internal/journal/pgjournal"
 	"cadre/internal/journal/store"
 	"cadre/internal/layout"
@@ -44,7 +46,7 @@ type Database struct {
 // Open reads the address of a database, and does not connect yet. It removes the address and
 // PostgreSQL's own variables from the environment of this process.
 func Open(address string, log func(string)) (*Database, error) {
-	at, err := pgjournal.Locate(address)
+	at, env, err := read(address)
 	if err != nil {
 		return nil, team.Refuse(team.Invalid, "%v", err)
 	}
@@ -56,13 +58,23 @@ func Open(address string, log func(string)) (*Database, error) {
 			return nil, nil, d.noTables()
 		case errors.Is(err, pgjournal.ErrOlder):
 			return nil, nil, team.Refuse(team.NotReady, "%v", err).With(team.Hint{Action: team.ActMigrateStore})
+		case errors.Is(err, journal.ErrNewer):
+			return nil, nil, team.Refuse(team.Invalid, "%v", err)
 		case err != nil:
-			return nil, nil, team.Refuse(team.NotReady, "%s cannot be used now: %v", at.Called, err)
+			return nil, nil, d.unusable(err)
 		}
 		return s.Teams(), s.Close, nil
 	})
-	d.Place.Environment = takeEnvironment(address)
+	d.Place.Environment = env
 	return d, nil
+}
+
+// unusable refuses a database that does not do what was asked of it. It says whether that may pass.
+func (d *Database) unusable(err error) error {
+	if pgjournal.Hopeless(err) {
+		return team.Refuse(team.Invalid, "%s cannot be used: %v", d.at.Called, err)
+	}
+	return team.Refuse(team.NotReady, "%s cannot be used now: %v", d.at.Called, err)
 }
 
 func (d *Database) noTables() error {
@@ -76,7 +88,7 @@ func (d *Database) noTables() error {
 func (d *Database) Init(ctx context.Context, role string) (from, to int, err error) {
 	now, err := d.at.Look(ctx)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, d.unusable(err)
 	}
 	if !now.Fsync {
 		return 0, 0, team.Refuse(team.NotReady, "the server of %s has fsync = off: a loss of power can destroy every team. "+
@@ -89,6 +101,9 @@ func (d *Database) Init(ctx context.Context, role string) (from, to int, err err
 	if from, to, err = d.at.Migrate(ctx); err == nil && role != "" {
 		err = d.at.Grant(ctx, role)
 	}
+	if err != nil {
+		err = d.unusable(err)
+	}
 	return from, to, err
 }
 
@@ -98,33 +113,60 @@ func (d *Database) Migrate(ctx context.Context) (from, to int, err error) {
 	now, err := d.at.Look(ctx)
 	switch {
 	case err != nil:
-		return 0, 0, err
+		return 0, 0, d.unusable(err)
 	case now.Schema == 0:
 		return 0, 0, d.noTables()
 	}
-	return d.at.Migrate(ctx)
+	if from, to, err = d.at.Migrate(ctx); err != nil {
+		err = d.unusable(err)
+	}
+	return from, to, err
 }
 
-// takeEnvironment removes what leads to a database from the environment, and returns it, with the
-// address.
-func takeEnvironment(address string) []string {
-	taken := []string{Variable + "=" + address}
+// taken is what leads to a database and was removed from the environment of this process.
+var taken struct {
+	sync.Mutex
+	address   string
+	variables []string // "name=value", of PostgreSQL
+}
+
+// Address returns the address in the environment, also after it was removed from there; "" for
+// none.
+func Address() string {
+	taken.Lock()
+	defer taken.Unlock()
+	return cmp.Or(os.Getenv(Variable), taken.address)
+}
+
+// read reads an address, with PostgreSQL's variables in the environment, and removes them and the
+// address from there. An earlier call may have removed them: then they come back for a moment.
+func read(address string) (at pgjournal.Location, env []string, err error) {
+	taken.Lock()
+	defer taken.Unlock()
+	for _, variable := range taken.variables {
+		name, value, _ := strings.Cut(variable, "=")
+		if _, set := os.LookupEnv(name); !set {
+			os.Setenv(name, value)
+		}
+	}
+	at, err = pgjournal.Locate(address)
+	taken.address = cmp.Or(os.Getenv(Variable), taken.address)
+	taken.variables = nil
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		switch {
-		case name == Variable:
-			os.Unsetenv(name)
-		case strings.HasPrefix(name, "PG"):
-			taken = append(taken, variable)
+		if strings.HasPrefix(name, "PG") {
+			taken.variables = append(taken.variables, variable)
+		}
+		if name == Variable || strings.HasPrefix(name, "PG") {
 			os.Unsetenv(name)
 		}
 	}
-	return taken
+	return at, append([]string{Variable + "=" + address}, taken.variables...), err
 }
 
 // Project returns what the project of a directory is called in a database. A repository has the
 // same name on each machine: that of its first commit. Another directory has that of its machine
-// and its path.
+// and its path, and so has a shallow clone.
 func Project(dir string) string {
 	path, repository := project.Of(dir)
 	if repository {
@@ -152,6 +194,10 @@ func firstCommit(repository string) string {
 	}
 	defer procs.Close(ctx)
 	run := git.Runner{Procs: procs, Dir: repository}
+	// The first commit of a shallow clone is any commit.
+	if shallow, err := run.Text(ctx, "rev-parse", "--is-shallow-repository"); err != nil || shallow != "false" {
+		return ""
+	}
 	out, err := run.Text(ctx, "rev-list", "--max-parents=0", "HEAD")
 	if err != nil { // there is no commit yet
 		return ""

@@ -43,10 +43,8 @@ func Locate(dsn string) (at Location, err error) {
 		return at, fmt.Errorf("the search_path of the database's address is %q, but the teams are in one schema", at.Schema)
 	}
 	name := cmp.Or(c.Database, c.User) // as PostgreSQL's own programs do
-	at.Called = fmt.Sprintf("the database %s, schema %s", name, at.Schema)
-	if !local(c.Host) {
-		at.Called = fmt.Sprintf("the database %s at %s, schema %s", name, c.Host, at.Schema)
-	}
+	at.Called = fmt.Sprintf("the database %s at %s, schema %s", name, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)),
+		at.Schema)
 	servers := []*pgconn.FallbackConfig{{Host: c.Host, TLSConfig: c.TLSConfig}}
 	for _, s := range append(servers, c.Fallbacks...) {
 		if !local(s.Host) && !verified(s.TLSConfig) {

@@ -10,10 +10,10 @@ import (
 // TestLocate checks what an address says of the place, and which addresses are refused.
 func TestLocate(t *testing.T) {
 	for dsn, want := range map[string]string{
-		"postgres://me:secret@localhost/work":                       "cadre: the database work, schema cadre",
-		"postgres://me@127.0.0.1/work?search_path=shop":             "shop: the database work, schema shop",
-		"host=/var/run/postgresql user=me":                          "cadre: the database me, schema cadre",
-		"postgres://me:secret@db.example/work?sslmode=verify-full":  "cadre: the database work at db.example, schema cadre",
+		"postgres://me:secret@localhost/work":                       "cadre: the database work at localhost:5432, schema cadre",
+		"postgres://me@127.0.0.1/work?search_path=shop":             "shop: the database work at 127.0.0.1:5432, schema shop",
+		"host=/var/run/postgresql user=me":                          "cadre: the database me at /var/run/postgresql:5432, schema cadre",
+		"postgres://me:secret@db.example/work?sslmode=verify-full":  "cadre: the database work at db.example:5432, schema cadre",
 		"postgres://me:secret@db.example/work":                      "!the database at db.example would not be verified: add sslmode=verify-full",
 		"postgres://me:secret@db.example/work?sslmode=require":      "!sslmode=verify-full",
 		"postgres://me:secret@localhost,db.example/work":            "!db.example would not be verified",

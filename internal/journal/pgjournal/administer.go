@@ -22,7 +22,7 @@ func (at Location) Grant(ctx context.Context, role string) error {
 		statements = append(statements, fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON %s.%s TO %s", in, table, to))
 	}
 	statements = append(statements, "GRANT USAGE ON ALL SEQUENCES IN SCHEMA "+in+" TO "+to)
-	err := at.with(ctx, func(conn *pgconn.PgConn) error {
+	err := at.with(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
 		_, err := conn.Exec(ctx, "BEGIN; "+strings.Join(statements, "; ")+"; COMMIT").ReadAll()
 		return err
 	})
@@ -49,7 +49,7 @@ type Server struct {
 
 // Look asks a server about itself.
 func (at Location) Look(ctx context.Context) (s Server, err error) {
-	err = at.with(ctx, func(conn *pgconn.PgConn) error {
+	err = at.with(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
 		if err := s.settings(ctx, conn); err != nil {
 			return err
 		}
@@ -135,12 +135,17 @@ func oneRow(ctx context.Context, conn *pgconn.PgConn, sql string) (row []string,
 	return row, nil
 }
 
+// administerTime bounds what an administrator does but a migration.
+const administerTime = time.Minute
+
 // with opens a connection of its own for an administrator.
-func (at Location) with(ctx context.Context, do func(*pgconn.PgConn) error) error {
+func (at Location) with(ctx context.Context, do func(context.Context, *pgconn.PgConn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, administerTime)
+	defer cancel()
 	conn, err := pgconn.ConnectConfig(ctx, at.config.Server.Copy())
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return do(conn)
+	return do(ctx, conn)
 }

@@ -246,3 +246,14 @@ func (s *Store) explain(err error) error {
 	}
 	return err
 }
+
+// Hopeless reports whether an error of a database does not pass by itself: no such role, password,
+// database or right.
+func Hopeless(err error) bool {
+	refused, is := errors.AsType[*pgconn.PgError](err)
+	if !is {
+		return false
+	}
+	class := refused.Code[:min(2, len(refused.Code))]
+	return class == "28" || class == "3D" || refused.Code == "42501" || refused.Code == "42704"
+}

@@ -19,6 +19,8 @@ import (
 
 // Open opens the journal that a server gives on its socket.
 func Open(ctx context.Context, socket string) (*Journal, error) {
+	ctx, cancel := context.WithTimeout(ctx, frameTime)
+	defer cancel()
 	j := &Journal{client: client{socket}}
 	j.closing, j.end = context.WithCancelCause(context.Background())
 	var is opened
@@ -45,8 +47,8 @@ func (c client) begin(ctx context.Context, r request) (*exchange, error) {
 		return nil, err
 	}
 	conn, err := unixsocket.Dial(ctx, c.socket)
-	if err != nil {
-		return nil, err
+	if err != nil { // as text: that there is no socket does not mean that there is no value
+		return nil, fmt.Errorf("the host of the team does not answer: %v", err)
 	}
 	x := &exchange{conn: conn, r: bufio.NewReader(conn)}
 	x.stop = context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })

@@ -2,7 +2,10 @@ package relay_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -27,6 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type anything struct{}
 
 func (anything) Append([]byte) error  { return nil }
+func (anything) Save() error          { return nil }
 func (anything) Acquire(string) error { return nil }
 func (anything) Change(string) error  { return nil }
 
@@ -100,6 +104,7 @@ func refuse(is bool) error {
 	return &relay.RefusedError{Code: "denied", Text: "that is another's"}
 }
 
+func (only) Save() error               { return refuse(false) }
 func (only) Append(data []byte) error  { return refuse(string(data) == `"mine"`) }
 func (only) Acquire(name string) error { return refuse(name == "mine") }
 func (only) Change(key string) error   { return refuse(key == "mine") }
@@ -138,6 +143,59 @@ func TestRights(t *testing.T) {
 	}
 	if got := journaltest.All(t, j, 0); len(got) != 1 {
 		t.Errorf("the records are %q", got)
+	}
+	forged := journal.Snapshot{Seq: 1, Data: "forged"}
+	if err := errors.Join(j.SaveSnapshot(t.Context(), forged.Taken), j.SaveKeyframe(t.Context(), forged)); err != nil {
+		t.Error(err)
+	}
+	if s, err := j.Snapshot(t.Context()); s.Seq != 0 || err != nil {
+		t.Errorf("there is the snapshot %+v, %v", s, err)
+	}
+}
+
+// TestSilentClients checks that clients which send nothing, or do not read, do not keep a server
+// from its work and its end.
+func TestSilentClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits as long as a server does")
+	}
+	t.Parallel()
+	o := serve(t, anything{}, expiring)
+	j := o.open()
+	for i := range 50 {
+		if _, err := journaltest.Add(t.Context(), j, int64(i), fmt.Sprintf("%q", strings.Repeat("x", 100_000))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	idle, err := unixsocket.Dial(t.Context(), o.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	deaf, err := unixsocket.Dial(t.Context(), o.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	request := `{"call":"append","seq":0}`
+	if _, err := deaf.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(request))), "q"+request...)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := journaltest.Add(ctx, j, 50, "1"); err != nil {
+		t.Errorf("beside a client that does not read: %v", err)
+	}
+	ended := make(chan struct{})
+	go func() { o.stop(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("the server does not end")
+	}
+	var value []byte
+	if value, err = j.Shared().Get(t.Context(), "key"); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a server the value is %q, %v", value, err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 // Rights decide what one caller may do. Each method returns the refusal, or nil.
 type Rights interface {
 	Append(data []byte) error // add a record with that data
+	Save() error              // save a snapshot or a keyframe, from which others start
 	Acquire(lease string) error
 	Change(key string) error // set or delete the value
 }
@@ -32,6 +33,9 @@ type Served struct {
 	// none.
 	Rights func(syscall.Conn) (Rights, error)
 }
+
+// frameTime bounds the wait for a client that sends its request or reads what is sent to it.
+const frameTime = 10 * time.Second
 
 // askTime bounds the wait for a client that was asked to decide: others are excluded meanwhile.
 const askTime = 5 * time.Second
@@ -79,6 +83,7 @@ type frame struct {
 func (s Served) answer(ctx context.Context, conn *net.UnixConn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })()
 	rights, err := s.Rights(conn)
 	c := &session{Served: s, conn: conn, rights: rights, frames: make(chan frame)}
 	var reading sync.WaitGroup
@@ -86,7 +91,15 @@ func (s Served) answer(ctx context.Context, conn *net.UnixConn) {
 	defer reading.Wait()
 	defer conn.Close() // ends the reading
 	defer cancel()
-	first, ok := <-c.frames
+	late := time.NewTimer(frameTime)
+	defer late.Stop()
+	var first frame
+	var ok bool
+	select {
+	case first, ok = <-c.frames:
+	case <-late.C:
+	case <-ctx.Done():
+	}
 	if !ok {
 		return
 	}
@@ -124,6 +137,7 @@ func (c *session) read(ctx context.Context, cancel context.CancelFunc) {
 func (c *session) send(k kind, v any) error {
 	c.out.Lock()
 	defer c.out.Unlock()
+	c.conn.SetWriteDeadline(time.Now().Add(frameTime))
 	return writeJSON(c.conn, k, v)
 }
 
@@ -131,6 +145,7 @@ func (c *session) send(k kind, v any) error {
 func (c *session) sendData(k kind, parts ...[]byte) error {
 	c.out.Lock()
 	defer c.out.Unlock()
+	c.conn.SetWriteDeadline(time.Now().Add(frameTime))
 	return writeFrame(c.conn, k, parts...)
 }
 
@@ -182,6 +197,9 @@ func (c *session) do(ctx context.Context, r request) error {
 	case callKeyframe:
 		return c.snapshot(c.Journal.Keyframe(ctx, r.Seq))
 	case callSaveKeyframe:
+		if c.rights.Save() != nil { // it is no loss
+			return c.done(nil)
+		}
 		return c.done(c.Journal.SaveKeyframe(ctx, journal.Snapshot{Seq: r.Seq, Data: string(r.Data)}))
 	case callAcquire, callHeld, callHolder, callAllHeld:
 		return c.lease(ctx, r)
@@ -233,7 +251,12 @@ func (c *session) snapshot(s journal.Snapshot, err error) error {
 	return c.sendData(isData, withSeq(s.Seq), []byte(s.Data))
 }
 
+// save saves a snapshot. For a caller without the right to that it does nothing, as while another
+// process saves one.
 func (c *session) save(ctx context.Context) error {
+	if c.rights.Save() != nil {
+		return c.done(nil)
+	}
 	var asked error
 	err := c.Journal.SaveSnapshot(ctx, func() (seq int64, data []byte) {
 		content, err := c.ask(ctx)

@@ -21,13 +21,14 @@ func (j *Journal) Shared() Team { return Team{j.client} }
 
 // lease is a lease at a server, which has it as long as the connection lasts.
 type lease struct {
-	x     *exchange
-	fence int64
-	until atomic.Int64 // nanoseconds since 1970; 0 for no end
-	lost  chan struct{}
-	over  chan struct{} // closed when the connection has ended
-	once  sync.Once
-	given atomic.Bool // it was released
+	x      *exchange
+	fence  int64
+	until  atomic.Int64 // nanoseconds since 1970; 0 for no end
+	lost   chan struct{}
+	over   chan struct{} // closed when the connection has ended
+	once   sync.Once
+	losing sync.Once
+	given  atomic.Bool // it was released
 }
 
 // Acquire implements [store.Leases].
@@ -51,7 +52,34 @@ func (t Team) Acquire(ctx context.Context, name string) (store.Lease, error) {
 	l := &lease{x: x, fence: is.Fence, lost: make(chan struct{}), over: make(chan struct{})}
 	l.until.Store(is.Until)
 	go l.follow()
+	if is.Until != 0 {
+		go l.expire()
+	}
 	return l, nil
+}
+
+// expire closes lost when the time of the lease has passed: a server that is stopped says nothing.
+func (l *lease) expire() {
+	for {
+		until := l.until.Load()
+		select {
+		case <-l.over:
+			return
+		case <-time.After(time.Until(time.Unix(0, until))):
+		}
+		if l.until.Load() == until {
+			l.lose()
+			return
+		}
+	}
+}
+
+// lose closes lost.
+func (l *lease) lose() {
+	l.losing.Do(func() {
+		l.until.Store(1)
+		close(l.lost)
+	})
 }
 
 // follow hears until when the lease is held, and of its end.
@@ -61,12 +89,13 @@ func (l *lease) follow() {
 		k, content, err := l.x.next()
 		var until int64
 		if err == nil && k == isUntil && json.Unmarshal(content, &until) == nil {
-			l.until.Store(until)
+			if l.until.Load() != 1 {
+				l.until.Store(until)
+			}
 			continue
 		}
 		if !l.given.Load() && l.until.Load() != 0 {
-			l.until.Store(1)
-			close(l.lost)
+			l.lose()
 		}
 		return
 	}

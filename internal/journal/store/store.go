@@ -95,6 +95,7 @@ const (
 	Lead          = "lead"        // leads the team
 	Consolidation = "consolidate" // merges, checks and commits
 	Abort         = "abort"       // ends the team, and the teams in it
+	Relocation    = "move"        // moves the team between files and a database
 )
 
 // HostPrefix begins the names of the leases of hosts.

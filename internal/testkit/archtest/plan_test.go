@@ -238,7 +238,8 @@ var rooms = []room{
 		"journal/store/filestore", "layout", "liveness/leader", "replica", "sys/atomicfile", "sys/paths", "sys/proc",
 		"sys/regularfile", "team"},
 		"it moves a team between machines with its checkpoint branch; the caller talks to the person"},
-	{"engine/database", []string{"engine", "git", "git/project", "journal/pgjournal", "journal/store", "layout", "sys/proc", "team"},
+	{"engine/database", []string{"engine", "git", "git/project", "journal", "journal/pgjournal", "journal/store", "layout",
+		"sys/proc", "team"},
 		"every front end has teams in a database in the same way, and only who wants that links a database's client"},
 	{"access", []string{"agent", "layout", "sys/paths", "sys/proc", "team"},
 		"it says once who may call what, for the command line and for programs that embed teams; the core says what " +
@@ -437,7 +438,7 @@ type fronted struct {
 var front = []fronted{
 	{"team", nil, "the commands that it sends, the values that it prints, the refusals that it explains"},
 	{"engine", nil, "every action on a team"},
-	{"engine/database", []string{"Database", "Open", "Variable"}, "the flag --store, and the preparation of a database"},
+	{"engine/database", []string{"Address", "Database", "Open"}, "the flag --store, and the preparation of a database"},
 	{"engine/upkeep", nil, "maintenance of a team by a person, and its errors"},
 	{"run", nil, "runs of a team file or a goal; what the argument means"},
 	{"run/teamfile", []string{"Budget", "Errors", "File", "Parameter", "ParseSettings", "Permissions",
