@@ -213,6 +213,8 @@ export interface Consolidation {
   files?: number;
   /** names of the checks that passed */
   passed?: string[];
+  /** when the team's work had ended, at the beginning of this attempt; 0 if unknown */
+  finishedAt?: number;
   /** name of the check that failed */
   failed?: string;
   /** id of the commit */

@@ -46,7 +46,7 @@ func (b *Base) none() bool { return b.Top == "" && b.Unknown == "" }
 func (s *State) FinishedAt() Time {
 	at := s.team.EndingAt
 	if c := &s.team.Consolidation; at == 0 && c.Step == Abandoned {
-		at = c.Finished
+		at = c.FinishedAt
 	}
 	if at == 0 {
 		return 0
@@ -91,31 +91,31 @@ const (
 // Consolidation is the team's last step: its work is checked and committed. The state keeps the
 // last attempt.
 type Consolidation struct {
-	Attempt  int64    // number of the attempt, from 1
-	Step     Step     // began, merged, staged, made, done or abandoned
-	By       string   // who started it: a member, or @user
-	Message  string   // commit message; "" for one that is made from the tasks
-	Include  []string // paths that are committed although they were changed before the team was created
-	Only     []string // the only paths that are committed; empty for all of the team's work
-	NoCommit bool     // only the checks run
-	Ended    bool     // the team was complete before, without a consolidation
-	Clean    bool     // the checks run in a clean checkout of the tree to commit
-	Changes  bool     // files that the checks change are committed too, and the checks run again
-	Rounds   int64    // number of times that the checks ran again
-	Without  []string // ids of tasks with missing work that the team is completed without
-	Members  []string // members whose worktrees were merged
-	Parent   string   // commit that HEAD pointed at when the tree was made
-	Tree     string   // id of the tree to commit; "" when there is nothing to commit
-	Before   string   // tree with the team's work, but not the branches; "" if no branch is merged
-	Branches []Branch // merged by the commit
-	Files    int64    // number of files that differ between Parent and Tree
-	Passed   []string // names of the checks that passed
-	Failed   string   // name of the check that failed
-	Commit   string   // id of the commit
-	Reason   string   // why it was abandoned
-	Finished Time     // when the team's work had ended, at the beginning of this attempt; 0 if unknown
-	BeganAt  Time     // when this attempt started
-	EndedAt  Time     // when this attempt ended; 0 while it runs
+	Attempt    int64    // number of the attempt, from 1
+	Step       Step     // began, merged, staged, made, done or abandoned
+	By         string   // who started it: a member, or @user
+	Message    string   // commit message; "" for one that is made from the tasks
+	Include    []string // paths that are committed although they were changed before the team was created
+	Only       []string // the only paths that are committed; empty for all of the team's work
+	NoCommit   bool     // only the checks run
+	Ended      bool     // the team was complete before, without a consolidation
+	Clean      bool     // the checks run in a clean checkout of the tree to commit
+	Changes    bool     // files that the checks change are committed too, and the checks run again
+	Rounds     int64    // number of times that the checks ran again
+	Without    []string // ids of tasks with missing work that the team is completed without
+	Members    []string // members whose worktrees were merged
+	Parent     string   // commit that HEAD pointed at when the tree was made
+	Tree       string   // id of the tree to commit; "" when there is nothing to commit
+	Before     string   // tree with the team's work, but not the branches; "" if no branch is merged
+	Branches   []Branch // merged by the commit
+	Files      int64    // number of files that differ between Parent and Tree
+	Passed     []string // names of the checks that passed
+	Failed     string   // name of the check that failed
+	Commit     string   // id of the commit
+	Reason     string   // why it was abandoned
+	FinishedAt Time     // when the team's work had ended, at the beginning of this attempt; 0 if unknown
+	BeganAt    Time     // when this attempt started
+	EndedAt    Time     // when this attempt ended; 0 while it runs
 }
 
 // Branch is the work of a member in a worktree of its own.
@@ -213,7 +213,7 @@ func (n *Consolidation) fields(c *coder) {
 	objects(c, "branches", &n.Branches)
 	c.int("files", &n.Files)
 	c.strs("passed", &n.Passed)
-	c.int("finished", (*int64)(&n.Finished))
+	c.int("finishedAt", (*int64)(&n.FinishedAt))
 	c.str("failed", &n.Failed)
 	c.str("commit", &n.Commit)
 	c.str("reason", &n.Reason)
@@ -333,7 +333,7 @@ func (e *ConsolidationAbandoned) fields(c *coder) {
 func (e *ConsolidationBegan) apply(s *State, r *Record) {
 	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message,
 		Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, Without: e.Without, Clean: e.Clean,
-		Changes: e.Changes, Finished: s.FinishedAt(), BeganAt: r.At}
+		Changes: e.Changes, FinishedAt: s.FinishedAt(), BeganAt: r.At}
 }
 
 // attempt returns the consolidation if it has that number and is open, else nil.
