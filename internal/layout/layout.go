@@ -259,6 +259,11 @@ func (h Home) foundAll(all []founding) error {
 	if h.Place != nil {
 		return h.createPlaced(all)
 	}
+	for _, f := range all {
+		if err := h.notElsewhere(f.team); err != nil && f.team.Observed == "" {
+			return err
+		}
+	}
 	if err := makeFolder(h.teams()); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"cadre/internal/git/project"
 	"cadre/internal/journal"
 	"cadre/internal/journal/store"
 	"cadre/internal/journal/store/filestore"
@@ -227,17 +228,14 @@ func (h Home) missing(id string, err error) error {
 
 // notConnected refuses a team of a place to a process that does not know the place.
 func notConnected(folder string) error {
-	const most = 4 << 10
-	where, err := regularfile.Read(filepath.Join(folder, placeFile), most)
-	if err != nil {
-		where = []byte("a database")
-	}
+	where, _ := placeIn(folder)
 	return team.Refuse(team.Invalid, "team %s lives in %s; give its address with --store or CADRE_STORE",
-		filepath.Base(folder), strings.TrimSpace(string(where)))
+		filepath.Base(folder), where)
 }
 
-// keepPlaced makes the folder that a team of a place has on this machine, if it is not there.
-func (h Home) keepPlaced(folder string) error {
+// keepPlaced makes the folder that a team of a place has on this machine, if it is not there. Its
+// file names the place, and then the project's directory if the team was made here.
+func (h Home) keepPlaced(folder string, project ...string) error {
 	path := filepath.Join(folder, placeFile)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -245,7 +243,38 @@ func (h Home) keepPlaced(folder string) error {
 	if err := makeFolder(folder); err != nil {
 		return err
 	}
-	return atomicfile.Write(path, []byte(h.Place.Called+"\n"))
+	return atomicfile.Write(path, []byte(strings.Join(append([]string{h.Place.Called}, project...), "\n")+"\n"))
+}
+
+// notElsewhere refuses to make a team on files while a team of that name lives in a place that this
+// process does not know, and was made here for the same project: they would do the same tasks.
+func (h Home) notElsewhere(of team.Team) error {
+	ids, err := subfolders(filepath.Join(h.Root, placedFolder))
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		folder := filepath.Join(h.Root, placedFolder, id)
+		if NameOf(id) != of.Name || id == of.ID {
+			continue
+		}
+		if where, dir := placeIn(folder); dir != "" && project.Same(dir, of.Dir) {
+			return team.Refuse(team.Taken, "team %s of this project lives in %s; give its address with --store or "+
+				"CADRE_STORE. If it is not there any more, remove %s", of.Name, where, folder)
+		}
+	}
+	return nil
+}
+
+// placeIn returns what the file in the folder of a team of a place says.
+func placeIn(folder string) (where, project string) {
+	const most = 8 << 10
+	data, err := regularfile.Read(filepath.Join(folder, placeFile), most)
+	if err != nil {
+		return "a database", ""
+	}
+	where, project, _ = strings.Cut(strings.TrimSpace(string(data)), "\n")
+	return where, project
 }
 
 // placedNamed returns the folders of the teams of that name in the place.
@@ -318,7 +347,7 @@ func (h Home) createPlaced(all []founding) error {
 		if err == nil {
 			made = all[:i+1]
 			f.dir = filepath.Join(h.teams(), f.team.ID)
-			err = h.keepPlaced(f.dir)
+			err = h.keepPlaced(f.dir, f.team.Dir)
 		}
 		if err == nil {
 			continue

@@ -96,7 +96,11 @@ func TestPlaceIsNotHere(t *testing.T) {
 	if names, err := files.Names(); err != nil || len(names) > 0 {
 		t.Errorf("on files are %v, %v", names, err)
 	}
-	if err := create(files, "demo"); err != nil {
+	if err := create(files, "demo"); team.CodeOf(err) != team.Taken ||
+		!strings.Contains(err.Error(), "lives in the place; give its address") {
+		t.Errorf("on files, in the same project: %v", err)
+	}
+	if err := create(files, "other"); err != nil {
 		t.Errorf("on files: %v", err)
 	}
 	if names, err := h.Names(); err != nil || len(names) != 1 {
