@@ -20,7 +20,7 @@ func (d *Database) Doctor(ctx context.Context) []engine.Finding {
 	defer cancel()
 	is, err := d.at.Look(ctx)
 	if err != nil {
-		return []engine.Finding{{Name: "database", Needed: true, Detail: err.Error()}}
+		return []engine.Finding{{Name: "database", Needed: true, Wrong: true, Detail: err.Error()}}
 	}
 	return findings(d.at.Called, is)
 }

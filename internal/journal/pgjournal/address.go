@@ -29,6 +29,10 @@ type Location struct {
 // this machine, the server must prove who it is: sslmode=verify-full, or verify-ca. Errors do not
 // show a password.
 func Locate(dsn string) (at Location, err error) {
+	if scheme, _, is := strings.Cut(dsn, "://"); is && !strings.ContainsAny(scheme, " =") && scheme != "postgres" &&
+		scheme != "postgresql" {
+		return at, fmt.Errorf("the address of the database begins with %.20s://, and not with postgres://", scheme)
+	}
 	if at.config, err = configure(dsn); err != nil {
 		return at, err
 	}

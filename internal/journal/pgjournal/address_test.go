@@ -19,6 +19,7 @@ func TestLocate(t *testing.T) {
 		"postgres://me:secret@localhost,db.example/work":            "!db.example would not be verified",
 		"postgres://me:secret@localhost/work?search_path=a,b":       "!one schema",
 		"postgres://me:secret@localhost/work?search_path=pg_broken": "!must not begin with pg_",
+		"postgrs://me:secret@localhost/work":                        "!begins with postgrs://, and not with postgres://",
 		"postgres://me:secret@localhost:no/work":                    "!the address of the database",
 	} {
 		at, err := pgjournal.Locate(dsn)
