@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -24,13 +23,14 @@ type named struct {
 	err  error
 }
 
-// known returns the errors that callers test for. It is no variable, because few processes need it.
+// known returns the errors that callers test for. The end of a context is none: the client knows of
+// its own, and that of the server says nothing to it. It is no variable, because few processes need
+// it.
 func known() []named {
 	return []named{
 		{"uncertain", journal.ErrUncertain}, {"lost", journal.ErrLost}, {"reopen", journal.ErrReopen},
 		{"newer", journal.ErrNewer}, {"gone", journal.ErrGone}, {"not found", journal.ErrNotFound},
-		{"held", store.ErrHeld}, {"not exist", fs.ErrNotExist}, {"closed", os.ErrClosed}, {"deadline", context.DeadlineExceeded},
-		{"canceled", context.Canceled},
+		{"held", store.ErrHeld}, {"not exist", fs.ErrNotExist}, {"closed", os.ErrClosed},
 	}
 }
 

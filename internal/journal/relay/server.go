@@ -110,10 +110,16 @@ func (s Served) answer(ctx context.Context, conn *net.UnixConn) {
 	if err == nil && first.kind == isRequest {
 		err = c.do(ctx, r)
 	}
+	if err != nil && ctx.Err() != nil {
+		err = errEnding
+	}
 	if err != nil {
 		_ = c.send(isError, failureOf(err))
 	}
 }
+
+// errEnding reports that a server ends, before it has done what was asked.
+var errEnding = errors.New("the host of the team is ending")
 
 // read reads the client's frames until it has gone, and then cancels its call.
 func (c *session) read(ctx context.Context, cancel context.CancelFunc) {
