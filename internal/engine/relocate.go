@@ -205,7 +205,7 @@ func (e *Engine) receive(ctx context.Context, of team.Team, records [][]byte, r 
 		switch same := common(theirs, records); {
 		case same == len(records): // an earlier attempt came so far, or to its end
 			return folder, same < len(theirs), nil
-		case same < len(theirs):
+		case same < len(theirs), !released(theirs):
 			return "", false, e.differs(of, same)
 		}
 		if r.Aside, err = e.setAside(folder); err != nil {
@@ -221,6 +221,19 @@ func (e *Engine) receive(ctx context.Context, of team.Team, records [][]byte, r 
 			common(theirs, records)+1)
 	}
 	return folder, false, err
+}
+
+// released reports whether a history ends with the release of its team.
+func released(records [][]byte) bool {
+	if len(records) == 0 {
+		return false
+	}
+	last, err := team.DecodeRecord(int64(len(records)), string(records[len(records)-1]))
+	if err != nil {
+		return false
+	}
+	_, is := team.EventIn[*team.TeamReleased](last)
+	return is
 }
 
 // setAside makes room for a newer copy of a team. It returns where a copy on files is kept.

@@ -40,9 +40,9 @@ type Base struct {
 func (b *Base) none() bool { return b.Top == "" && b.Unknown == "" }
 
 // FinishedAt returns when the work of the team ended: it winds down or is complete, or was when a
-// consolidation began that was abandoned, and no member runs but a lead that is a person. It is 0
-// while the team can still change files, and where that is not known. A file that changed later is
-// not the team's.
+// consolidation began that was abandoned before its checks ran, and no member runs but a lead that
+// is a person. It is 0 while the team can still change files, and where that is not known. A file
+// that changed later is not the team's.
 func (s *State) FinishedAt() Time {
 	at := s.team.EndingAt
 	if c := &s.team.Consolidation; at == 0 && c.Step == Abandoned {
@@ -391,6 +391,9 @@ func (e *ConsolidationAbandoned) apply(s *State, r *Record) {
 	c := s.attempt(e.Attempt)
 	if c == nil {
 		return
+	}
+	if c.Step == Staged || c.Step == Made { // the checks ran, and whoever repairs their cause works for the team
+		c.FinishedAt = 0
 	}
 	c.Step, c.Reason, c.EndedAt = Abandoned, e.Reason, r.At
 	if len(e.Left) > 0 {
