@@ -29,7 +29,7 @@ func BuildNoted(h layout.Home, name string, tasks, records, notes int) error {
 		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", name, id), Actor: actor,
 			At: replica.Now(), Body: body})
 	}
-	add(team.User, &team.CreateTeam{TeamID: name + "-" + replica.NewID(), Name: name, Dir: "/"})
+	add(team.User, &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: "/"})
 	for i := range 32 {
 		add(team.User, &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.External})
 	}
