@@ -78,7 +78,7 @@ rounds:
 # Ratios against baselines of the same run; docs/BENCHMARKS.md says what they must be.
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
-	$(GO) test -run '^$$' -bench 'Append|Writers|Wait' -benchtime 3s ./internal/journal/pgjournal
+	$(GO) test -run '^$$' -bench 'Append|Writers|Wait|Teams|Watchers|Beats' -benchtime 3s ./internal/journal/pgjournal
 	$(GO) test -run '^$$' -bench . -benchtime 20x ./internal/server/metrics ./internal/journal/recorded ./internal/ui/timeline ./internal/ui/graph ./internal/ui/costs ./internal/ui/tui
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claude/teamfiles

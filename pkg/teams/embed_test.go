@@ -32,7 +32,8 @@ func TestTheEmbedder(t *testing.T) {
 	write := func(name, text string) { ok(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
 	ours, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	ok(t, err)
-	// go mod tidy would add the modules of cadre, and ask a proxy for those that they were tested with.
+	// go mod tidy would add the modules of cadre, and ask a proxy for those that they were tested
+	// with.
 	_, required, _ := strings.Cut(string(ours), "\nrequire (")
 	write("go.mod", "module embedder\n\ngo 1.26.0\n\nrequire cadre v0.0.0\n\nrequire ("+required+"\nreplace cadre => "+root+
 		"\n")
