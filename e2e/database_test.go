@@ -55,7 +55,10 @@ func TestTeamsInADatabase(t *testing.T) {
 members: [{name: w, agent: shell, count: 2}]
 tasks:
   - {id: first, run: 'echo first >>done'}
-  - {id: long, run: 'echo began >>begun; until test -e go; do sleep 0.05; done; echo long >>done', blockedBy: [first], retries: 3}
+  - id: long
+    run: 'echo began >>begun; until test -e go; do sleep 0.05; done; echo long >>done'
+    blockedBy: [first]
+    retries: 3
   - {id: last, run: 'echo last >>done', blockedBy: [long]}
 `)
 	p := one.start("run", "rel.yaml", "--plain")
@@ -149,7 +152,8 @@ func TestDoctorOfADatabase(t *testing.T) {
 	if r.code != 2 {
 		t.Errorf("doctor: exit status %d", r.code)
 	}
-	order(t, r.out, "database", "PostgreSQL", "wrong", "its tables", "cadre store init", "wrong", "fsync", "off:", "its clock")
+	order(t, r.out, "database", "PostgreSQL", "wrong", "its tables", "cadre store init", "wrong", "fsync", "off:",
+		"its clock")
 	w.inDatabase()
 	r = w.cadre("doctor")
 	if r.code != 0 {

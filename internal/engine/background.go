@@ -91,7 +91,8 @@ func (l *Launch) start(ctx context.Context) error {
 	if err := l.team.nestedIn(ctx, "run", team.ActResume); err != nil {
 		return err
 	}
-	err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), e.Home.ForOurs(access.Unnamed(os.Environ())), l.log)
+	env := e.Home.ForOurs(access.Unnamed(os.Environ()))
+	err := proc.DetachTrusted(e.Home.Running(), e.HostCommand(l.team.ref()), env, l.log)
 	if err == nil && e.Kept != nil {
 		e.Kept(l.team.Team().ID)
 	}

@@ -195,8 +195,8 @@ func (e *Engine) differs(of team.Team, same int) error {
 // receive makes a copy of a released team, and compares it. An older copy, such as that of an
 // attempt that was killed, or the one that the team came from, is replaced. It returns the folder.
 // further says that the team has continued there before.
-func (e *Engine) receive(ctx context.Context, of team.Team, records [][]byte, r *Relocated) (folder string, further bool,
-	err error) {
+func (e *Engine) receive(ctx context.Context, of team.Team, records [][]byte, r *Relocated) (folder string,
+	further bool, err error) {
 	if folder = e.Home.Has(of.ID); folder != "" {
 		theirs, err := e.recordsIn(ctx, folder)
 		if err != nil {

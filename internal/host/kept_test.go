@@ -103,7 +103,8 @@ func TestNewerSavedWorkStays(t *testing.T) {
 	if err := host.KeepSaved(t.Context(), o.Replica, s.shared(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if w, there, err := host.ReadSaved(context.Background(), s.shared(), "ann"); err != nil || !there || w.Output != "more" {
+	w, there, err := host.ReadSaved(context.Background(), s.shared(), "ann")
+	if err != nil || !there || w.Output != "more" {
 		t.Errorf("the file has %+v, %t, %v", w, there, err)
 	}
 	j.meet = nil

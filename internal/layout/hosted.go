@@ -72,7 +72,7 @@ func (t hosted) Open(ctx context.Context, id string) (is store.Opened, err error
 		}
 	}
 	if err == nil {
-		err = errors.New("there is none")
+		err = errors.New("no host is running")
 	}
 	return is, team.Refuse(team.NotReady, "team %s lives in a database, and no host on this machine serves it now: %v", id,
 		err)

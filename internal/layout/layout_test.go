@@ -22,13 +22,19 @@ func newHome(t *testing.T) layout.Home {
 	return layout.Home{Root: filepath.Join(t.TempDir(), "cadre"), Claude: filepath.Join(t.TempDir(), "claude")}
 }
 
-func create(h layout.Home, name string, more ...team.Body) error {
-	var commands []team.Command
-	for _, body := range append([]team.Body{&team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()),
-		Name: name, Dir: "/"}}, more...) {
-		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
+// beginning returns how a team of that name begins, with more commands after its creation.
+func beginning(name string, more ...team.Body) layout.Beginning {
+	b := layout.Beginning{Name: name}
+	first := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: "/"}
+	for _, body := range append([]team.Body{first}, more...) {
+		b.Commands = append(b.Commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
 	}
-	return h.Create(name, commands)
+	return b
+}
+
+func create(h layout.Home, name string, more ...team.Body) error {
+	b := beginning(name, more...)
+	return h.Create(b.Name, b.Commands)
 }
 
 func TestFind(t *testing.T) {
@@ -85,10 +91,6 @@ func TestATeamAppearsWholeOrNotAtAll(t *testing.T) {
 // TestTeamsAppearTogether: where one of several teams cannot be made, none is.
 func TestTeamsAppearTogether(t *testing.T) {
 	h := newHome(t)
-	beginning := func(name string) layout.Beginning {
-		return layout.Beginning{Name: name, Commands: []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(),
-			Body: &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: "/"}}}}
-	}
 	if err := create(h, "taken"); err != nil {
 		t.Fatal(err)
 	}

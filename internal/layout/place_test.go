@@ -154,11 +154,7 @@ func TestTreeOfAPlace(t *testing.T) {
 	if err := create(h, "taken"); err != nil {
 		t.Fatal(err)
 	}
-	begin := func(name string) layout.Beginning {
-		return layout.Beginning{Name: name, Commands: []team.Command{{ID: replica.NewID(), Actor: team.User,
-			At: replica.Now(), Body: &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: "/"}}}}
-	}
-	if err := h.CreateAll(begin("inner"), begin("taken")); team.CodeOf(err) != team.Taken {
+	if err := h.CreateAll(beginning("inner"), beginning("taken")); team.CodeOf(err) != team.Taken {
 		t.Errorf("got %v", err)
 	}
 	if names, err := h.Names(); err != nil || !slices.Equal(names, []string{"taken"}) {

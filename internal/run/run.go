@@ -379,7 +379,8 @@ func (a *attempt) unlike(t team.Team) error {
 			"the unfinished team %s has another goal; give this one another name", t.Name).With(inTheWay(t)...)
 	case t.Dir != a.Dir:
 		return team.Refuse(team.NotReady,
-			"the unfinished team %s works in %s, not in %s; finish it there, or start over", t.Name, t.Dir, a.Dir).With(inTheWay(t)...)
+			"the unfinished team %s works in %s, not in %s; finish it there, or start over", t.Name, t.Dir,
+			a.Dir).With(inTheWay(t)...)
 	}
 	return nil
 }

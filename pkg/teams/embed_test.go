@@ -35,8 +35,8 @@ func TestTheEmbedder(t *testing.T) {
 	// go mod tidy would add the modules of cadre, and ask a proxy for those that they were tested
 	// with.
 	_, required, _ := strings.Cut(string(ours), "\nrequire (")
-	write("go.mod", "module embedder\n\ngo 1.26.0\n\nrequire cadre v0.0.0\n\nrequire ("+required+"\nreplace cadre => "+root+
-		"\n")
+	write("go.mod", "module embedder\n\ngo 1.26.0\n\nrequire cadre v0.0.0\n\nrequire ("+required+
+		"\nreplace cadre => "+root+"\n")
 	write("main.go", `package main
 
 import (

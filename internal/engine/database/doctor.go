@@ -56,7 +56,7 @@ func tables(is, want int) engine.Finding {
 		Detail: fmt.Sprintf("version %d", is)}
 	switch {
 	case is == 0:
-		f.Detail, f.Hints = "there are none", []team.Hint{{Action: team.ActInitStore}}
+		f.Detail, f.Hints = "the schema has no tables of cadre", []team.Hint{{Action: team.ActInitStore}}
 	case is < want:
 		f.Detail += fmt.Sprintf(", and this cadre needs %d", want)
 		f.Hints = []team.Hint{{Action: team.ActMigrateStore}}

@@ -117,7 +117,8 @@ func (l *lab) wholeTree(m *machine) (completed map[string]int) {
 					}
 					completed[name]++
 					what := strings.SplitN(task.Result, "|", 3)
-					if text, err := os.ReadFile(filepath.Join(m.dir, what[1])); dir == m.dir && (err != nil || string(text) != what[2]) {
+					text, err := os.ReadFile(filepath.Join(m.dir, what[1]))
+					if dir == m.dir && (err != nil || string(text) != what[2]) {
 						l.Errorf("on %s %s of team %s has %q, %v", m.name, what[1], name, text, err)
 					}
 				}

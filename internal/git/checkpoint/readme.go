@@ -44,7 +44,8 @@ func (r *readme) text(doc document) []byte {
 	}
 	line("%s, %s, %d in progress, %d pending. %s, the last of %s.\n",
 		plain(string(doc.Status)), team.TasksDone(q.Count, q.Count+len(q.Pending)+len(q.InProgress)),
-		len(q.InProgress), len(q.Pending), team.Count(doc.Sequence, "record"), time.UnixMilli(int64(doc.Updated)).UTC().Format(
+		len(q.InProgress), len(q.Pending), team.Count(doc.Sequence, "record"),
+		time.UnixMilli(int64(doc.Updated)).UTC().Format(
 			"2006-01-02 15:04 UTC"))
 	if len(r.members) > 0 {
 		line("| member | agent | status | task |\n| --- | --- | --- | --- |")

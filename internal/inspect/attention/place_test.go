@@ -41,8 +41,8 @@ func TestWatchInAPlace(t *testing.T) {
 	looks := 0
 	err = f.Watch(ctx, func(found []Found) (done bool) {
 		if looks++; looks == 2 { // the team is open now, and heard
-			_, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "new", Owner: team.DefaultLead}})
-			if err != nil {
+			create := &team.CreateTask{Subject: "new", Owner: team.DefaultLead}
+			if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: create}); err != nil {
 				t.Error(err)
 			}
 		}

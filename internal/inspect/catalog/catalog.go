@@ -121,7 +121,8 @@ func Summarize(home layout.Home, s *team.State, outside *team.Outside) Overview 
 		Metadata: t.Metadata,
 		Messages: s.MessageCount(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Hosted: outside.Hosted,
 		Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
-		Released: t.Released.At, MovedTo: t.Released.Place(), Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
+		Released: t.Released.At, MovedTo: t.Released.Place(), Tasks: map[string]int{},
+		Attention: s.Attention(replica.Now(), outside)}
 	o.Depth, o.Parent = t.Depth, t.Parent.Team
 	for _, c := range t.Children {
 		o.Children = append(o.Children, c.Team)

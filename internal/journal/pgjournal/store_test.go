@@ -22,7 +22,8 @@ import (
 // TestTeams checks the list of teams against its contract.
 func TestTeams(t *testing.T) {
 	t.Parallel()
-	for name, parameters := range map[string]string{"": "", "without prepared statements": "default_query_exec_mode=exec"} {
+	for name, parameters := range map[string]string{"": "",
+		"without prepared statements": "default_query_exec_mode=exec"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			storetest.RunTeams(t, func(t testing.TB) storetest.Place {

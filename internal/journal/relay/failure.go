@@ -23,9 +23,9 @@ type named struct {
 	err  error
 }
 
-// known returns the errors that callers test for. The end of a context is none: the client knows of
-// its own, and that of the server says nothing to it. It is no variable, because few processes need
-// it.
+// known returns the errors that callers test for. Errors of contexts are left out, because the
+// server's context is not the client's. The list is made by a function, so that processes without a
+// relay do not initialise it.
 func known() []named {
 	return []named{
 		{"uncertain", journal.ErrUncertain}, {"lost", journal.ErrLost}, {"reopen", journal.ErrReopen},

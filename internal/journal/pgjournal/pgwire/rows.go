@@ -11,7 +11,7 @@ type Rows struct {
 	read func(func(*pgconn.ResultReader) error) error
 }
 
-// Scan reads the first row and ignores the others. It returns [ErrNoRows] if there is none. See
+// Scan reads the first row and ignores the others. Without a row it returns [ErrNoRows]. See
 // [Row.Scan].
 func (r Rows) Scan(into ...any) error {
 	return r.read(func(result *pgconn.ResultReader) error {

@@ -112,7 +112,8 @@ func TestGone(t *testing.T) {
 	_, enrolling := team.Acquire(t.Context(), store.Host("h1"))
 	_, once := team.PutOnce(t.Context(), "c", nil)
 	for call, err := range map[string]error{"acquire": acquiring, "put": team.Put(t.Context(), "a/b", nil),
-		"enroll": enrolling, "put once": once, "put below": team.Put(t.Context(), "a/b/c", nil), "replace": team.Replace(t.Context(), store.Value{Key: "a/b"}, store.Value{Key: "c"})} {
+		"enroll": enrolling, "put once": once, "put below": team.Put(t.Context(), "a/b/c", nil),
+		"replace": team.Replace(t.Context(), store.Value{Key: "a/b"}, store.Value{Key: "c"})} {
 		if !errors.Is(err, journal.ErrGone) {
 			t.Errorf("%s: %v", call, err)
 		}
