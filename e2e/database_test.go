@@ -180,6 +180,10 @@ func TestFilesAndDatabase(t *testing.T) {
 	if r := w.cadre("push", "indb"); r.code != 2 || !strings.Contains(r.err, "are not pushed") {
 		t.Errorf("push: exit status %d: %s", r.code, r.err)
 	}
+	if r := w.cadre("store", "move", "indb", "database", "nowhere"); r.code != 2 ||
+		!strings.Contains(r.err, `"nowhere" is no place for teams`) {
+		t.Errorf("move: exit status %d: %s", r.code, r.err)
+	}
 	w.env = files
 	if out := w.must("ls"); strings.Contains(out, "indb") || !strings.Contains(out, "onfiles") {
 		t.Errorf("on files are %s", out)

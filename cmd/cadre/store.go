@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -150,6 +151,10 @@ func (a *app) placed(where string) (e *engine.Engine, called string, err error) 
 			return nil, "", err
 		}
 		return e, d.Place.Called, nil
+	}
+	if !strings.Contains(where, "=") && !strings.Contains(where, "://") {
+		return nil, "", usage{fmt.Errorf("%q is no place for teams; write files, database, or the address of a database",
+			where)}
 	}
 	d, err := database.Open(where, a.note)
 	if err != nil {
