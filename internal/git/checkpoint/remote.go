@@ -6,21 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"cadre/internal/git"
 	"cadre/internal/team"
 )
 
-// remoteTimeout bounds one exchange with a remote.
-const remoteTimeout = 5 * time.Minute
-
 // Remote is a named remote of the project's repository.
-type Remote struct {
-	Name string
-	URL  string // for pushing, without a password
-	raw  string
-}
+type Remote = git.Remote
 
 // ErrNoRemote reports that the repository does not have the remote.
 var ErrNoRemote = errors.New("no remote")
@@ -31,10 +23,6 @@ type noRemote string
 func (e noRemote) Error() string        { return string(e) }
 func (e noRemote) Is(target error) bool { return target == ErrNoRemote }
 
-// quietly are settings that keep git from doing more than it is asked to do.
-var quietly = []string{"push.followTags=false", "push.recurseSubmodules=no", "push.gpgSign=false",
-	"fetch.recurseSubmodules=no", "fetch.writeCommitGraph=false", "fetch.prune=false", "maintenance.auto=false"}
-
 // way returns the runner for the remote: in the person's work tree, with the person's hooks and
 // settings.
 func (b *branch) way() git.Runner {
@@ -42,9 +30,8 @@ func (b *branch) way() git.Runner {
 	if b.top != "" {
 		r = b.files
 	}
-	r.Remote, r.Limit, r.Settings = true, remoteTimeout, slices.Concat(r.Settings, quietly)
 	r.Patience = 0
-	return r
+	return r.ToRemote()
 }
 
 // Remote returns the remote of that name. For "" it is the one that git would push to:
@@ -77,24 +64,7 @@ func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
 		return Remote{}, team.Hinted(noRemote(fmt.Sprintf("the repository %s has no remote %q; its remotes are: %s",
 			b.repo, name, strings.Join(names, ", "))), b.hint(team.ActAddRemote, name))
 	}
-	raw, err := b.git.Text(ctx, "remote", "get-url", "--push", name)
-	if err != nil {
-		return Remote{}, err
-	}
-	return Remote{name, withoutPassword(raw), raw}, nil
-}
-
-// Key identifies the place that the remote leads to, without revealing it.
-func (r Remote) Key() string { return digestOf(r.raw) }
-
-// withoutPassword returns the URL of a remote without user and password.
-func withoutPassword(raw string) string {
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
-		return raw
-	}
-	end := strings.IndexByte(rest+"/", '/')
-	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
+	return b.git.RemoteNamed(ctx, name)
 }
 
 // Fetch fetches the team's branch from the remote; [ErrNone] if it has none. It moves only this
@@ -112,7 +82,7 @@ func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 		return Found{}, fmt.Errorf("%w of team %s: %s (%s) has no branch %s", ErrNone, s.team, r.Name, r.URL, b.name)
 	}
 	if err != nil {
-		return Found{}, r.harmless(err)
+		return Found{}, r.Harmless(err)
 	}
 	found, err := s.Found(ctx)
 	if err != nil {
@@ -144,16 +114,7 @@ func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
 			return fmt.Errorf("%w: %s", ErrMoved, r.Name)
 		}
 	}
-	return fmt.Errorf("push to %s: %w", r.Name, r.harmless(err))
-}
-
-// harmless returns an error of git without a password in the remote's URL.
-func (r Remote) harmless(err error) error {
-	if refused, ok := errors.AsType[*git.Refusal](err); ok && r.raw != r.URL {
-		return &git.Refusal{Command: refused.Command, Status: refused.Status, Words: strings.ReplaceAll(refused.Words,
-			r.raw, r.URL)}
-	}
-	return err
+	return fmt.Errorf("push to %s: %w", r.Name, r.Harmless(err))
 }
 
 // Outgoing describes what a push would send to a remote.
@@ -286,7 +247,7 @@ func (s *Store) PushHead(ctx context.Context, r Remote, commit string) (string, 
 	}
 	if _, err = b.way().Run(ctx, nil, "push", "--porcelain", r.Name, commit+":refs/heads/"+name); err != nil {
 		return name, fmt.Errorf("the team is complete, and its commit %.12s is not on %s: %w", commit, r.Name,
-			r.harmless(err))
+			r.Harmless(err))
 	}
 	return name, nil
 }

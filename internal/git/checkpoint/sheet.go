@@ -144,8 +144,3 @@ func kept(sheets []sheet, texts [][]byte) (k team.Kept, err error) {
 	}
 	return k, nil
 }
-
-func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
