@@ -54,6 +54,11 @@ func (t hosted) List(context.Context) (all []store.Entry, err error) {
 	return all, nil
 }
 
+// Common implements [store.Teams].
+func (t hosted) Common(context.Context) (store.Team, error) {
+	return nil, team.Refuse(team.Denied, "a session cannot see the machines of a database")
+}
+
 // Open implements [store.Teams].
 func (t hosted) Open(ctx context.Context, id string) (is store.Opened, err error) {
 	folder := filepath.Join(t.home.Root, placedFolder, id)

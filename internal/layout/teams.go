@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/store"
+	"cadre/internal/journal/store/filestore"
 	"cadre/internal/team"
 )
 
@@ -109,4 +111,13 @@ func (t Teams) Remove(_ context.Context, id string) error {
 		return err
 	}
 	return t.home.Remove(folder, nil)
+}
+
+// commonFolder has what the processes of all teams of a home share.
+const commonFolder = "common"
+
+// Common implements [store.Teams].
+func (t Teams) Common(context.Context) (store.Team, error) {
+	folder := filepath.Join(t.home.Root, commonFolder)
+	return filestore.Team(folder), makeFolder(folder)
 }

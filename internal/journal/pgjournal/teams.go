@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/pgjournal/pgwire"
@@ -44,7 +45,7 @@ func (t Teams) List(ctx context.Context) (all []store.Entry, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the teams: %w", t.s.explain(err))
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(e store.Entry) bool { return e.ID == commonID }), nil
 }
 
 // Archive implements [store.Teams]. It waits for an append in progress. Open handles stay usable.
@@ -65,3 +66,22 @@ func (t Teams) Archive(ctx context.Context, id string) error {
 
 // Remove implements [store.Teams]. See [Store.Remove].
 func (t Teams) Remove(ctx context.Context, id string) error { return t.s.Remove(ctx, id) }
+
+// commonID is the id, and the name, of the row that has what all teams share. It is no name of a
+// team.
+const commonID = "@common"
+
+// Common implements [store.Teams]. The first call makes the row.
+func (t Teams) Common(ctx context.Context) (store.Team, error) {
+	j, err := t.s.Open(ctx, commonID)
+	if errors.Is(err, journal.ErrNotFound) {
+		err = t.s.Create(ctx, store.Entry{ID: commonID, Name: commonID}, nil)
+		if err == nil || errors.Is(err, journal.ErrExists) {
+			j, err = t.s.Open(ctx, commonID)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open what all teams share: %w", err)
+	}
+	return j.Shared(), j.Close()
+}

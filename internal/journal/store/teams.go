@@ -34,6 +34,9 @@ type Teams interface {
 	// Remove removes a team with everything that its processes share. Open handles return
 	// [journal.ErrGone] from then on. It returns [journal.ErrNotFound] for an unknown id.
 	Remove(ctx context.Context, id string) error
+	// Common returns what the processes of all teams share, such as the list of machines. It stays
+	// when teams are removed.
+	Common(ctx context.Context) (Team, error)
 }
 
 // Entry is a team in a list.

@@ -16,8 +16,9 @@ import (
 // Teams are teams in memory. It implements [store.Teams]. The zero Teams is empty and ready for
 // use.
 type Teams struct {
-	mu  sync.Mutex
-	all map[string]*kept // by id
+	mu     sync.Mutex
+	all    map[string]*kept // by id
+	common Store
 }
 
 var _ store.Teams = (*Teams)(nil)
@@ -108,3 +109,6 @@ func (t *Teams) Remove(_ context.Context, id string) error {
 	}
 	return err
 }
+
+// Common implements [store.Teams].
+func (t *Teams) Common(context.Context) (store.Team, error) { return &t.common, nil }

@@ -33,6 +33,7 @@ func RunTeams(t *testing.T, open func(testing.TB) Place) {
 		{"racing processes create a team once", testCreateRace},
 		{"an archived team leaves its name", testArchive},
 		{"a removed team is gone", testRemove},
+		{"what all teams share", testCommon},
 		{"what does not exist", testNothing},
 		{"what cannot be created", testEntries},
 	} {
@@ -245,4 +246,38 @@ func testEntries(t *testing.T, l *listed) {
 	if teams, err := in.List(t.Context()); err != nil || len(teams) > 0 {
 		t.Error(fmt.Sprint(teams, err))
 	}
+}
+
+// testCommon checks that all handles have one place for what all teams share, that it is no team,
+// and that it outlives teams.
+func testCommon(t *testing.T, l *listed) {
+	common := func() store.Team {
+		c, err := l.Open().Common(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	one, other := common(), common()
+	lease, err := one.Acquire(t.Context(), "machine-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Release()
+	if _, err := other.Acquire(t.Context(), "machine-a"); !errors.Is(err, store.ErrHeld) {
+		t.Errorf("a held lease was taken: %v", err)
+	}
+	if err := one.Replace(t.Context(), store.Value{Key: "machines/a.json", Data: []byte("1")}); err != nil {
+		t.Error(err)
+	}
+	e := l.entry("demo", "a", l.Project)
+	l.create(l.Open(), e)
+	if err := l.Open().Remove(t.Context(), e.ID); err != nil {
+		t.Error(err)
+	}
+	all, err := other.All(t.Context(), "machines")
+	if err != nil || len(all) != 1 || string(all[0].Data) != "1" {
+		t.Errorf("the values are %v, %v", all, err)
+	}
+	l.wants(nil, l.Open())
 }
