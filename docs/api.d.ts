@@ -374,6 +374,8 @@ export interface Team {
   clean?: boolean;
   /** files that the checks change are committed too */
   changes?: boolean;
+  /** git remote through which work travels between machines; empty for a team on one machine */
+  remote?: string;
   /** the project when the team was created */
   base?: Base;
   consolidation?: Consolidation;
@@ -497,6 +499,10 @@ export interface Member {
   /** its plan, if it works in plan mode */
   plan?: Plan;
   shutdown?: Shutdown;
+  /** labels of the machine that runs it; none where the team itself is run */
+  runsOn?: string[];
+  /** name of the machine with a label that last ran it; empty for none */
+  machine?: string;
   /** id of the host that holds its lease; empty for none */
   host?: string;
   /** number of its present lease; older leases are void */
@@ -1109,6 +1115,8 @@ export interface TeamSpec {
   maxParallel?: number;
   /** how deep teams may be nested in it; 0 for none */
   maxDepth?: number;
+  /** git remote through which the work of members travels between machines */
+  remote?: string;
   /** what the team may spend */
   budget?: BudgetSpec;
   /** commands that have to pass before its work is committed */
@@ -1453,6 +1461,8 @@ export interface MemberSpec {
   planApproval?: boolean;
   /** worktree for a git worktree and a branch of its own */
   isolation?: string;
+  /** labels of the machine that runs it; by default it runs where the team does */
+  runsOn?: string[];
   /** what it may spend */
   budget?: BudgetSpec;
 }
@@ -2649,6 +2659,10 @@ export interface MemberAttachedEvent {
   host?: string;
   lease?: number;
   pool?: string;
+  /** the machine that the member is on now; empty where the team itself is run. `note` is for a session that continues on another machine than the one before it. */
+  machine?: string;
+  /** Machine is the machine that the member is on now; empty where the team itself is run. `note` is for a session that continues on another machine than the one before it. */
+  note?: string;
 }
 
 /** MemberBudgetChanged gives the member a budget of its own. The member is no longer exhausted. */

@@ -56,6 +56,7 @@ var outside = map[string][][]string{
 	"run":             {{"run", "file.yaml"}},
 	"create":          {{"create", "third"}},
 	"host":            {{"host", "demo"}, {"host", "other"}},
+	"hosts":           {{"hosts"}, {"hosts", "--drain", "one"}},
 	"resume":          {{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"resume", "other", "--take-over"}},
 	"serve":           {{"serve"}, {"serve", "other"}, {"serve", "--all", "--yes"}, {"serve", "--stop"}},
 	"serve token add": {{"serve", "token", "add", "mine", "--role", "admin"}},

@@ -161,6 +161,12 @@ cadre push demo --yes`,
 		"cadre store move demo database files": {notRun: inE2E},
 		"cadre run release.yaml":               {notRun: inE2E},
 	}},
+	"docs/machines.md": {steps: map[string]needs{
+		"cadre host --label gpu --slots 8": {notRun: inE2E},
+		"cadre run train.yaml":             {notRun: inE2E},
+		"cadre hosts":                      {notRun: inE2E},
+		"cadre hosts --drain trainer-2":    {notRun: inE2E},
+	}},
 	"docs/recovery.md": {
 		setup: parser + `
 cadre create demo

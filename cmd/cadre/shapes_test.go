@@ -16,6 +16,7 @@ import (
 	"cadre/internal/agent/sessionlog"
 	"cadre/internal/consolidate"
 	"cadre/internal/engine"
+	"cadre/internal/engine/machines"
 	"cadre/internal/inspect"
 	"cadre/internal/inspect/attention"
 	"cadre/internal/inspect/catalog"
@@ -71,6 +72,7 @@ func prints() map[string][]printedForm {
 		"fsck":          {one[verdict]("")},
 		"handover":      {one[concerned]("")},
 		"hooks":         {one[hooksListed]("")},
+		"hosts":         {listOf[machines.Machine](""), one[drained]("--drain")},
 		"notify":        {listOf[channel]("")},
 		"hooks disable": {one[switched]("")},
 		"hooks enable":  {one[switched]("")},
@@ -253,6 +255,8 @@ func fill(v reflect.Value) {
 		v.SetMapIndex(reflect.ValueOf(anyKey).Convert(v.Type().Key()), inner)
 	case reflect.String:
 		v.SetString("x")
+	case reflect.Float64:
+		v.SetFloat(1.5)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)
 	case reflect.Bool:

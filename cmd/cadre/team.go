@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/agent/drivers"
 	"cadre/internal/engine"
+	"cadre/internal/engine/machines"
 	"cadre/internal/run"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -69,6 +70,8 @@ func (t *teamTyped) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&t.body.Delegate, "delegate", false, "the lead may only coordinate")
 	c.Flags().Int64Var(&t.body.MaxParallel, "max-parallel", 0, "teammates that have a turn at a time, while the others "+
 		"wait; 0 for no limit")
+	c.Flags().StringVar(&t.body.Remote, "remote", "", "git remote through which the work of members travels between "+
+		"machines")
 	c.Flags().Int64Var(&t.body.MaxDepth, "max-depth", 0, "how deep teams may be nested in it, up to 3; 0 for no teams in "+
 		"the team")
 	c.Flags().Int64Var(&t.body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; with 0 "+
@@ -222,6 +225,7 @@ func spawnFlags(c *cobra.Command, body *team.SpawnMember) {
 	c.Flags().StringArrayVar(&body.Args, "arg", nil, "added to the agent's arguments; may be repeated")
 	c.Flags().StringArrayVar(&body.Env, "env", nil, "NAME=VALUE, added to the agent's environment; may be repeated")
 	c.Flags().StringVar(&body.Isolation, "isolation", "", "worktree: a git worktree and a branch of its own")
+	c.Flags().StringArrayVar(&body.RunsOn, "runs-on", nil, "a `label` of the machine that runs it; may be repeated")
 	c.Flags().StringVar(&body.Role, "role", "", "its role; tasks can be restricted to a role")
 	c.Flags().StringVar(&body.Prompt, "prompt", "", "prompt of its first session; with --agent team, the goal")
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may change nothing before the lead approved "+
@@ -231,45 +235,89 @@ func spawnFlags(c *cobra.Command, body *team.SpawnMember) {
 }
 
 func (a *app) hostCommand() *cobra.Command {
-	return a.onTeam(0, &cobra.Command{
-		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process",
-		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a " +
-			"team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as " +
-			"host.log. cadre pause ends it, and so does kill -9, at any time: tasks that were under way return to " +
-			"the queue, and the next host continues.",
+	o := machines.Options{}
+	c := a.onTeam(0, &cobra.Command{
+		Use: "host [TEAM]", Short: "Run the sessions of a team's members, or of many teams by labels",
+		Long: `Run the sessions of a team's members until they have ended or the team has. cadre run does this for a team file, and
+cadre spawn starts it in the background; its output is then in the team's folder as host.log. cadre pause ends it, and
+so does kill -9, at any time: tasks that were under way return to the queue, and the next host continues.
+
+With --label, and without TEAM, this computer is a machine for the teams of a database (--store): it runs the members
+of all teams of the project whose runsOn it has the labels for, in worktrees of the clone in --dir. The work of members
+travels through the git remote of their team. cadre hosts lists the machines.`,
+		Example: "  cadre host demo\n  cadre host --label gpu --slots 8 --store postgres://worker@localhost/work",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
-		guarded, status, err := proc.Guard(a.home.Running(), append([]string{self()}, os.Args[1:]...),
-			a.home.ForOurs(os.Environ()), a.out.file)
-		if guarded && status != done {
-			return errors.Join(err, exit(status))
-		}
-		if guarded || err != nil {
-			return err
-		}
-		ctx := a.pausesUnread(c.Context())
-		t, err := a.engine().Open(ctx, name)
-		if err != nil {
-			return err
-		}
-		defer t.Close()
-		if err := t.Engine().WithParent(ctx, t.Team(), "run", team.ActResume); err != nil {
-			return err
-		}
-		h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: a.haste.hurry, Kill: a.haste.kill,
-			Pause: a.haste.pause})
-		if err != nil {
-			return a.moving(err, name, "cadre resume "+name)
-		}
-		defer a.notifies(context.WithoutCancel(ctx), a.note)()
-		defer a.announce(ctx, a.note, func() int { return sessions(t) })()
-		select {
-		case <-ctx.Done():
-			return h.Pause()
-		case <-h.Done():
-			return h.End()
-		}
+		return a.hostTeam(c, name)
 	})
+	onTeam := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(o.Labels) == 0 {
+			for _, flag := range []string{"slots", "name", "dir"} {
+				if c.Flags().Changed(flag) {
+					return usage{fmt.Errorf("--%s is for a machine; say with --label which members it runs", flag)}
+				}
+			}
+			return onTeam(c, args)
+		}
+		switch {
+		case len(args) > 0:
+			return usage{fmt.Errorf("a machine runs the members of all teams of the project; leave %s out, or --label", args[0])}
+		case o.Slots < 0 || c.Flags().Changed("slots") && o.Slots == 0:
+			return usage{errors.New("a machine needs at least one slot")}
+		}
+		stays()
+		if guarded, err := a.guarded(); guarded || err != nil {
+			return err
+		}
+		return a.machine(c, o)
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.Labels, "label", nil, "run the members that name this `label`; may be repeated")
+	f.IntVar(&o.Slots, "slots", 0, "how many members a machine runs at a time; default one for each processor")
+	f.StringVar(&o.Dir, "dir", ".", "a machine's clone of the project")
+	f.StringVar(&o.Name, "name", "", "a machine's name; default the computer's")
+	return c
+}
+
+// guarded runs this program once more, below a process that ends it if this one is killed. In that
+// one it does nothing.
+func (a *app) guarded() (was bool, err error) {
+	guarded, status, err := proc.Guard(a.home.Running(), append([]string{self()}, os.Args[1:]...),
+		a.home.ForOurs(os.Environ()), a.out.file)
+	if guarded && status != done {
+		return true, errors.Join(err, exit(status))
+	}
+	return guarded, err
+}
+
+// hostTeam runs the sessions of a team's members.
+func (a *app) hostTeam(c *cobra.Command, name string) error {
+	if guarded, err := a.guarded(); guarded || err != nil {
+		return err
+	}
+	ctx := a.pausesUnread(c.Context())
+	t, err := a.engine().Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := t.Engine().WithParent(ctx, t.Team(), "run", team.ActResume); err != nil {
+		return err
+	}
+	h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: a.haste.hurry, Kill: a.haste.kill,
+		Pause: a.haste.pause})
+	if err != nil {
+		return a.moving(err, name, "cadre resume "+name)
+	}
+	defer a.notifies(context.WithoutCancel(ctx), a.note)()
+	defer a.announce(ctx, a.note, func() int { return sessions(t) })()
+	select {
+	case <-ctx.Done():
+		return h.Pause()
+	case <-h.Done():
+		return h.End()
+	}
 }
 
 func prefix(p, s string) string {

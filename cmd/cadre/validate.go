@@ -272,11 +272,11 @@ func writePlanned(w *sanitize.Writer, level int, lead run.PreviewMember, all []r
 		t.Row(cells...)
 	}
 	w.Printf("\n")
-	members := table(len(all)+1, "MEMBER", "AGENT", "ROLE", "ISOLATION")
+	members := table(len(all)+1, "MEMBER", "AGENT", "ROLE", "ISOLATION", "RUNS ON")
 	members.Spare = []string{"ROLE"}
-	row(members, lead.Name, lead.Agent, "lead", "")
+	row(members, lead.Name, lead.Agent, "lead", "", "")
 	for _, m := range all {
-		row(members, m.Name, m.Agent, m.Role, m.Isolation)
+		row(members, m.Name, m.Agent, m.Role, m.Isolation, strings.Join(m.RunsOn, ", "))
 	}
 	members.Compact()
 	if err := members.Write(w); err != nil || len(planned) == 0 {

@@ -50,6 +50,7 @@ var (
 		"serve token ls":     may,
 		"serve token rm":     may, // it only takes rights away
 		"board":              "what is clicked on the board is the user's word",
+		"hosts":              "machines run the members of all teams",
 		"host":               "it starts sessions with the user's rights",
 		"resume":             "it starts sessions with the user's rights",
 		"join":               "it starts a session with the user's rights",
@@ -102,6 +103,9 @@ var (
 		"Manager.CreateTeam":            "a team has hooks and checks of its own",
 		"Manager.PullTeam":              "a team has hooks and checks of its own",
 		"Manager.ShowPanes":             "it opens panes in the terminal of the user",
+		"Manager.Machines":              "machines run the members of all teams",
+		"Manager.DrainMachine":          "machines run the members of all teams",
+		"Manager.ServeMachine":          "it starts sessions with the user's rights",
 		"Manager.ResumeTeam":            "it starts sessions with the user's rights",
 		"Manager.RestoreTeam":           "a team has hooks and checks of its own",
 		"Manager.PushTeam":              "another machine may continue the team that it sends",

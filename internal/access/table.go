@@ -34,6 +34,7 @@ var commands = []Row{
 	{Name: "serve token ls", Rule: User, Because: "it shows where the user's tokens are"},
 	{Name: "serve token rm", Rule: User, Because: "it logs out the user's browsers"},
 	{Name: "board", Rule: User, Because: "what is clicked on the board is the user's word"},
+	{Name: "hosts", Rule: User, Because: "it shows and drains the machines of all teams"},
 	{Name: "host", Rule: User, Because: "it runs sessions outside of the permissions of any agent"},
 	{Name: "resume", Rule: User, Because: "it takes the lead as the user"},
 	{Name: "pause", Rule: User, Because: "it ends everybody's session"},

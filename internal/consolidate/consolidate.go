@@ -39,6 +39,8 @@ type Options struct {
 	Clean    bool     // the checks run in a clean checkout of the files to commit
 	Changes  bool     // files that the checks write are committed with the work
 	Without  []string // tasks without whose missing work the team is completed
+	// Unsaved makes no checkpoint of the team, which is kept elsewhere.
+	Unsaved bool
 	// Restart abandons an open attempt, and starts another one with these options. Otherwise an
 	// open attempt continues, with its own options.
 	Restart bool
@@ -439,11 +441,17 @@ func (w *work) merge(ctx context.Context) error {
 		home = append(home, m.Name)
 		w.step("home")
 	}
+	if err := host.ArriveAll(ctx, w.Replica, w.procs); err != nil {
+		return err
+	}
 	return w.do(ctx, &team.ReportMerged{Attempt: w.state().Attempt, Members: home})
 }
 
 // save makes a checkpoint of the team. A failure is only logged.
 func (w *work) save(ctx context.Context) {
+	if w.Unsaved {
+		return
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", team.Span(saveTime)))
 	defer cancel()
 	switch made, err := host.Checkpoint(ctx, w.Replica, w.Dir); {
@@ -488,8 +496,10 @@ func (w *work) endMember(ctx context.Context, m team.Member) error {
 			if err := host.Clear(ctx, hosts, w.Log); err != nil {
 				return err
 			}
-			if err := host.LeaveWork(ctx, w.Replica, w.procs, w.Dir, m.Name, w.Log); err != nil {
-				return err
+			if m.Machine == "" { // else its machine has done so
+				if err := host.LeaveWork(ctx, w.Replica, w.procs, w.Dir, m.Name, w.Log); err != nil {
+					return err
+				}
 			}
 			if !m.Status.Running() {
 				return nil

@@ -35,6 +35,10 @@ func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 		return p, err
 	}
 	if head != "" {
+		if err := host.Arrive(ctx, o.Replica, procs, ""); err != nil {
+			p.Unknown = err.Error()
+			return p, nil
+		}
 		if p.Branches, _, err = host.Waiting(ctx, o.Replica, procs); err != nil {
 			return p, err
 		}

@@ -70,8 +70,9 @@ func (t *Team) EnsureHost(ctx context.Context, members ...string) error {
 	return l.Ensure(ctx, members...)
 }
 
-// Hosted reports whether a process runs the sessions of the team's members.
-func (t *Team) Hosted(ctx context.Context) bool { return host.Hosted(ctx, t.Shared()) }
+// Hosted reports whether a process runs the sessions of the team's members, without those that run
+// on machines with labels.
+func (t *Team) Hosted(ctx context.Context) bool { return host.HostedHere(ctx, t.Shared()) }
 
 // Ensure does the same as [Team.EnsureHost].
 func (l *Launch) Ensure(ctx context.Context, members ...string) error {

@@ -78,6 +78,8 @@ type Engine struct {
 	Elsewhere func(team.Team)
 	// Warn gets errors that do not end a call; nil to send them to Log.
 	Warn func(error)
+
+	local team.Here // where the project is on this machine, for the host of a machine
 }
 
 // Shared keeps one replica of each team for a process.
@@ -88,6 +90,14 @@ func (e *Engine) In(dir string) *Engine {
 	in := *e
 	in.Home = e.Home.In(dir)
 	return &in
+}
+
+// At returns the engine for the host of a machine on which the project is in that directory, in the
+// work tree top, wherever its teams say that it is.
+func (e *Engine) At(dir, top string) *Engine {
+	at := e.In(dir)
+	at.local = team.Here{Dir: dir, Top: top}
+	return at
 }
 
 // Team is an open team. Close it with [Team.Close], after its host has ended.
@@ -247,7 +257,7 @@ func (t *Team) act(ctx context.Context, j journal.Journal) (*Team, error) {
 		j = e.timed(j)
 	}
 	o := replica.Options{Log: e.Note, Advise: e.Tell, Hooks: t.hooks(), Check: t.checkTask,
-		Stamp: e.Stamp}
+		Stamp: e.Stamp, Here: e.local}
 	if t.OnDisk() {
 		// A session that stays, such as a lead without a host, must survive a failed sync. A host
 		// ends at a failed sync, and other hosts take its members.
@@ -417,6 +427,7 @@ func (t *Team) Lead() (m team.Member) {
 // Consolidation returns the options that a consolidation, its merged worktree and a rollback need.
 func (t *Team) Consolidation() consolidate.Options {
 	o := consolidate.Options{Replica: t.Replica, Dir: t.Dir, Shared: t.Shared(), Log: t.engine.Note,
+		Unsaved: t.engine.Home.Place != nil,
 		Advise: t.engine.Tell}
 	if t.OnDisk() {
 		o.Except = []string{t.engine.Home.Root, t.engine.Home.Claude}

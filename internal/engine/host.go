@@ -50,6 +50,9 @@ type HostOptions struct {
 	// Hurry and Kill shorten that. Once Hurry is closed a session has a second; once Kill is closed
 	// it has no time. nil for never.
 	Hurry, Kill <-chan struct{}
+	// Runner makes this the host of a machine that runs members by their labels; nil for one that
+	// runs the team itself.
+	Runner *host.Runner
 	// Pause is called when another process asks to pause the team: see [Team.Pause]. The host must
 	// then be paused with [Host.Pause]. If Pause is nil, the host does that by itself.
 	Pause func()
@@ -114,6 +117,9 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 		return nil, err
 	}
 	id := strings.ToLower(replica.NewID())
+	if o.Runner != nil {
+		id = host.RunnerPrefix + id
+	}
 	procs, lease, err := host.Enroll(ctx, t.Shared(), t.Hosts(), id)
 	if err != nil {
 		return nil, err
@@ -156,7 +162,7 @@ func (t *Team) hostOptions(o HostOptions) host.Options {
 	}
 	options := host.Options{Replica: t.Replica, Agent: o.Agent, Offers: o.Offers, Room: t.room(),
 		Relay: t.engine.Agents.Relay(), Role: t.engine.role, Hosts: t.Hosts(), Env: o.Env, Log: t.engine.Note,
-		Said: o.Said, Outer: o.Outer, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Hurry: o.Hurry, Kill: o.Kill,
+		Said: o.Said, Outer: o.Outer, UntilIdle: o.UntilIdle, StopGrace: o.StopGrace, Hurry: o.Hurry, Kill: o.Kill, Runner: o.Runner,
 		// a database is on every machine, and has backups
 		Checkpoints: t.OnDisk() && t.engine.Home.Place == nil,
 		Machine:     host.Machine{Shared: t.Shared()},

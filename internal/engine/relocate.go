@@ -97,7 +97,7 @@ func (t *Team) releaseTo(ctx context.Context, place string) error {
 		return team.Refuse(team.NotReady, "team %s was released by %s, and may continue elsewhere", of.Name,
 			released.Machine).With(team.Hint{Action: team.ActTakeBack, Team: of.Name})
 	}
-	if t.Hosted(ctx) {
+	if host.Hosted(ctx, t.Shared()) {
 		return team.Refuse(team.NotReady, "team %s is running", of.Name).
 			With(team.Hint{Action: team.ActShowAlive, Team: of.Name})
 	}

@@ -181,7 +181,7 @@ func (t *Team) rehost(ctx context.Context) error {
 	var hosted []string
 	t.View(func(s *team.State) {
 		for _, m := range s.Members() {
-			if m.Status.Running() && m.Agent != team.External && m.Exhausted == "" {
+			if m.Status.Running() && m.Agent != team.External && m.Exhausted == "" && len(m.RunsOn) == 0 {
 				hosted = append(hosted, m.Name)
 			}
 		}

@@ -63,7 +63,7 @@ func (t *Team) AwaitEnd(ctx context.Context, name string, after int64,
 
 // hostless reports whether no running host would end the member.
 func (t *Team) hostless(ctx context.Context, m team.Member) bool {
-	return m.Agent == team.External || m.Host == "" || !t.Hosted(ctx)
+	return m.Agent == team.External || m.Host == "" || !t.Hosted(ctx) && !t.leased(ctx, m)
 }
 
 // endHostless ends a member without a host once that is due, and returns the time until then.

@@ -10,6 +10,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/git/checkout"
+	"cadre/internal/git/transport"
 	"cadre/internal/git/worktree"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -26,6 +27,9 @@ const startTime = 4 * time.Minute
 // and logged in, a worktree is possible, and a host can be started. joined is called with the
 // member once it is recorded. After that only its host can fail.
 func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joined func(team.Member) error) error {
+	if len(m.RunsOn) > 0 {
+		return t.spawnElsewhere(ctx, actor, m, joined)
+	}
 	var l *Launch
 	giveBack := func() {}
 	if m.Agent != team.External {
@@ -150,4 +154,47 @@ func (t *Team) AwaitStart(ctx context.Context, name string) (team.Member, error)
 func (t *Team) waitsForLimit(name string) (waits bool) {
 	t.View(func(s *team.State) { waits = s.WaitsForLimit(name) != nil })
 	return waits
+}
+
+// spawnElsewhere is Spawn for a member that a machine with its labels runs.
+func (t *Team) spawnElsewhere(ctx context.Context, actor string, m *team.SpawnMember,
+	joined func(team.Member) error) error {
+	if of := t.Team(); of.Remote != "" && !of.Ended() {
+		if err := t.engine.SendBase(ctx, of); err != nil {
+			return err
+		}
+	}
+	adding, cancel := busy(ctx, t.Name)
+	defer cancel()
+	if _, err := t.Do(adding, team.Command{Actor: actor, Body: m}); err != nil {
+		return err
+	}
+	added, _ := t.member(m.Name)
+	return joined(added)
+}
+
+// SendBase makes sure that machines with labels can work for a team: it sends the commit that the
+// team starts from to the team's remote. It refuses a team for which that is not possible.
+func (e *Engine) SendBase(ctx context.Context, of team.Team) error {
+	switch {
+	case e.Home.Place == nil:
+		return team.Refuse(team.Invalid, "other machines can run members of a team in a database alone; give its address "+
+			"with --store or CADRE_STORE, or leave runsOn out")
+	case of.Base.Commit == "":
+		return team.Refuse(team.Invalid, "%s is in no git repository with a commit, so other machines have nothing to start "+
+			"from; commit something first, or leave runsOn out", of.Dir)
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	road, err := transport.Open(ctx, procs, of.Dir, of)
+	if err != nil {
+		return err
+	}
+	if err := road.SendBase(ctx); err != nil {
+		return team.Refuse(team.NotReady, "other machines would not have the work: %v", err)
+	}
+	return nil
 }

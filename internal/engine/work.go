@@ -175,6 +175,10 @@ func (t *Team) Checkpoint(ctx context.Context, include ...string) (checkpoint.Ch
 	if err := t.current(); err != nil {
 		return checkpoint.Checkpoint{}, err
 	}
+	if t.engine.Home.Place != nil {
+		return checkpoint.Checkpoint{}, team.Refuse(team.Invalid, "team %s lives in %s, which keeps it: it has no checkpoints",
+			of.Name, t.engine.Home.Place.Called)
+	}
 	t.engine.tellElsewhere(of)
 	made, err := host.Checkpoint(ctx, t.Replica, t.Dir, include...)
 	return made, lasting(err)

@@ -21,6 +21,9 @@ const mostClaims = 20
 // blockers conflict waits for the lead, and the next task is tried.
 func (s *slot) takeTask(ctx context.Context, c *team.ClaimTask,
 	send func(team.Body) (replica.Receipt, error)) (replica.Receipt, error) {
+	if err := s.host.drained(); err != nil {
+		return replica.Receipt{}, err
+	}
 	if !s.places() {
 		return send(c)
 	}
@@ -193,7 +196,7 @@ func (s *slot) workOf(ctx context.Context, t team.Team, id string) (branch, comm
 		return "", "", &team.Error{Code: team.NotReady,
 			Text: fmt.Sprintf("the work of task %s is not recorded yet", task.Called())}
 	case w != nil && w.Commit != "":
-		return w.Branch, w.Commit, nil
+		return w.Branch, w.Commit, s.host.reach(ctx, t, w.Commit)
 	}
 	// It could not be recorded, or the task was completed before its start was recorded, or by an
 	// older version of cadre. What the member left uncommitted is then on no branch yet.

@@ -66,6 +66,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -126,6 +127,7 @@ type Options struct {
 	// Kill is closed it has no time. nil for never.
 	Hurry, Kill <-chan struct{}
 	Turns       Turns   // how many teammates have a turn on this machine at a time
+	Runner      *Runner // of a machine that runs members by their labels; nil where the team itself is run
 	Machine     Machine // that the host runs on
 }
 
@@ -174,6 +176,14 @@ func Enroll(ctx context.Context, leases store.Leases, hosts, id string) (*proc.R
 func Hosted(ctx context.Context, leases store.Leases) bool {
 	held, err := leases.AllHeld(ctx, store.HostPrefix)
 	return err != nil || len(held) > 0
+}
+
+// HostedHere is Hosted without the machines that run members by their labels.
+func HostedHere(ctx context.Context, leases store.Leases) bool {
+	held, err := leases.AllHeld(ctx, store.HostPrefix)
+	return err != nil || slices.ContainsFunc(held, func(lease string) bool {
+		return !strings.HasPrefix(lease, store.Host(RunnerPrefix))
+	})
 }
 
 // Running returns the folders, in the folder of hosts, of those that run on this machine.
@@ -298,6 +308,7 @@ func New(o Options) *Host {
 		h.Machine.Items = h.items
 	}
 	h.tracer = newTracer(h.Replica, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)
+	h.tracer.machine = h.machine()
 	h.tracer.again, h.tracer.broken, h.tracer.project = h.lookSoon, h.fail, h.Machine.Project
 	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
 	return h
@@ -412,7 +423,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 			s.remind()
 		}
 	}
-	if err := h.releaseSpent(ctx, r); err != nil {
+	if err := errors.Join(h.releaseSpent(ctx, r), h.drain(ctx, r)); err != nil {
 		return 0, true, err
 	}
 	h.freeTurns(r, used)
@@ -517,17 +528,16 @@ func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 	case team.WantWait:
 		return h.wait(ctx, r, m, w)
 	case team.WantExpand:
-		r.expands = true
+		if r.expands = h.Runner == nil; !r.expands { // the items are where the team is run
+			return nil
+		}
 		return h.expand(ctx, w)
 	case team.WantSession:
-		if h.Agent(m.Agent) == nil {
-			break // it waits for a host that knows its agent
+		if h.Agent(m.Agent) == nil || !h.serves(&m) {
+			break // it waits for a host that knows its agent, or has its labels
 		}
 		r.wanted[m.Name] = true
-		if m.Host != h.ID && m.Host != "" {
-			r.next = min(r.next, watchEvery)
-		}
-		return h.session(ctx, m)
+		return h.session(ctx, r, m)
 	case team.WantRest:
 		return h.rest(ctx, r, m, w)
 	case team.WantStop:
@@ -550,8 +560,8 @@ func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 
 // wait keeps the member without a session for now.
 func (h *Host) wait(ctx context.Context, r *round, m team.Member, w team.Want) error {
-	if h.Agent(m.Agent) == nil {
-		return nil // it waits for a host that knows its agent
+	if h.Agent(m.Agent) == nil || !h.serves(&m) {
+		return nil // it waits for a host that knows its agent, or has its labels
 	}
 	r.wanted[m.Name] = true
 	switch s := h.slots[m.Name]; {
@@ -622,7 +632,7 @@ func ended(s *team.State) bool {
 }
 
 // session gives the member a slot here, if the host can take its lease.
-func (h *Host) session(ctx context.Context, m team.Member) error {
+func (h *Host) session(ctx context.Context, r *round, m team.Member) error {
 	switch s := h.slots[m.Name]; {
 	case s != nil:
 		return nil
@@ -632,6 +642,11 @@ func (h *Host) session(ctx context.Context, m team.Member) error {
 	case m.Host == h.ID:
 		// Its slot has ended, and the report of that was refused or is on its way.
 		return h.detach(ctx, m, team.SessionOver)
+	case m.Host != "":
+		r.next = min(r.next, watchEvery)
+	}
+	if h.passes(ctx, r, m) {
+		return nil
 	}
 	return h.takeOver(ctx, m)
 }
@@ -646,6 +661,9 @@ func (h *Host) detach(ctx context.Context, m team.Member, reason string) error {
 
 // takeOver takes the lease of a member that has none, or whose host is dead.
 func (h *Host) takeOver(ctx context.Context, m team.Member) error {
+	if !h.serves(&m) && m.Shutdown.Request == "" { // this only ends it
+		return nil
+	}
 	if m.Host != "" {
 		if h.Machine.Hosts.Alive(ctx, m.Host) {
 			return nil
@@ -662,8 +680,7 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return err
 		}
 	}
-	if err := h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host, Ending: m.Shutdown.Request,
-		Pool: h.pool(&m, h.round.members)}, 0); err != nil {
+	if err := h.do(ctx, h.attach(m), 0); err != nil {
 		return err
 	}
 	return h.keepSaved(ctx, m.Name, as)

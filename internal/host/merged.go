@@ -25,6 +25,8 @@ func (h *Host) holdMerged(ctx context.Context, task team.Task, builds []team.Tas
 	why string, err error) {
 	m, release, err := h.merge(ctx, builds)
 	switch {
+	case team.CodeOf(err) == team.NotReady:
+		return "", release, "", err
 	case err != nil && ctx.Err() == nil:
 		return "", release, "the work of members could not be merged: " + err.Error(), nil
 	case err != nil:
@@ -55,6 +57,9 @@ func (h *Host) merge(ctx context.Context, builds []team.Task) (m Merged, release
 		members = append(members, b.Doer())
 	}
 	if err = h.tracer.settle(ctx, ""); err != nil {
+		return m, release, err
+	}
+	if err = cmp.Or(h.awaitRecords(builds), Arrive(ctx, h.Replica, h.Procs, h.machine())); err != nil {
 		return m, release, err
 	}
 	m, unlock, err := h.Merge(ctx, members)

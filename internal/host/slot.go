@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -164,6 +165,12 @@ func (s *slot) run(m team.Member) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
 	body := s.endReport(ctx, how, why, failure)
+	if how == stopDetach || how == stopFresh || how == stopRest {
+		words := s.carry(m)
+		if d, is := body.(*team.DetachMember); is && words != "" {
+			d.Note = strings.TrimSpace(d.Note + words)
+		}
+	}
 	// otherwise its tasks would be queued without the saved work; the host sees later that the
 	// session has ended
 	if body != nil && kept {
@@ -290,6 +297,11 @@ func (s *slot) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 // never had a session, was left by an earlier team, whose folder was lost.
 func (s *slot) worktree(ctx context.Context, t team.Team, m team.Member) (string, error) {
 	place := Place(t, filepath.Dir(s.host.Hosts), m.Name)
+	if s.host.Runner != nil {
+		if err := s.welcome(ctx, t, place); err != nil {
+			return "", err
+		}
+	}
 	dir, err := worktree.Add(ctx, s.host.Procs, place)
 	if _, broken := errors.AsType[*worktree.BrokenError](err); !broken || m.Lease > 1 || m.Incarnation > 1 {
 		return dir, err

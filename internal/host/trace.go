@@ -42,6 +42,7 @@ type tracer struct {
 	replica *replica.Replica
 	procs   *proc.Register
 	teamDir string
+	machine string // name of the host's machine, if it runs members by their labels
 	scratch string // folder for our own index
 	actor   string
 	log     func(string)
@@ -228,8 +229,8 @@ func (t *tracer) job(id string) *job {
 		j.member, _ = s.Member(who)
 		j.alone = len(s.Alongside(id)) == 0
 	})
-	if j == nil || j.team.CleanedUp {
-		return nil
+	if j == nil || j.team.CleanedUp || j.member.Machine != t.machine {
+		return nil // another machine has that work
 	}
 	j.key = fmt.Sprintf("%s/%s/%d", j.kind, id, j.task.Fence)
 	j.dir = j.team.Dir
@@ -409,6 +410,11 @@ func (t *tracer) trace(ctx context.Context, p *tracedPlace, j *job) (err error) 
 		}
 		if err := t.files(ctx, j, &w); err != nil {
 			return err
+		}
+		if j.branch != "" {
+			if err := publish(ctx, t.procs, j.team, j.member.Name); err != nil {
+				w.Left = append(w.Left, "the branch is on its machine alone: "+brief(err))
+			}
 		}
 	}
 	if n := len(w.Left) - mostLeft; n > 0 {

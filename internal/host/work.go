@@ -13,6 +13,7 @@ import (
 	"cadre/internal/agent/prompts"
 	"cadre/internal/git"
 	"cadre/internal/git/worktree"
+	"cadre/internal/layout"
 	"cadre/internal/replica"
 	"cadre/internal/sys/proc"
 	"cadre/internal/team"
@@ -118,6 +119,11 @@ func LeaveWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, 
 	p := Place(t, dir, member)
 	var m team.Member
 	rep.View(func(s *team.State) { m, _ = s.Member(member) })
+	defer func() {
+		if err := publish(ctx, procs, t, member); err != nil {
+			log(fmt.Sprintf("the work of %s is on this machine alone: %v", member, err))
+		}
+	}()
 	record := func(body team.LeaveBranch) error {
 		body.Member = member
 		_, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &body})
@@ -188,6 +194,9 @@ func (h *Host) keepWork(m team.Member) {
 		} else if kept != "" {
 			h.Log("what " + m.Name + " did is on the branch " + kept)
 		}
+		if err := publish(ctx, h.Procs, t, m.Name); err != nil {
+			h.Log("the work of " + m.Name + " is on this machine alone: " + err.Error())
+		}
 	}
 }
 
@@ -246,12 +255,13 @@ func KeepWork(ctx context.Context, dir, project string, log func(string)) error 
 	if err := worktree.Hide(ctx, procs, project, MergedDir(dir)); err != nil {
 		return err
 	}
+	name := layout.NameOf(filepath.Base(dir)) // a folder has the name of its team, or the id
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") { // its removal had started, and its content is kept
 			continue
 		}
 		path := filepath.Join(dir, worktrees, e.Name())
-		branch := team.BranchOf(filepath.Base(dir), e.Name())
+		branch := team.BranchOf(name, e.Name())
 		if p := (worktree.Place{Repo: project, Dir: path, Branch: branch}); project != "" {
 			if state, err := worktree.Look(ctx, procs, p); err == nil && state == worktree.Moved {
 				if err := worktree.Repair(ctx, procs, p); err != nil {
@@ -259,7 +269,7 @@ func KeepWork(ctx context.Context, dir, project string, log func(string)) error 
 				}
 			}
 		}
-		kept, err := worktree.Leave(ctx, procs, path, branch, workOf(e.Name(), filepath.Base(dir)))
+		kept, err := worktree.Leave(ctx, procs, path, branch, workOf(e.Name(), name))
 		if broken := (*worktree.BrokenError)(nil); errors.As(err, &broken) {
 			log(fmt.Sprintf("the work of %s cannot be committed to its branch: %v", e.Name(), err))
 			continue

@@ -58,7 +58,7 @@ func look(ctx context.Context, t team.Team, members []team.Member, home layout.H
 		return f, err
 	}
 	o := &f.outside
-	o.Hosted = host.Hosted(ctx, shared)
+	o.Hosted = host.HostedHere(ctx, shared)
 	o.Led = shared.Held(ctx, store.Lead)
 	o.LeadActs = shared.Held(ctx, store.Presence(t.Lead))
 	o.Consolidating = consolidate.Running(ctx, shared)

@@ -136,6 +136,8 @@ func CommandFor(h team.Hint) Command {
 		return line("note rm", h.Team, h.Note)
 	case team.ActShowTeam:
 		return line("status", h.Team)
+	case team.ActShowHosts:
+		return line("hosts")
 	case team.ActShowAlive:
 		return line("probe", h.Team)
 	case team.ActFollowLog:

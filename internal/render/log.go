@@ -225,6 +225,9 @@ func ofMember(e team.Event) (line string, is bool) {
 	case *team.MemberSpawned:
 		return fmt.Sprintf("%s joined (%s%s)", e.Member.Name, e.Member.Agent, prefixed(", ", e.Member.Role)), true
 	case *team.MemberAttached:
+		if e.Machine != "" {
+			return fmt.Sprintf("%s runs on the machine %s", e.Member, e.Machine), true
+		}
 		return fmt.Sprintf("%s runs on host %s", e.Member, excerpt.Characters(e.Host, 8)), true
 	case *team.MemberRevised:
 		if e.Member.Dropped {

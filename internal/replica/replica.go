@@ -47,6 +47,8 @@ type Options struct {
 	// Project updates the projections from the state, which it must not keep. Close and Project
 	// call it.
 	Project func(ctx context.Context, j journal.Journal, s *team.State) error
+	// Here says where the project of the team is on this machine; zero for where the team has it.
+	Here team.Here
 	// Log gets messages that are worth knowing but are not errors.
 	Log func(string)
 	// Advise gets notes with hints on what would change their cause; nil to send them to Log.
@@ -108,6 +110,7 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error
 	if rep.state, rep.snapshotSize, err = rep.load(ctx, j); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
+	rep.state.SetHere(opts.Here)
 	return rep, nil
 }
 

@@ -222,7 +222,7 @@ func (c *comparison) ofTeam() {
 		MaxTeammates: int64(f.MaxTeammates), MaxParallel: int64(f.MaxParallel), MaxDepth: int64(f.MaxDepth),
 		Timing: t.Timing,
 		Checks: checks(f.Checks), Commands: namedCommands(f.Commands), Clean: f.Clean,
-		Changes: f.CheckChanges, OriginDigest: f.Digest(), FileDigests: now.digests()}
+		Changes: f.CheckChanges, Remote: f.Remote, OriginDigest: f.Digest(), FileDigests: now.digests()}
 	var limits []string
 	for _, key := range keys {
 		switch key {
@@ -253,7 +253,7 @@ func (c *comparison) ofTeam() {
 	set := fields(keys, map[string]string{"goal": "goal",
 		"hooks": "hooks", "checks": "checks", "commands": "commands", "clean": "clean", "withCheckChanges": "changes",
 		"permissions.allow": "permissions", "permissions.policy": "permissions", "permissions.timeout": "permissions",
-		"handover": "handoverAt", "maxTeammates": "maxTeammates", "maxParallel": "maxParallel", "maxDepth": "maxDepth",
+		"handover": "handoverAt", "maxTeammates": "maxTeammates", "maxParallel": "maxParallel", "maxDepth": "maxDepth", "remote": "remote",
 		"liveness": "timing"})
 	if c.parameters != nil {
 		to.Metadata, set = map[string]json.RawMessage{team.ParametersKey: c.parameters}, append(set, "metadata")

@@ -33,7 +33,7 @@ func sessions(f *teamfile.File, in string) (all []session) {
 	}
 	for i, m := range f.Members {
 		switch n := m.Nested; {
-		case m.Agent == team.External:
+		case m.Agent == team.External, len(m.RunsOn) > 0: // its machine has the agent, or does not take it
 		case m.Agent != team.NestedTeam:
 			add(m)
 		case i > 0 && n.Beside(f.Members[i-1].Nested): // its teams are as those of the member before

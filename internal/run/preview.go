@@ -64,6 +64,8 @@ type PreviewMember struct {
 	Agent     string `json:"agent"`               // agent that would run its sessions
 	Role      string `json:"role,omitempty"`      // its role; "" for none
 	Isolation string `json:"isolation,omitempty"` // worktree, or "" for the team's directory
+	// labels of the machine that would run it; none where the team is run
+	RunsOn []string `json:"runsOn,omitempty"`
 }
 
 // PreviewTeam is what the teams of members would be made from: one for each task of such a member.
@@ -102,7 +104,7 @@ func leadOf(f *teamfile.File) PreviewMember {
 func membersOf(f *teamfile.File) []PreviewMember {
 	all := []PreviewMember{}
 	for _, m := range f.Members {
-		all = append(all, PreviewMember{m.Name, m.Agent, m.Role, m.Isolation})
+		all = append(all, PreviewMember{m.Name, m.Agent, m.Role, m.Isolation, m.RunsOn})
 	}
 	return all
 }

@@ -467,14 +467,20 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		Budget: team.Budget(f.Budget),
 		Timing: team.Timing(f.Liveness), Facts: facts, Checks: checks(f.Checks),
 		Commands: namedCommands(f.Commands), Clean: f.Clean,
-		Changes: f.CheckChanges,
-		Origin:  a.Path, OriginDigest: f.Digest(), FileDigests: TeamDigests(f),
+		Changes: f.CheckChanges, Remote: f.Remote,
+		Origin: a.Path, OriginDigest: f.Digest(), FileDigests: TeamDigests(f),
 		LeadDigests: MemberDigests(f.Leader), Metadata: f.Metadata}
 	if err := a.Engine.Founding(ctx, create, a.reportPath()); err != nil { // the run overwrites the report
 		return nil, err
 	}
 	if a.nested != nil {
 		a.nested.found(create)
+	}
+	if f.Elsewhere() {
+		of := team.Team{ID: create.TeamID, Name: f.Name, Dir: a.Dir, Remote: f.Remote, Base: create.Base}
+		if err := a.Engine.SendBase(ctx, of); err != nil {
+			return nil, err
+		}
 	}
 	add(create)
 	for _, m := range f.Members {
@@ -493,7 +499,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 func spawn(m teamfile.Member) *team.SpawnMember {
 	return &team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
 		Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command, Args: m.Args, Env: m.Env,
-		Isolation: m.Isolation, Budget: team.Budget(m.Budget), Nested: NestedOf(m), FileDigests: MemberDigests(m)}
+		Isolation: m.Isolation, RunsOn: m.RunsOn, Budget: team.Budget(m.Budget), Nested: NestedOf(m), FileDigests: MemberDigests(m)}
 }
 
 // work runs the sessions and leads, until nothing more can happen. If another process ends the team
@@ -556,6 +562,9 @@ func (a *attempt) lead(ctx context.Context, lead *Lead) (short, err error) {
 func (a *attempt) checkpoint(ctx context.Context) {
 	ctx, cancel := a.after(ctx)
 	defer cancel()
+	if a.Engine.Home.Place != nil {
+		return // which keeps the team, and has backups
+	}
 	if _, err := host.Checkpoint(ctx, a.team.Replica, a.team.Dir); err != nil && !a.hurried() {
 		a.Engine.Note(err.Error())
 	}

@@ -203,6 +203,7 @@ func saidOfMember(m teamfile.Member) (s said) {
 	s.add("planApproval", m.PlanApproval)
 	s.add("permissionMode", m.Mode)
 	s.add("isolation", m.Isolation)
+	s.add("runsOn", m.RunsOn)
 	switch n, text := m.Nested, m.Nested.Digest[:min(len(m.Nested.Digest), 12)]; { // another text is another team
 	case n.File != "" || n.Path != "":
 		s.add("file", cmp.Or(n.Path, n.File)+" "+text)
@@ -252,6 +253,7 @@ func saidOfTeam(f *teamfile.File) (s said) {
 	s.add("maxTeammates", f.MaxTeammates)
 	s.add("maxParallel", f.MaxParallel)
 	s.add("maxDepth", f.MaxDepth)
+	s.add("remote", f.Remote)
 	s.budget(f.Budget)
 	s.add("liveness.beat", f.Liveness.Beat)
 	s.add("liveness.offline", f.Liveness.Offline)
@@ -299,7 +301,7 @@ func taskOfState(s *team.State, t team.Task) teamfile.Task {
 func memberOfState(m, lead team.Member) teamfile.Member {
 	f := teamfile.Member{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
 		Command: m.Program, Args: m.Args, Env: m.Env, PlanApproval: m.Plan.Required, Isolation: m.Isolation,
-		Budget: teamfile.Budget(m.Budget)}
+		RunsOn: m.RunsOn, Budget: teamfile.Budget(m.Budget)}
 	if n := m.Nested; n != nil {
 		f.Nested = teamfile.Nested{Path: n.File, Digest: n.Digest, Template: n.Template, Goal: n.Goal, Lead: n.Leader}
 		f.Nested.Set, _ = teamfile.ParseSettings(n.Set) // it was made from settings
@@ -324,7 +326,7 @@ func teamOfState(t team.Team, lead team.Member) (s said) {
 		Permissions: teamfile.Permissions{Mode: lead.PermissionMode, Allow: t.Permissions.Allow,
 			Policy: t.Permissions.Policy, Timeout: t.Permissions.Timeout},
 		Handover: int(t.HandoverAt), MaxTeammates: int(t.MaxTeammates), MaxParallel: int(t.MaxParallel),
-		MaxDepth: int(t.MaxDepth), Budget: teamfile.Budget(t.Budget), Liveness: teamfile.Liveness(t.Timing)}
+		MaxDepth: int(t.MaxDepth), Remote: t.Remote, Budget: teamfile.Budget(t.Budget), Liveness: teamfile.Liveness(t.Timing)}
 	for _, fact := range t.Facts {
 		f.Facts = append(f.Facts, teamfile.Fact{Name: fact.Name, Path: fact.Path})
 	}

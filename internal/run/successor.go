@@ -68,7 +68,7 @@ func (l *Lead) replace(ctx context.Context, m team.Member) error {
 		err := l.do(ctx, team.User, &team.SpawnMember{Name: name, Agent: m.Agent, Model: m.Model,
 			Role: m.Role, Prompt: m.Prompt,
 			Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env,
-			Isolation: m.Isolation, Budget: m.Budget, Nested: m.Nested, Resume: m.Session, Succeeds: m.Name})
+			Isolation: m.Isolation, RunsOn: m.RunsOn, Budget: m.Budget, Nested: m.Nested, Resume: m.Session, Succeeds: m.Name})
 		if err == nil {
 			if m.Status == team.Stopped {
 				l.Log(fmt.Sprintf("%s has stopped (%s), and work is left: %s takes its place", m.Name, m.Summary, name))

@@ -118,6 +118,7 @@ func (e *MemberAttached) apply(s *State, _ *Record) {
 	if m := s.alive(e.Member); m != nil {
 		m.Host, m.Lease, m.Pool = e.Host, e.Lease, e.Pool
 		own(&m.Pool)
+		m.moveTo(e.Machine, e.Note)
 	}
 }
 

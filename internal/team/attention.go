@@ -31,6 +31,7 @@ const (
 	ItemRateLimit   ItemKind = "rate_limit"  // members wait for a rate limit that lasts
 	ItemFailed      ItemKind = "failed"      // a member failed, and its work is open
 	ItemOffline     ItemKind = "offline"     // a member sent no heartbeat for too long
+	ItemMachine     ItemKind = "machine"     // a member waits for a machine that can run it
 	ItemHeld        ItemKind = "held"        // a member was interrupted, and waits for a message
 	ItemCheck       ItemKind = "check"       // the last consolidation ended with a failed check
 	ItemConflict    ItemKind = "conflict"    // a branch does not merge, and must be merged by hand
@@ -48,7 +49,7 @@ const (
 // ItemKinds are the kinds of items.
 var ItemKinds = []ItemKind{ItemDamaged, ItemPermission, ItemPlan, ItemQuestion, ItemNested, ItemDirectory,
 	ItemElsewhere, ItemInterrupted, ItemDormant, ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemRateLimit, ItemFailed,
-	ItemOffline,
+	ItemOffline, ItemMachine,
 	ItemHeld, ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
 	ItemBudgetLow, ItemLate, ItemFacts, ItemUntrusted}
 
@@ -323,6 +324,7 @@ func (a *attention) people() {
 	if s.Dormant(a.o) {
 		return
 	}
+	a.machines()
 	for i := range s.members {
 		m := &s.members[i]
 		var seen Sight

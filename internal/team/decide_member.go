@@ -21,6 +21,7 @@ type SpawnMember struct {
 	Args         []string // added to the agent's arguments
 	Env          []string // NAME=value, added to its environment
 	Isolation    string   // [Worktree], or ""
+	RunsOn       []string // labels of the machine that runs it; none where the team is run
 	Budget       Budget   // of its own
 	FileDigests  []string // see [Member]
 	Nested       *Nested  // what its teams are made from; nil for a member that is not a team
@@ -58,7 +59,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.equips(b.Program, b.Args, b.Env); err != nil {
 		return err
 	}
-	if err := cmp.Or(b.limits(), b.Budget.check(), checkDigests(b.FileDigests)); err != nil {
+	if err := cmp.Or(b.limits(), b.Budget.check(), checkDigests(b.FileDigests), b.checkMachine(d)); err != nil {
 		return err
 	}
 	nested, err := d.nests(b)
@@ -74,7 +75,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	}
 	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env,
 		Role: b.Role, Prompt: b.Prompt, Nested: nested,
-		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
+		Isolation: b.Isolation, RunsOn: b.RunsOn, Session: b.Resume, Status: status, Incarnation: 1,
 		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}, Budget: b.Budget, FileDigests: b.FileDigests}
 	if err := d.succeeds(&m, b.Succeeds); err != nil {
 		return err
@@ -252,13 +253,19 @@ type AttachMember struct {
 	From   string
 	Ending string
 	Pool   string // pool of its sessions on this host, whose rate limit they share; "" if it has none
+	// Machine is the name of the machine, and Labels are its labels, for a host that runs members
+	// by labels; zero for one that runs the team itself.
+	Machine string
+	Labels  []string
+	Note    string // words for the session, if the one before it was on another machine
 }
 
 func (b *AttachMember) decide(d *decision) error {
 	if !d.isHost() {
 		return refuse(Denied, "only a host takes the lease of a member")
 	}
-	if err := limit(text{"id of the host", d.Actor, MaxSubject}, text{"pool", b.Pool, MaxSubject}); err != nil {
+	if err := limit(text{"id of the host", d.Actor, MaxSubject}, text{"pool", b.Pool, MaxSubject},
+		text{"name of the machine", b.Machine, MaxName}, text{"note", b.Note, MaxText}); err != nil {
 		return err
 	}
 	host := strings.TrimPrefix(d.Actor, hostPrefix)
@@ -278,7 +285,14 @@ func (b *AttachMember) decide(d *decision) error {
 	if m.Host != "" && d.detach(m, "its host "+m.Host+" died") {
 		return nil
 	}
-	d.emit(&MemberAttached{Member: m.Name, Host: host, Lease: m.Lease + 1, Pool: b.Pool})
+	if err := b.checkMachine(m); err != nil {
+		return err
+	}
+	attached := &MemberAttached{Member: m.Name, Host: host, Lease: m.Lease + 1, Pool: b.Pool, Machine: b.Machine}
+	if m.Machine != b.Machine && m.Session != "" {
+		attached.Note = b.Note
+	}
+	d.emit(attached)
 	return nil
 }
 

@@ -38,6 +38,7 @@ type CreateTeam struct {
 	Commands       []NamedCommand // that tasks can name as their check
 	Clean          bool           // see [Team]
 	Changes        bool
+	Remote         string // see [Team]
 	Base           Base
 	Origin         string
 	OriginDigest   string
@@ -74,7 +75,7 @@ func (b *CreateTeam) decide(d *decision) error {
 			Budget:   b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt,
 			MaxTeammates: b.MaxTeammates, MaxParallel: b.MaxParallel, Depth: b.Depth, MaxDepth: b.MaxDepth,
 			Parent: b.Parent, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Commands: b.Commands, Clean: b.Clean,
-			Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest,
+			Changes: b.Changes, Remote: b.Remote, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest,
 			FileDigests: b.FileDigests, Metadata: merged(nil, meta)},
 		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs,
 			Env: b.LeadEnv, Role: cmp.Or(b.LeadRole, "lead"), Prompt: b.LeadPrompt,
@@ -118,7 +119,7 @@ func (b *CreateTeam) check(lead, mode string) error {
 		checkProgram(b.LeadProgram, b.LeadArgs, b.LeadEnv), CheckName("team", b.Name), checkNewLead(lead),
 		oneOf("permission mode", mode, PermissionModes),
 		limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}, text{"id", b.TeamID, MaxID},
-			text{"agent", b.LeadAgent, MaxSubject},
+			text{"agent", b.LeadAgent, MaxSubject}, text{"remote", b.Remote, MaxSubject},
 			text{"model", b.LeadModel, MaxSubject}, text{"prompt of the lead", b.LeadPrompt, MaxText},
 			text{"role of the lead", b.LeadRole, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject},
 			text{"digest", b.OriginDigest, MaxSubject}),

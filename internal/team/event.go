@@ -94,6 +94,9 @@ type (
 		Host   string
 		Lease  int64
 		Pool   string
+		// Machine is the machine that the member is on now; "" where the team itself is run. Note
+		// is for a session that continues on another machine than the one before it.
+		Machine, Note string
 	}
 	// MemberStarted says that the member's session is running. Session is the agent's own id of the
 	// session, for resuming it.
@@ -384,6 +387,8 @@ func (e *MemberAttached) fields(c *coder) {
 	c.str("host", &e.Host)
 	c.int("lease", &e.Lease)
 	c.str("pool", &e.Pool)
+	c.str("machine", &e.Machine)
+	c.str("note", &e.Note)
 }
 
 func (e *MemberStarted) fields(c *coder) {

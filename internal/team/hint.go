@@ -66,6 +66,7 @@ const (
 	ActShowTeam    Action = "show_team"    // show the team
 	ActShowWaiting Action = "show_waiting" // list what waits for a person in the team Name
 	ActShowAlive   Action = "show_alive"   // show which members are alive
+	ActShowHosts   Action = "show_hosts"   // list the machines that run members
 	ActShowTasks   Action = "show_tasks"   // list the tasks
 	ActShowTask    Action = "show_task"    // show Task
 
@@ -110,7 +111,7 @@ func Actions() []Action {
 		ActRollBack, ActSkipCommit, ActGoWithout, ActKeepCheckChanges, ActIncludeFiles, ActCommitOnly, ActCheckClean,
 		ActSpawn, ActSubmitPlan, ActShutDown, ActRejoin, ActResend, ActLift, ActAsk, ActReadMail, ActClaimTask, ActClaimNext,
 		ActReassign, ActRetryTask, ActSetCommand, ActDeleteTask, ActRollBackTask,
-		ActCompleteTask, ActAssignTask, ActVerify, ActShowTeams, ActShowTeam, ActShowWaiting, ActShowAlive,
+		ActCompleteTask, ActAssignTask, ActVerify, ActShowTeams, ActShowTeam, ActShowWaiting, ActShowAlive, ActShowHosts,
 		ActShowTasks, ActShowTask, ActInitStore, ActMigrateStore,
 		ActShowNotes, ActDeleteNote, ActShowLog,
 		ActFollowLog, ActShowReview, ActRecordFacts, ActTrust, ActRevertWork, ActShowFile, ActKeepCommit,
@@ -197,6 +198,7 @@ var purposes = [...]struct {
 	{ActMigrateStore, "bring them to this version, once no older one uses them"},
 	{ActShowTeam, "look at the team"},
 	{ActShowAlive, "see who is alive"},
+	{ActShowHosts, "see which machines there are"},
 	{ActShowTasks, "see the tasks"},
 	{ActShowNotes, "see the notes"},
 	{ActShowLog, "see the history"},

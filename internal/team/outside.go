@@ -105,7 +105,7 @@ func (s *State) Unhosted(o *Outside) (names []string) {
 		return nil
 	}
 	for i := range s.members {
-		if m := &s.members[i]; m.Agent != External && m.Status.Running() {
+		if m := &s.members[i]; m.Agent != External && m.Status.Running() && len(m.RunsOn) == 0 {
 			names = append(names, m.Name)
 		}
 	}

@@ -81,6 +81,8 @@ func setTeamField(to, from *Team, field string) (is bool) {
 		to.Clean = from.Clean
 	case "changes":
 		to.Changes = from.Changes
+	case "remote":
+		to.Remote = from.Remote
 	case "metadata":
 		to.Metadata = from.Metadata
 	default:

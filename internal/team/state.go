@@ -169,6 +169,7 @@ type Team struct {
 	Commands      []NamedCommand // that tasks can name as their check
 	Clean         bool           // the checks run in a clean checkout of the tree to commit
 	Changes       bool           // files that the checks change are committed too
+	Remote        string         // git remote through which work travels between machines; "" for a team on one machine
 	Base          Base           // the project when the team was created
 	Consolidation Consolidation
 	Restored      Restored  // the history before this journal's
@@ -209,28 +210,30 @@ type Member struct {
 	OwnMode        string       // permission mode that it has as soon as the parent team allows it; "" for the present one
 	Plan           Plan         // its plan, if it works in plan mode
 	Shutdown       Shutdown
-	Host           string  // id of the host that holds its lease; "" for none
-	Lease          int64   // number of its present lease; older leases are void
-	Session        string  // the agent's own id of its session, for resuming it
-	Summary        string  // what it is doing, in its own words, or why it ended
-	Note           string  // for its next session: why that starts, and what the last one knew
-	Handover       string  // why a fresh session should replace the present one; "" for no request
-	Interrupt      int64   // number of the request to interrupt its turn, until its next turn; 0 for none
-	Setbacks       int64   // failed turns and unexpected ends of sessions in a row
-	RetryAt        Time    // it is not started again before then
-	Pool           string  // pool of its session, whose rate limit it shares; "" while it is unknown
-	Turn           int64   // seq of the record that granted it its turn, in a team with MaxParallel; 0 for none
-	Limited        Time    // since when it waits for a rate limit with its turn cut short; 0 for no such wait
-	Context        int64   // percent of its context that is full, by the agent's own figures
-	JoinedAt       Time    // when it joined the team
-	Usage          Usage   // tokens and cost of all its sessions
-	Inbox          []int64 // numbers of the messages that are not delivered to it yet, in order
-	DeliveredSeq   int64   // number of the last message that was delivered to it
-	ReadSeq        int64   // it has read all messages up to this number
-	Late           []int64 // numbers of late messages that the lead was notified of
-	Resent         int64   // number of times that late messages were sent again
-	Offline        Time    // since when it is recorded as offline; 0 while it is not
-	Left           Left    // its work on a branch that is not merged yet
+	RunsOn         []string // labels of the machine that runs it; none where the team itself is run
+	Machine        string   // name of the machine with a label that last ran it; "" for none
+	Host           string   // id of the host that holds its lease; "" for none
+	Lease          int64    // number of its present lease; older leases are void
+	Session        string   // the agent's own id of its session, for resuming it
+	Summary        string   // what it is doing, in its own words, or why it ended
+	Note           string   // for its next session: why that starts, and what the last one knew
+	Handover       string   // why a fresh session should replace the present one; "" for no request
+	Interrupt      int64    // number of the request to interrupt its turn, until its next turn; 0 for none
+	Setbacks       int64    // failed turns and unexpected ends of sessions in a row
+	RetryAt        Time     // it is not started again before then
+	Pool           string   // pool of its session, whose rate limit it shares; "" while it is unknown
+	Turn           int64    // seq of the record that granted it its turn, in a team with MaxParallel; 0 for none
+	Limited        Time     // since when it waits for a rate limit with its turn cut short; 0 for no such wait
+	Context        int64    // percent of its context that is full, by the agent's own figures
+	JoinedAt       Time     // when it joined the team
+	Usage          Usage    // tokens and cost of all its sessions
+	Inbox          []int64  // numbers of the messages that are not delivered to it yet, in order
+	DeliveredSeq   int64    // number of the last message that was delivered to it
+	ReadSeq        int64    // it has read all messages up to this number
+	Late           []int64  // numbers of late messages that the lead was notified of
+	Resent         int64    // number of times that late messages were sent again
+	Offline        Time     // since when it is recorded as offline; 0 while it is not
+	Left           Left     // its work on a branch that is not merged yet
 	Budget         Budget
 	Exhausted      string // which of its own budgets is spent: tokens, cost or time; "" for none
 	Alerted        []Alerted
@@ -392,6 +395,7 @@ type Permission struct {
 type State struct {
 	seq         int64
 	team        Team
+	here        Here     // see [State.SetHere]
 	members     []Member // in the order in which they joined; the lead is the first
 	tasks       []Task   // the task with id n is tasks[n-1]
 	messages    map[int64]*Message
@@ -438,7 +442,7 @@ func (s *State) Recorded(command string) int64 { return s.recent.seq(command) }
 func (s *State) Exists() bool { return s.team.ID != "" && !s.team.CleanedUp }
 
 // Team returns the fields of the team as a whole.
-func (s *State) Team() Team { return s.team }
+func (s *State) Team() Team { return s.here.of(s.team) }
 
 // Members returns the lead and then the teammates in the order in which they joined.
 func (s *State) Members() []Member { return slices.Clone(s.members) }

@@ -43,6 +43,9 @@ type TeamConfig struct {
 	MaxParallel int
 	// MaxDepth is how deep teams may be nested in the team, at most 3; 0 for no teams in it.
 	MaxDepth int
+	// Remote is the git remote through which the work of members travels between machines; "" for a
+	// team on one machine. See [MemberConfig].RunsOn.
+	Remote string
 
 	// Checks have to pass before [Team.Consolidate] commits what the team did.
 	Checks           []Check
@@ -88,7 +91,10 @@ type MemberConfig struct {
 	// PlanApproval means that the member may change nothing before the lead approved its plan.
 	PlanApproval bool
 	Isolation    Isolation // "" to work in the team's directory
-	Budget       Budget    // of its own, beside the team's; not for a lead
+	// RunsOn are labels of the machine that runs the member, for a team in a database with a
+	// remote. It must have a worktree. None: it runs where the team is run.
+	RunsOn []string
+	Budget Budget // of its own, beside the team's; not for a lead
 
 	fileDigests []string     // of the part of the team file about it; nil for no file
 	nested      *team.Nested // what its teams are made from, if it is a team of a team file
@@ -185,7 +191,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 		LeadPrompt: lead.Prompt, LeadRole: lead.Role,
 		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: team.Budget(c.Budget),
 		Permissions: c.Permissions.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates),
-		MaxParallel: int64(c.MaxParallel), MaxDepth: int64(c.MaxDepth), Metadata: c.Metadata}
+		MaxParallel: int64(c.MaxParallel), MaxDepth: int64(c.MaxDepth), Remote: c.Remote, Metadata: c.Metadata}
 	if err := m.engine.Founding(ctx, create); err != nil {
 		return nil, &Error{Code: ErrInvalid, Text: err.Error(), cause: err}
 	}
@@ -208,6 +214,9 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 // check refuses a member before it is added, if a manager with these options could not start its
 // session in that directory. It checks only what takes no time. The core refuses other mistakes.
 func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
+	if len(s.RunsOn) > 0 { // its machine has the agent, or does not take it
+		return nil
+	}
 	if s.Agent != "" && !o.knows(s.Agent) {
 		return refuse(ErrInvalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent,
 			strings.Join(o.agentWords(), ", ")))
@@ -223,7 +232,7 @@ func (o Options) check(ctx context.Context, s MemberConfig, dir string) error {
 // able returns an error for a member whose agent is not installed or not logged in. An agent of the
 // program itself shows that only when it starts.
 func (o Options) able(ctx context.Context, s MemberConfig, dir string) error {
-	if o.Agents[s.Agent] != nil || s.Agent == External {
+	if o.Agents[s.Agent] != nil || s.Agent == External || len(s.RunsOn) > 0 {
 		return nil
 	}
 	m := s.core()
@@ -236,7 +245,7 @@ func (s MemberConfig) core() *team.SpawnMember {
 		Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt,
 		Mode:         string(s.PermissionMode),
 		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: string(s.Isolation),
-		Budget: team.Budget(s.Budget), FileDigests: s.fileDigests}
+		RunsOn: s.RunsOn, Budget: team.Budget(s.Budget), FileDigests: s.fileDigests}
 }
 
 func (r PermissionRules) core() team.Permissions {

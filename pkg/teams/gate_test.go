@@ -240,8 +240,11 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			_, err := team.Reassign(ctx, teams.Reassignment{Task: "1", To: "bob"})
 			return err
 		},
-		"Manager.MendTeam":  func(ctx context.Context) error { _, err := m.MendTeam(ctx, "core"); return err },
-		"Manager.PauseTeam": func(ctx context.Context) error { _, err := m.PauseTeam(ctx, "core"); return err },
+		"Manager.MendTeam":     func(ctx context.Context) error { _, err := m.MendTeam(ctx, "core"); return err },
+		"Manager.Machines":     func(ctx context.Context) error { _, err := m.Machines(ctx); return err },
+		"Manager.DrainMachine": func(ctx context.Context) error { return m.DrainMachine(ctx, "one") },
+		"Manager.ServeMachine": func(ctx context.Context) error { return m.ServeMachine(ctx, teams.MachineConfig{}) },
+		"Manager.PauseTeam":    func(ctx context.Context) error { _, err := m.PauseTeam(ctx, "core"); return err },
 		"Manager.ShowPanes": func(ctx context.Context) error {
 			_, err := m.ShowPanes(ctx, "core", teams.DisplayTmux)
 			return err

@@ -56,6 +56,7 @@ const (
 	ActShowTeam         Action = "show_team"
 	ActShowWaiting      Action = "show_waiting" // list what waits for a person in the team Name
 	ActShowAlive        Action = "show_alive"   // show which members are alive
+	ActShowHosts        Action = "show_hosts"   // list the machines that run members by their labels
 	ActShowTasks        Action = "show_tasks"
 	ActShowTask         Action = "show_task"     // show Task
 	ActInitStore        Action = "init_store"    // make the tables of a database for teams

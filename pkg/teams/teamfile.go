@@ -56,7 +56,7 @@ func teamFileOf(f *teamfile.File, origin string) *TeamFile {
 		t.Run.ReportFile = f.Name + "-report.md"
 	}
 	t.Config = TeamConfig{Name: f.Name, Goal: f.Goal, Lead: memberConfigOf(f.Leader), Delegate: f.Delegate,
-		HandoverAt: f.Handover, MaxTeammates: f.MaxTeammates, MaxParallel: f.MaxParallel, MaxDepth: f.MaxDepth,
+		HandoverAt: f.Handover, MaxTeammates: f.MaxTeammates, MaxParallel: f.MaxParallel, MaxDepth: f.MaxDepth, Remote: f.Remote,
 		CleanCheckout:    f.Clean,
 		WithCheckChanges: f.CheckChanges,
 		Permissions: PermissionRules{Allow: f.Permissions.Allow, Policy: PermissionPolicy(f.Permissions.Policy),
@@ -97,7 +97,7 @@ func memberConfigOf(m teamfile.Member) MemberConfig {
 	return MemberConfig{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
 		Program: m.Command, Args: m.Args, Env: m.Env, PermissionMode: PermissionMode(m.Mode),
 		PlanApproval: m.PlanApproval, Isolation: Isolation(m.Isolation),
-		Budget: Budget(m.Budget), fileDigests: run.MemberDigests(m), nested: run.NestedOf(m)}
+		RunsOn: m.RunsOn, Budget: Budget(m.Budget), fileDigests: run.MemberDigests(m), nested: run.NestedOf(m)}
 }
 
 func taskConfigOf(c *team.CreateTask) TaskConfig {

@@ -39,6 +39,7 @@ type TeamInfo struct {
 	MaxTeammates int
 	MaxParallel  int        // how many teammates have a turn at a time; 0 for no limit
 	Depth        int        // how deep it is nested in other teams; 0 for a team by itself
+	Remote       string     // git remote through which work travels between machines; "" for none
 	Parent       string     // id of the team that it is nested in; "" for none
 	Exhausted    BudgetKind // which budget was spent: tokens, cost or time; "" while none is
 	Liveness     Liveness
@@ -65,6 +66,8 @@ type Member struct {
 	Summary        string // its own summary of its work, or why it ended
 	Context        int    // percent of its session's context that is full; 0 if unknown
 	Isolation      Isolation
+	RunsOn         []string   // labels of the machine that runs it; none where the team is run
+	Machine        string     // name of the machine with them that last ran it; "" for none
 	Budget         Budget     // of its own
 	Exhausted      BudgetKind // which budget of its own was spent; "" while none is
 	Undelivered    int        // its pending messages
@@ -191,6 +194,7 @@ func infoOf(t team.Team) TeamInfo {
 		Delegate:    t.Delegate,
 		Permissions: rulesOf(t.Permissions), Budget: Budget(t.Budget), HandoverAt: int(t.HandoverAt),
 		MaxTeammates: int(t.MaxTeammates), MaxParallel: int(t.MaxParallel), Depth: int(t.Depth), Parent: t.Parent.Team,
+		Remote:    t.Remote,
 		Exhausted: BudgetKind(t.Exhausted),
 		Report:    t.Report,
 		Metadata:  maps.Clone(t.Metadata), Liveness: livenessOf(t.Timing), Usage: Usage(t.Usage),
@@ -204,7 +208,7 @@ func memberOf(m team.Member) Member {
 		Plan: Plan{m.Plan.Required, PlanState(m.Plan.State),
 			m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
 		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: Isolation(m.Isolation),
-		Budget: Budget(m.Budget), Exhausted: BudgetKind(m.Exhausted),
+		RunsOn: slices.Clone(m.RunsOn), Machine: m.Machine, Budget: Budget(m.Budget), Exhausted: BudgetKind(m.Exhausted),
 		Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
 }
 

@@ -104,7 +104,7 @@ func toolFor(h team.Hint) (u usage, users bool) {
 		u.input = append(u.input, argument{"delete", true})
 		return u, false
 	case team.ActShowTeams, team.ActShowLog, team.ActFollowLog, team.ActShowReview, team.ActShowFile, team.ActInitStore,
-		team.ActMigrateStore:
+		team.ActMigrateStore, team.ActShowHosts:
 		return usage{}, false
 	}
 	return usage{}, true

@@ -164,6 +164,12 @@ func read(address string) (at pgjournal.Location, env []string, err error) {
 	return at, append([]string{Variable + "=" + address}, taken.variables...), err
 }
 
+// ofRepository begins the name of a project that is a repository.
+const ofRepository = "repository "
+
+// Portable reports whether the project has that name on each machine.
+func Portable(project string) bool { return strings.HasPrefix(project, ofRepository) }
+
 // Project returns what the project of a directory is called in a database. A repository has the
 // same name on each machine: that of its first commit. Another directory has that of its machine
 // and its path, and so has a shallow clone.
@@ -171,7 +177,7 @@ func Project(dir string) string {
 	path, repository := project.Of(dir)
 	if repository {
 		if first := firstCommit(path); first != "" {
-			return "repository " + first
+			return ofRepository + first
 		}
 	}
 	machine, _ := os.Hostname()

@@ -73,6 +73,7 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 			return r, errors.Join(err, t.Close())
 		}
 	}
+	t.gather(ctx)
 	_, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.CleanUp{Force: how.Force}})
 	var members []team.Member
 	t.View(func(s *team.State) { members = s.Members() })
@@ -132,10 +133,25 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 	if err := host.DropWork(ctx, was); err != nil {
 		t.Warn(err)
 	}
+	if err := host.DropSent(ctx, was); err != nil {
+		t.Warn(err)
+	}
 	if err := keepRemoved(how.Home, was, r.Branches); err != nil {
 		return r, err
 	}
 	return r, RemoveFolder(ctx, how.Home, was, t.Dir, t.Log)
+}
+
+// gather brings the branches of members on other machines here, where they are listed. Without the
+// remote they stay there.
+func (t Team) gather(ctx context.Context) {
+	procs, err := proc.Open("")
+	if err == nil {
+		err = errors.Join(host.Arrive(ctx, t.Replica, procs, ""), procs.Close(context.WithoutCancel(ctx)))
+	}
+	if err != nil {
+		t.Log(err.Error())
+	}
 }
 
 // Replaced reports whether the folder belongs to another team than the one with that id by now.

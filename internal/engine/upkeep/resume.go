@@ -76,7 +76,7 @@ func Prepare(ctx context.Context, t Team, how Resumption) (*inspect.Examination,
 func Move(ctx context.Context, t Team, to string) error {
 	was := t.Replica.Team()
 	lock, err := t.claim(ctx)
-	if errors.Is(err, store.ErrHeld) || err == nil && host.Hosted(ctx, t.shared()) {
+	if errors.Is(err, store.ErrHeld) || err == nil && host.HostedHere(ctx, t.shared()) {
 		if err == nil {
 			lock.Release()
 		}

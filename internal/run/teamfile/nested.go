@@ -211,3 +211,24 @@ func (p *parser) settingsFor(name string, value *yaml.Node) (all []Setting) {
 func (p *parser) isExample(n *yaml.Node) bool {
 	return p.examples[meant(n)] || slices.ContainsFunc(n.Content, p.isExample)
 }
+
+// runsOn returns the labels of the machine that runs the member.
+func (p *parser) runsOn(m *mapping, member Member) []string {
+	labels, _ := m.texts("runsOn", "labels")
+	if len(labels) == 0 {
+		return nil
+	}
+	at := m.at("runsOn")
+	switch err := team.CheckLabels(labels); {
+	case err != nil:
+		p.fail(at, "%v", err)
+	case member.Agent == team.External || member.Agent == team.NestedTeam:
+		p.fail(at, "a member with agent: %s runs where the team is run; leave runsOn out", member.Agent)
+	case member.Isolation == "":
+		p.fail(at, "other machines do not have the directory of the team; add isolation: worktree, or leave runsOn out")
+	case p.remote == "":
+		p.fail(at, "the work of the member needs a way to this machine; add remote: with the name of a remote of the repository, such "+
+			"as origin, to the file, or leave runsOn out")
+	}
+	return labels
+}

@@ -28,8 +28,9 @@ var (
 type parser struct {
 	*source
 	agents   []Agent
-	maxDepth int  // how deep teams may be nested in the team
-	led      bool // an agent leads, which can add tasks and members to those of the file
+	remote   string // of the file; "" for none
+	maxDepth int    // how deep teams may be nested in the team
+	led      bool   // an agent leads, which can add tasks and members to those of the file
 	leader   Member
 	lead     string // the lead's name
 
@@ -65,12 +66,13 @@ type taskNode struct {
 func (p *parser) file(root *yaml.Node) *File {
 	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks",
 		"commands", "clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover",
-		"maxTeammates", "maxParallel", "maxDepth",
+		"maxTeammates", "maxParallel", "maxDepth", "remote",
 		"delegate", "liveness", "facts", "metadata", "parameters")
 	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"),
 		Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers)),
 		MaxParallel: int(m.integer("maxParallel", 0, 1, MaxMembers)),
-		MaxDepth:    int(m.integer("maxDepth", 0, 0, team.MostDepth))}
+		MaxDepth:    int(m.integer("maxDepth", 0, 0, team.MostDepth)), Remote: m.line("remote")}
+	p.remote = f.Remote
 	p.maxDepth = f.MaxDepth
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
@@ -305,7 +307,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 	total := 0
 	for _, n := range nodes {
 		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "permissionMode",
-			"isolation", "budget", "file", "template", "goal", "lead", "set"}, agentKeys...)...)
+			"isolation", "runsOn", "budget", "file", "template", "goal", "lead", "set"}, agentKeys...)...)
 		if m == nil {
 			continue
 		}
@@ -314,6 +316,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 		member := p.agentSettings(m, start)
 		member.Name, member.Role = node.name, m.line("role")
 		member.PlanApproval, member.Isolation = m.yes("planApproval"), m.oneOf("isolation", "", []string{"worktree"})
+		member.RunsOn = p.runsOn(m, member)
 		member.Mode = m.oneOf("permissionMode", "", permissionModes)
 		member.Budget = p.budget(m)
 		member.Nested = p.nested(m, member)

@@ -12,7 +12,7 @@ import (
 // closedKeys take no value of a parameter. A key is here for a reason: it names something (a team,
 // a member, a task, a file, an executable), it is one of a few words, or it allows more.
 var closedKeys = []string{"name", "id", "role", "owner", "by", "blockedBy", "sections", "file", "template", "path",
-	"facts", "command", "args", "isolation", "permissionMode", "permissions", "mode", "allow", "policy", "maxDepth",
+	"facts", "command", "args", "isolation", "runsOn", "remote", "permissionMode", "permissions", "mode", "allow", "policy", "maxDepth",
 	"priority", "when", "in", "rule", "result", "parameters", "type", "default", "help", "values", "matcher",
 	"TeammateIdle", "TaskCreated", "TaskCompleted"}
 

@@ -101,6 +101,7 @@ type File struct {
 	Metadata    map[string]json.RawMessage
 	Parameters  []Parameter // in file order
 	MaxDepth    int         // how deep teams may be nested in the team; 0 for none
+	Remote      string      // git remote through which work travels between machines; "" for none
 
 	digest   string
 	settings []Setting
@@ -117,10 +118,16 @@ type Member struct {
 	Args         []string
 	Env          []string // NAME=value
 	PlanApproval bool
-	Mode         string // permission mode; "" for the team's
-	Isolation    string // "" or worktree
-	Nested       Nested // what its teams are made from, if its agent is a team
-	Budget       Budget // of its own
+	Mode         string   // permission mode; "" for the team's
+	Isolation    string   // "" or worktree
+	RunsOn       []string // labels of the machine that runs it; none where the team is run
+	Nested       Nested   // what its teams are made from, if its agent is a team
+	Budget       Budget   // of its own
+}
+
+// Elsewhere reports whether a member runs on another machine than the team.
+func (f *File) Elsewhere() bool {
+	return slices.ContainsFunc(f.Members, func(m Member) bool { return len(m.RunsOn) > 0 })
 }
 
 // Permissions say what members may do without asking, and who is asked about the rest.

@@ -18,6 +18,7 @@ import (
 var withoutRoute = map[string]string{
 	"run":             "it reads a team file, whose path only a process of this machine may name",
 	"host":            "it runs sessions in its own process; the server starts it",
+	"hosts":           "machines belong to a database, whichever servers have it",
 	"push":            "it sends the team to a remote, which the person agrees to at a terminal",
 	"pull":            "it fetches from a remote, and asks which history of a team counts",
 	"store init":      "a server has its database already",

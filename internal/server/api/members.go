@@ -23,10 +23,12 @@ type MemberSpec struct {
 	Role   string `json:"role,omitempty"`   // role; tasks can be restricted to a role
 	Prompt string `json:"prompt,omitempty"` // prompt of its first session
 	// what it may do without asking; the lead's mode by default
-	PermissionMode string     `json:"permissionMode,omitempty"`
-	PlanApproval   bool       `json:"planApproval,omitempty"` // it may change nothing before the lead approved its plan
-	Isolation      string     `json:"isolation,omitempty"`    // worktree for a git worktree and a branch of its own
-	Budget         BudgetSpec `json:"budget,omitzero"`        // what it may spend
+	PermissionMode string `json:"permissionMode,omitempty"`
+	PlanApproval   bool   `json:"planApproval,omitempty"` // it may change nothing before the lead approved its plan
+	Isolation      string `json:"isolation,omitempty"`    // worktree for a git worktree and a branch of its own
+	// labels of the machine that runs it; by default it runs where the team does
+	RunsOn []string   `json:"runsOn,omitempty"`
+	Budget BudgetSpec `json:"budget,omitzero"` // what it may spend
 }
 
 // ShutdownSpec asks a teammate to end.
@@ -184,7 +186,7 @@ func (c *call) spawnMember() (any, error) {
 // makes sure that there is a host.
 func (c *call) spawn(t *engine.Team, actor string, spec *MemberSpec, budget team.Budget) (m team.Member, err error) {
 	if c.again {
-		if m, err = memberOf(t, spec.Name); err == nil && m.Agent != team.External && m.Status.Running() {
+		if m, err = memberOf(t, spec.Name); err == nil && m.Agent != team.External && m.Status.Running() && len(m.RunsOn) == 0 {
 			err = t.EnsureHost(c.Context(), m.Name)
 		}
 		return m, err
@@ -192,7 +194,7 @@ func (c *call) spawn(t *engine.Team, actor string, spec *MemberSpec, budget team
 	decides[*team.SpawnMember](c)
 	err = t.Spawn(c.Context(), actor, &team.SpawnMember{Name: spec.Name, Agent: spec.Agent, Model: spec.Model,
 		Role: spec.Role, Prompt: spec.Prompt, Mode: spec.PermissionMode, PlanApproval: spec.PlanApproval,
-		Isolation: spec.Isolation, Budget: budget}, func(joined team.Member) error {
+		Isolation: spec.Isolation, RunsOn: spec.RunsOn, Budget: budget}, func(joined team.Member) error {
 		m, c.seq = joined, t.Seq()
 		return nil
 	})

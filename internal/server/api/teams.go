@@ -40,15 +40,17 @@ type State struct {
 
 // TeamSpec describes a team to create.
 type TeamSpec struct {
-	Name           string     `json:"name"`                     // name of the team, unique in the project
-	Goal           string     `json:"goal,omitempty"`           // what the team is to do
-	Lead           string     `json:"lead,omitempty"`           // name of the lead; lead by default
-	PermissionMode string     `json:"permissionMode,omitempty"` // what the lead and its members may do without asking
-	Delegate       bool       `json:"delegate,omitempty"`       // the lead may only coordinate
-	MaxTeammates   int64      `json:"maxTeammates,omitempty"`   // teammates that run at a time; 0 for the default
-	MaxParallel    int64      `json:"maxParallel,omitempty"`    // teammates that have a turn at a time; 0 for no limit
-	MaxDepth       int64      `json:"maxDepth,omitempty"`       // how deep teams may be nested in it; 0 for none
-	Budget         BudgetSpec `json:"budget,omitzero"`          // what the team may spend
+	Name           string `json:"name"`                     // name of the team, unique in the project
+	Goal           string `json:"goal,omitempty"`           // what the team is to do
+	Lead           string `json:"lead,omitempty"`           // name of the lead; lead by default
+	PermissionMode string `json:"permissionMode,omitempty"` // what the lead and its members may do without asking
+	Delegate       bool   `json:"delegate,omitempty"`       // the lead may only coordinate
+	MaxTeammates   int64  `json:"maxTeammates,omitempty"`   // teammates that run at a time; 0 for the default
+	MaxParallel    int64  `json:"maxParallel,omitempty"`    // teammates that have a turn at a time; 0 for no limit
+	MaxDepth       int64  `json:"maxDepth,omitempty"`       // how deep teams may be nested in it; 0 for none
+	// git remote through which the work of members travels between machines
+	Remote string     `json:"remote,omitempty"`
+	Budget BudgetSpec `json:"budget,omitzero"` // what the team may spend
 	// commands that have to pass before its work is committed
 	Checks []CheckSpec `json:"checks,omitempty"`
 	Allow  []string    `json:"allow,omitempty"` // rules for tools that need no permission
@@ -185,7 +187,7 @@ func (c *call) createTeam() (any, error) {
 	e := c.engine.In(c.server.Dir)
 	body := &team.CreateTeam{Name: spec.Name, Goal: spec.Goal, Dir: c.server.Dir, Lead: spec.Lead,
 		PermissionMode: spec.PermissionMode, Delegate: spec.Delegate, MaxTeammates: spec.MaxTeammates,
-		MaxParallel: spec.MaxParallel, MaxDepth: spec.MaxDepth, Budget: budget,
+		MaxParallel: spec.MaxParallel, MaxDepth: spec.MaxDepth, Remote: spec.Remote, Budget: budget,
 		Permissions: team.Permissions{Allow: spec.Allow, Policy: spec.Policy}, Metadata: spec.Metadata}
 	for _, check := range spec.Checks {
 		body.Checks = append(body.Checks, team.Check{Name: cmp.Or(check.Name, check.Command), Command: check.Command})

@@ -23,7 +23,9 @@ type MemberSpec struct {
 	// PlanApproval means that it may change nothing before the lead approved its plan.
 	PlanApproval bool            `json:"planApproval,omitempty"`
 	Isolation    teams.Isolation `json:"isolation,omitempty"`
-	Budget       teams.Budget    `json:"-"`
+	// RunsOn are labels of the machine that runs it; none where the team is run.
+	RunsOn []string     `json:"runsOn,omitempty"`
+	Budget teams.Budget `json:"-"`
 }
 
 // MarshalJSON writes the description as the server reads it.

@@ -38,6 +38,7 @@ type TeamSpec struct {
 	MaxTeammates   int                  `json:"maxTeammates,omitempty"` // at a time; 0 for the default
 	MaxParallel    int                  `json:"maxParallel,omitempty"`  // turns at a time; 0 for no limit
 	MaxDepth       int                  `json:"maxDepth,omitempty"`     // how deep teams may be nested in it; 0 for none
+	Remote         string               `json:"remote,omitempty"`       // git remote for work between machines
 	Budget         teams.Budget         `json:"-"`
 	// they have to pass before its work is committed
 	Checks   []CheckSpec                `json:"checks,omitempty"`

@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// inRepository makes the world's directory a git repository with one commit, and with a remote.
+func (w *world) inRepository() {
+	w.t.Helper()
+	w.repository()
+	remote := filepath.Join(w.root, "remote.git")
+	w.git("init", "-q", "--bare", "-b", "main", remote)
+	w.git("remote", "add", "origin", remote)
+	w.git("push", "-q", "origin", "HEAD")
+}
+
+// clone returns another machine with a clone of the project.
+func (w *world) clone(name string) *world {
+	w.t.Helper()
+	other := w.machine()
+	other.home = filepath.Join(w.root, "home-"+name)
+	other.env = append(slices.Clone(w.env), "CADRE_HOME="+other.home)
+	other.dir = filepath.Join(w.root, "clone-"+name)
+	w.git("clone", "-q", filepath.Join(w.root, "remote.git"), other.dir)
+	other.cleanUpAfter()
+	return other
+}
+
+// TestMachines: members run on machines with their labels, in worktrees of those machines' clones.
+// What they do comes back through the git remote, and is committed where the team is run.
+func TestMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.inRepository()
+	w.inDatabase()
+	cpu, gpu := w.clone("cpu"), w.clone("gpu")
+	one := cpu.start("host", "--label", "cpu", "--slots", "2", "--name", "builder")
+	two := gpu.start("host", "--label", "gpu", "--label", "cpu", "--slots", "2", "--name", "trainer")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("builder: %s\ntrainer: %s", one.said(), two.said())
+		}
+	})
+	eventually(t, "both machines are listed", func() bool {
+		out := w.must("hosts")
+		return strings.Contains(out, "builder") && strings.Contains(out, "trainer")
+	})
+	if r := w.cadre("host", "--label", "cpu", "--name", "builder"); r.code != 2 || !strings.Contains(r.err, "runs already") {
+		t.Errorf("a second machine of that name: exit status %d: %s", r.code, r.err)
+	}
+	w.write("rel.yaml", `name: rel
+remote: origin
+members:
+  - {name: c, agent: shell, isolation: worktree, runsOn: [cpu]}
+  - {name: g, agent: shell, isolation: worktree, runsOn: [gpu]}
+  - {name: here, agent: shell, isolation: worktree}
+tasks:
+  - {id: build, owner: c, run: 'echo built >built; pwd; echo "$CADRE_STORE"'}
+  - {id: train, owner: g, run: 'cat built >trained; pwd', blockedBy: [build]}
+  - {id: check, owner: here, run: 'cat built trained >checked; pwd', blockedBy: [train]}
+checks: ['grep built checked']
+consolidate: true
+`)
+	order(t, w.must("run", "rel.yaml", "--plain"), "3 of 3 tasks done")
+	order(t, w.gitSays("show", "HEAD", "--stat"), "built", "checked", "trained")
+	for task, dir := range map[string]string{"build": cpu.home, "train": gpu.home, "check": w.home} {
+		if out := w.must("task", "show", "rel", task); !strings.Contains(out, dir) {
+			t.Errorf("%s was not done in %s: %s", task, dir, out)
+		}
+	}
+	for _, p := range []*process{one, two} {
+		p.Process.Signal(os.Interrupt)
+		if code := p.wait(); code != 0 {
+			t.Errorf("exit status %d: %s", code, p.said())
+		}
+	}
+	if out := w.must("hosts"); !strings.Contains(out, "There is no machine") {
+		t.Errorf("the machines that ended are listed: %s", out)
+	}
+}
+
+// machines starts a machine with the label cpu in each of two clones, and returns what ends them.
+func (w *world) machines() (names []string, worlds []*world, processes []*process) {
+	w.t.Helper()
+	for _, name := range []string{"one", "two"} {
+		at := w.clone(name)
+		names, worlds = append(names, name), append(worlds, at)
+		processes = append(processes, at.start("host", "--label", "cpu", "--slots", "4", "--name", name))
+	}
+	eventually(w.t, "both machines are listed", func() bool {
+		out := w.must("hosts")
+		return strings.Contains(out, "one") && strings.Contains(out, "two")
+	})
+	w.t.Cleanup(func() {
+		if w.t.Failed() {
+			for i, p := range processes {
+				w.t.Logf("%s: %s", names[i], p.said())
+			}
+		}
+	})
+	return names, worlds, processes
+}
+
+// movable is a team whose member w has one task that is done at once, one that lasts, and one after
+// it.
+const movable = `name: mov
+remote: origin
+members:
+  - {name: w, agent: shell, isolation: worktree, runsOn: [cpu]}
+tasks:
+  - {id: first, run: 'echo first >first'}
+  - {id: long, run: 'echo began >>"$MARKS/began"; until test -e "$MARKS/go"; do sleep 0.05; done; cat first >second; echo done >>"$MARKS/done"',
+     blockedBy: [first], retries: 3, env: {MARKS: 'MARKSDIR'}}
+  - {id: last, run: 'cat first second >third', blockedBy: [long]}
+consolidate: true
+`
+
+// inUse returns the index of the machine that runs the member, and of the other one.
+func (w *world) inUse(names []string) (used, other int) {
+	w.t.Helper()
+	machine := ""
+	eventually(w.t, "a machine has the member", func() bool {
+		for _, m := range read[[]struct {
+			Name string
+			Runs []struct{ Member string }
+		}](w, "hosts") {
+			if len(m.Runs) > 0 {
+				machine = m.Name
+			}
+		}
+		return machine != ""
+	})
+	used = slices.Index(names, machine)
+	return used, 1 - used
+}
+
+// TestMachineIsKilled: when the machine of a member is killed, another one with its label continues
+// the member after the lease, with the work that was sent. Each task is done once.
+func TestMachineIsKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.inRepository()
+	w.inDatabase()
+	names, _, processes := w.machines()
+	w.write("mov.yaml", strings.ReplaceAll(movable, "MARKSDIR", w.root))
+	run := w.start("run", "mov.yaml", "--plain")
+	began := filepath.Join(w.root, "began")
+	lines := func(name string) int {
+		data, _ := os.ReadFile(filepath.Join(w.root, name))
+		return strings.Count(string(data), "\n")
+	}
+	eventually(t, "the long task has begun", func() bool { return has(w.root, "began") })
+	used, other := w.inUse(names)
+	processes[used].killHost(false)
+	eventually(t, "the other machine has begun the task again", func() bool { return lines("began") == 2 })
+	if now, _ := w.inUse(names); now != other {
+		t.Errorf("%s has the member", names[now])
+	}
+	if out := w.must("hosts"); !strings.Contains(out, "gone") {
+		t.Errorf("the list of machines is %s", out)
+	}
+	if err := os.WriteFile(filepath.Join(w.root, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := run.wait(); code != 0 || !strings.Contains(run.said(), "3 of 3 tasks done") {
+		t.Fatalf("exit status %d: %s", code, run.said())
+	}
+	order(t, w.gitSays("show", "HEAD", "--stat"), "first", "second", "third")
+	if data, _ := os.ReadFile(began); lines("done") != 1 {
+		t.Errorf("the task was done %d times: %s", lines("done"), data)
+	}
+	order(t, w.must("hosts", "--drain", names[used]), names[used])
+	if out := w.must("hosts"); strings.Contains(out, "gone") {
+		t.Errorf("a machine that ended stays on the list: %s", out)
+	}
+}
+
+// TestMachineIsDrained: a machine that is drained finishes its task, gives its member to the other
+// one, and ends.
+func TestMachineIsDrained(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.inRepository()
+	w.inDatabase()
+	names, worlds, processes := w.machines()
+	w.write("mov.yaml", strings.ReplaceAll(movable, "MARKSDIR", w.root))
+	run := w.start("run", "mov.yaml", "--plain")
+	eventually(t, "the long task has begun", func() bool { return has(w.root, "began") })
+	used, other := w.inUse(names)
+	w.must("hosts", "--drain", names[used])
+	eventually(t, "the machine shows that it is drained", func() bool { return strings.Contains(w.must("hosts"), "drained") })
+	if err := os.WriteFile(filepath.Join(w.root, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := processes[used].wait(); code != 0 {
+		t.Errorf("the drained machine: exit status %d: %s", code, processes[used].said())
+	}
+	if code := run.wait(); code != 0 || !strings.Contains(run.said(), "3 of 3 tasks done") {
+		t.Fatalf("exit status %d: %s", code, run.said())
+	}
+	order(t, w.must("log", "mov"), "w runs on the machine "+names[used], "w completed task long",
+		"w runs on the machine "+names[other], "w completed task last")
+	order(t, w.gitSays("show", "HEAD", "--stat"), "first", "second", "third")
+	for _, at := range worlds { // nothing of the team is left in the clones
+		eventually(t, "the clone is as it was", func() bool {
+			return !strings.Contains(at.gitSays("for-each-ref"), "cadre/mov")
+		})
+	}
+}

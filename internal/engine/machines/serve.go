@@ -1,0 +1,414 @@
+package machines
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cadre/internal/engine"
+	"cadre/internal/engine/database"
+	"cadre/internal/git/project"
+	"cadre/internal/git/transport"
+	"cadre/internal/host"
+	"cadre/internal/journal/store"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// Options say how this process serves as a machine.
+type Options struct {
+	Engine  *engine.Engine
+	Name    string   // of the machine; "" for the computer's
+	Labels  []string // at least one
+	Slots   int      // sessions at most; 0 for one for each processor
+	Dir     string   // in the clone of the project, absolute
+	Version string   // of this program
+	// Hurry and Kill shorten the end of sessions, as in [engine.HostOptions].
+	Hurry, Kill <-chan struct{}
+	// Ready is called when the machine is on the list.
+	Ready func(Machine)
+}
+
+const (
+	// lookPause is how often a machine looks for new teams, and writes what it runs.
+	lookPause = time.Second
+	// beatPause is how often it shows that it is alive.
+	beatPause = 5 * time.Second
+	// retryPause is how long a team waits whose host could not run.
+	retryPause = 5 * time.Second
+	// leaveTime bounds what is done about a team that the machine does not serve any more.
+	leaveTime = 30 * time.Second
+	// knownFor is how long a machine relies on what it knows of the others.
+	knownFor = time.Second
+)
+
+// machine is this process as a machine.
+type machine struct {
+	Machine
+	opts   Options
+	engine *engine.Engine // of the project's directory on this machine
+	shared store.Team
+	drain  atomic.Bool
+
+	mu       sync.Mutex
+	serving  map[string]*serving
+	reserved map[string]time.Time // members that are about to be taken, by team and name
+	waiting  map[string]time.Time // since when members wait for a machine
+	others   []Machine
+	known    time.Time // when others were read
+}
+
+// serving is a team that the machine looks at.
+type serving struct {
+	done bool // the team has ended
+	team *engine.Team
+}
+
+// Serve runs members of the project's teams until ctx ends, or the machine is drained and no member
+// is on it any more. Then the sessions have ended, and their members continue elsewhere.
+func Serve(ctx context.Context, o Options) error {
+	m, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	lease, err := take(ctx, m.shared, m.Name)
+	if err != nil {
+		return err
+	}
+	defer lease.Release()
+	ctx, stop := store.While(ctx, lease)
+	defer stop()
+	if err := m.announceNow(ctx); err != nil {
+		return err
+	}
+	if o.Ready != nil {
+		o.Ready(m.Machine)
+	}
+	var beside sync.WaitGroup
+	serving, end := context.WithCancel(ctx)
+	beside.Go(func() { m.awaitDrain(serving) })
+	err = m.loop(serving, &beside)
+	end()
+	beside.Wait()
+	if gone := context.Cause(ctx); errors.Is(gone, store.ErrLost) {
+		return gone
+	}
+	return errors.Join(err, m.shared.Delete(context.WithoutCancel(ctx), keyOf(m.Name)))
+}
+
+// open checks what can be wrong before the machine is on the list.
+func open(ctx context.Context, o Options) (*machine, error) {
+	m := &machine{opts: o, serving: map[string]*serving{}, reserved: map[string]time.Time{},
+		waiting: map[string]time.Time{}}
+	computer, _ := os.Hostname()
+	name := cmp.Or(o.Name, computer)
+	if err := cmp.Or(team.CheckLabels(o.Labels), team.CheckName("machine", name)); err != nil {
+		return nil, err
+	}
+	shared, err := common(ctx, o.Engine.Home)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Labels) == 0 {
+		return nil, team.Refuse(team.Invalid, "a machine needs a label, by which members name it with runsOn")
+	}
+	top, is := project.Top(o.Dir)
+	if !is {
+		return nil, team.Refuse(team.Invalid, "%s is in no git repository, and the work of members travels through one", o.Dir)
+	}
+	if err := engine.Isolates(ctx, o.Dir); err != nil {
+		return nil, team.Refuse(team.Invalid, "members cannot work here: %v", err)
+	}
+	in := o.Engine.Home.Place.Project(o.Dir)
+	if !database.Portable(in) {
+		return nil, team.Refuse(team.Invalid, "the repository of %s is a shallow clone, so its project is not known; make a "+
+			"clone with the whole history", o.Dir)
+	}
+	if o.Slots == 0 {
+		o.Slots = runtime.NumCPU()
+	}
+	m.shared = shared
+	m.engine = o.Engine.At(o.Dir, top)
+	m.Machine = Machine{Name: name, Labels: o.Labels, Slots: o.Slots, Project: in, Dir: o.Dir,
+		Version: o.Version, Pid: os.Getpid(), Runs: []Run{}, Since: replica.Now()}
+	return m, nil
+}
+
+// awaitDrain waits until somebody asks to drain the machine.
+func (m *machine) awaitDrain(ctx context.Context) {
+	if m.shared.Await(ctx, drainOf(m.Name)) == nil {
+		m.drain.Store(true)
+		m.engine.Note("drained: each member goes to another machine at the end of its turn")
+	}
+}
+
+// loop looks for teams, and says what the machine does, until ctx ends or nothing is left to drain.
+func (m *machine) loop(ctx context.Context, beside *sync.WaitGroup) error {
+	tick := time.NewTicker(lookPause)
+	defer tick.Stop()
+	beat := time.Time{}
+	for {
+		if err := m.look(ctx, beside); err != nil && ctx.Err() == nil {
+			m.engine.Note("the teams cannot be listed: " + err.Error())
+		}
+		if before := m.Runs; m.changed(before) || time.Since(beat) > beatPause {
+			beat = time.Now()
+			if err := m.announceNow(ctx); err != nil && ctx.Err() == nil {
+				m.engine.Note(err.Error())
+			}
+		}
+		if m.drain.Load() && len(m.Runs) == 0 && !m.busy() {
+			_ = m.shared.Delete(context.WithoutCancel(ctx), drainOf(m.Name)) // the next one of this name removes it, too
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// busy reports whether the machine is about to take a member.
+func (m *machine) busy() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.reserved) > 0
+}
+
+// changed brings the list of members on this machine up to date, and reports whether it is another
+// one than before.
+func (m *machine) changed(before []Run) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Runs = m.runs()
+	m.Drained = m.drain.Load()
+	return !slices.Equal(before, m.Runs)
+}
+
+// runs returns the members on this machine. The caller has the lock.
+func (m *machine) runs() []Run {
+	all := []Run{}
+	for _, s := range m.serving {
+		if s.team == nil {
+			continue
+		}
+		s.team.View(func(st *team.State) {
+			of := st.Team()
+			for _, member := range st.Members() {
+				if member.Host != "" && member.Machine == m.Name && member.Status.Running() {
+					all = append(all, Run{of.Name, of.ID, member.Name, member.Status})
+					delete(m.reserved, of.ID+"/"+member.Name)
+				}
+			}
+		})
+	}
+	slices.SortFunc(all, func(a, b Run) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Member, b.Member)) })
+	return all
+}
+
+func (m *machine) announceNow(ctx context.Context) error {
+	m.Load, m.Seen = proc.Load(), replica.Now()
+	return m.Machine.announce(ctx, m.shared)
+}
+
+// look begins to serve the project's teams that it does not serve yet.
+func (m *machine) look(ctx context.Context, beside *sync.WaitGroup) error {
+	teams, err := m.engine.Home.Place.Teams(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := teams.List(ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	used := map[string]bool{}
+	for _, e := range all {
+		if e.Archived || e.Project != m.Project {
+			continue
+		}
+		if used[e.ID] = true; m.serving[e.ID] == nil {
+			s := &serving{}
+			m.serving[e.ID] = s
+			beside.Go(func() { m.serve(ctx, e.ID, s) })
+		}
+	}
+	for id, s := range m.serving {
+		if !used[id] && s.done {
+			delete(m.serving, id)
+		}
+	}
+	return nil
+}
+
+// serve runs the members of a team that are for this machine, until the team has ended.
+func (m *machine) serve(ctx context.Context, id string, s *serving) {
+	for ctx.Err() == nil {
+		over, err := m.attend(ctx, id, s)
+		if over || team.CodeOf(err) == team.NotFound || team.CodeOf(err) == team.Finished {
+			break
+		}
+		if err != nil && ctx.Err() == nil {
+			m.engine.Note(fmt.Sprintf("team %s cannot be served: %v", id, err))
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.done = true
+}
+
+// attend opens the team, and has a host for it while it has members for this machine. over reports
+// that the team has ended.
+func (m *machine) attend(ctx context.Context, id string, s *serving) (over bool, err error) {
+	t, err := m.engine.Open(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	m.set(s, t)
+	defer func() {
+		m.set(s, nil)
+		leaving, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+		defer stop()
+		err = errors.Join(err, host.LeaveMachine(leaving, t.Replica, t.Dir, m.Name, m.engine.Note), t.Close())
+	}()
+	for {
+		seq, ours := int64(0), false
+		t.View(func(st *team.State) {
+			of := st.Team()
+			seq, over = st.Seq(), of.Ended() || of.CheckHere() != nil
+			ours = slices.ContainsFunc(st.Members(), func(member team.Member) bool {
+				return member.Status.Running() && len(member.RunsOn) > 0 && member.RunsWith(m.Labels)
+			})
+		})
+		switch {
+		case over:
+			return true, host.KeepWork(context.WithoutCancel(ctx), t.Dir, m.Dir, m.engine.Note)
+		case ours && !m.drain.Load():
+			err = m.host(ctx, t)
+		default:
+			err = t.Wait(ctx, seq)
+		}
+		if err != nil || ctx.Err() != nil {
+			return false, err
+		}
+	}
+}
+
+func (m *machine) set(s *serving, t *engine.Team) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.team = t
+}
+
+// host runs the members of the team that are for this machine, until there is none or ctx ends.
+func (m *machine) host(ctx context.Context, t *engine.Team) error {
+	if err := m.fetch(ctx, t); err != nil {
+		return err
+	}
+	h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: m.opts.Hurry, Kill: m.opts.Kill,
+		Runner: &host.Runner{Machine: m.Name, Labels: m.Labels, Drained: m.drain.Load,
+			Takes: func(ctx context.Context, member team.Member) bool { return m.takes(ctx, t.Team().ID, &member) }}})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-h.Done():
+		return h.End()
+	case <-ctx.Done():
+		return h.Pause()
+	}
+}
+
+// fetch gets the commit that the team starts from, and what its members did so far.
+func (m *machine) fetch(ctx context.Context, t *engine.Team) error {
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	road, err := transport.Open(ctx, procs, m.Dir, t.Team())
+	if err != nil {
+		return err
+	}
+	return road.Fetch(ctx)
+}
+
+// takes reports whether this machine takes the member, and reserves a slot for it then.
+func (m *machine) takes(ctx context.Context, id string, member *team.Member) bool {
+	key := id + "/" + member.Name
+	others := m.list(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	for key, since := range m.reserved { // the attempt failed
+		if now.Sub(since) > patience {
+			delete(m.reserved, key)
+		}
+	}
+	if m.waiting[key].IsZero() {
+		m.waiting[key] = now
+	}
+	used := len(m.runs()) + len(m.reserved)
+	if m.drain.Load() || used >= m.Slots || !member.RunsWith(m.Labels) {
+		return false
+	}
+	if rather := m.rather(others, member, used); rather != m.Name && now.Sub(m.waiting[key]) < patience {
+		return false
+	}
+	delete(m.waiting, key)
+	m.reserved[key] = now
+	return true
+}
+
+// rather returns the name of the machine that should take the member.
+func (m *machine) rather(others []Machine, member *team.Member, used int) string {
+	best, part := m.Name, float64(used)/float64(m.Slots)
+	if member.Machine == best {
+		return best
+	}
+	for i := range others {
+		o := &others[i]
+		if o.Name == m.Name || !o.fits(member, m.Project) {
+			continue
+		}
+		if o.Name == member.Machine {
+			return o.Name
+		}
+		if its := float64(len(o.Runs)) / float64(o.Slots); its < part || its == part && o.Name < best {
+			best, part = o.Name, its
+		}
+	}
+	return best
+}
+
+// list returns the machines, as they were at most [knownFor] ago.
+func (m *machine) list(ctx context.Context) []Machine {
+	m.mu.Lock()
+	others, fresh := m.others, time.Since(m.known) < knownFor
+	m.mu.Unlock()
+	if fresh {
+		return others
+	}
+	others, err := list(ctx, m.shared)
+	if err != nil {
+		return nil // then each machine takes what it can
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.others, m.known = others, time.Now()
+	return others
+}
