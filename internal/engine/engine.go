@@ -428,7 +428,7 @@ func (t *Team) Lead() (m team.Member) {
 func (t *Team) Consolidation() consolidate.Options {
 	o := consolidate.Options{Replica: t.Replica, Dir: t.Dir, Shared: t.Shared(), Log: t.engine.Note,
 		Unsaved: t.engine.Home.Place != nil,
-		Advise: t.engine.Tell}
+		Advise:  t.engine.Tell}
 	if t.OnDisk() {
 		o.Except = []string{t.engine.Home.Root, t.engine.Home.Claude}
 		of := t.Team()
