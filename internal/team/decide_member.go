@@ -80,6 +80,9 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.succeeds(&m, b.Succeeds); err != nil {
 		return err
 	}
+	if old := d.member(b.Succeeds); old != nil && len(b.RunsOn) > 0 { // which has the session that continues
+		m.Machine = old.Machine
+	}
 	waiting, err := d.waitingFor(&m)
 	if err != nil {
 		return err
