@@ -46,7 +46,8 @@ With --clean the checks run in a clean checkout, without ignored and uncommitted
 
 With --no-commit only the checks run, and the team does not change. They run in a temporary checkout of what would be
 committed, with the work of members in worktrees but without ignored files (node_modules, for example). If you have
-committed the team's work yourself, complete the team with: --no-commit --complete
+committed the team's work yourself, complete the team with: --no-commit --complete. Branches that are not merged then
+stay, and are named.
 
 With --dry-run nothing runs and nothing changes: the command shows each path that would be committed with the members
 it is from, the paths that conflict, and those that are left out, with the reason.
