@@ -216,7 +216,7 @@ func (a *app) consolidated(ctx context.Context, name string, o consolidate.Optio
 		staged := []string{}
 		o.Staged = func(changes []string) {
 			if staged = changes; !a.json {
-				a.list(changes)
+				writePaths(a.out.Writer, changes)
 			}
 		}
 		if t := of.Team(); t.Status == team.TeamComplete && t.Consolidation.Step == team.Done {
@@ -310,14 +310,14 @@ func writeTried(w *sanitize.Writer, t *consolidate.Trial) error {
 // mostListed bounds how many paths are printed.
 const mostListed = 20
 
-// list prints the changes, a line each.
-func (a *app) list(changes []string) {
-	for i, one := range changes {
-		if i == mostListed && len(changes) > mostListed+1 {
-			a.out.Printf("    and %d more\n", len(changes)-i)
+// writePaths writes the paths, a line each, up to a readable number.
+func writePaths(w *sanitize.Writer, paths []string) {
+	for i, one := range paths {
+		if i == mostListed && len(paths) > mostListed+1 {
+			w.Printf("    and %d more\n", len(paths)-i)
 			break
 		}
-		a.out.Printf("    %s\n", one)
+		w.Printf("    %s\n", one)
 	}
 }
 
