@@ -168,7 +168,7 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 		if len(o.Redo) > 0 {
 			return p, nothingToRedo(f.Name)
 		}
-		p.refuse(a.notInstalled())
+		p.refuse(a.able(ctx))
 		if p.Refusal == nil {
 			p.refuse(a.unfinishedInGit(ctx))
 		}
@@ -199,7 +199,7 @@ func (p *Preview) beside(ctx context.Context, a *attempt, there *engine.Team) er
 		if len(a.Redo) > 0 {
 			return nothingToRedo(t.Name)
 		}
-		p.refuse(a.notInstalled())
+		p.refuse(a.able(ctx))
 		if !t.CleanedUp && p.Refusal == nil {
 			var members []team.Member
 			there.View(func(s *team.State) { members = s.Members() })
