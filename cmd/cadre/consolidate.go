@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -170,6 +171,13 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 	if o.Only, err = fromTop(of.Team(), o.Only); err != nil {
 		return err
 	}
+	var check atomic.Value // the name of the check that runs; "" for none
+	defer a.announceStop(ctx, func() string {
+		if name, _ := check.Load().(string); name != "" {
+			return "the check " + name
+		}
+		return "the consolidation"
+	})()
 	if !a.json {
 		began := "" // printed with the next step: a refusal may come first, for example because a branch conflicts
 		step := func(line string) {
@@ -179,9 +187,10 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 			}
 			a.out.Printf("%s\n", line)
 		}
-		o.Checking = func(check string) { step("▸ check " + check) }
-		o.Tried = func(end team.Event) { step(render.Step(end)) }
+		o.Checking = func(name string) { check.Store(name); step("▸ check " + name) }
+		o.Tried = func(end team.Event) { check.Store(""); step(render.Step(end)) }
 		o.Saw = func(r *team.Record) {
+			check.Store("")
 			for _, e := range r.Events {
 				line := render.Step(e)
 				if _, is := e.(*team.ConsolidationBegan); is {
