@@ -88,7 +88,12 @@ type PreviewTask struct {
 	Paths     []string `json:"paths,omitempty"`     // patterns of the files that it changes
 	When      string   `json:"when,omitempty"`      // always, or "" for after the completion of its blockers
 	Run       string   `json:"run,omitempty"`       // command for a shell member
-	Status    string   `json:"status,omitempty"`    // status with which the run would continue; "" for a new task
+	// where the items come from for which it makes tasks; "" for a task that makes none, or did so
+	// before
+	ForEach    string   `json:"forEach,omitempty"`
+	Items      []string `json:"items,omitempty"`      // these items, if known; files as they are now
+	ItemsKnown bool     `json:"itemsKnown,omitempty"` // the items are known: no command prints them
+	Status     string   `json:"status,omitempty"`     // status with which the run would continue; "" for a new task
 	// its status now as people see it, such as failed, blocked or skipped; "" for a new task
 	State string `json:"state,omitempty"`
 }
@@ -111,8 +116,10 @@ func membersOf(f *teamfile.File) []PreviewMember {
 func tasksOf(f *teamfile.File) []PreviewTask {
 	all := []PreviewTask{}
 	for _, t := range f.Order() {
-		all = append(all, PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
-			BlockedBy: t.BlockedBy, Paths: t.Paths, When: t.When, Run: t.Run})
+		one := PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
+			BlockedBy: t.BlockedBy, Paths: t.Paths, When: t.When, Run: t.Run}
+		one.itemsOf(t)
+		all = append(all, one)
 	}
 	return all
 }
@@ -162,6 +169,7 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 		p.Checks = append(p.Checks, c.Name)
 	}
 	p.Cannot = a.cannot()
+	p.findFiles(ctx)
 	p.refuse(a.placeForReport())
 	a.Engine = o.Engine.In(o.Dir)
 	if _, err := a.folder(); team.CodeOf(err) == team.NotFound {
@@ -250,6 +258,9 @@ func (p *Preview) progress(s *team.State, f *teamfile.File) {
 		if id, err := s.TaskID(team.ByName(p.Tasks[i].Name)); err == nil {
 			one, _ := s.Task(id)
 			p.Tasks[i].Status, p.Tasks[i].State = string(one.Status), one.State()
+			if one.Expanded && !redone[one.Called()] {
+				p.Tasks[i].ForEach, p.Tasks[i].Items, p.Tasks[i].ItemsKnown = "", nil, false
+			}
 			if redone[one.Called()] {
 				p.Tasks[i].Status = string(team.Pending)
 			}
