@@ -27,8 +27,8 @@ func (a *app) cleanupCommand() *cobra.Command {
 	c := a.onTeam(0, &cobra.Command{
 		Use: "cleanup [TEAM]", SuggestFor: []string{"delete", "remove", "rm"}, Short: "Remove a team and its files",
 		Long: `Remove a team: its folder with its history, and its files in Claude Code's folders. It is refused while
-a teammate runs or can be resumed; --force ends the sessions first, and removes the team. It is safe to repeat: a later call removes what
-an earlier one left. If nothing is left, the exit status is 2, because the name may be mistyped.
+a teammate runs or can be resumed; --force ends the sessions first, and removes the team. It is safe to repeat: a later
+call removes what an earlier one left. If nothing is left, the exit status is 2, because the name may be mistyped.
 
 On a terminal you are asked first; --yes skips the question, and still refuses a team whose teammates can be resumed. A
 script needs --yes or --force.

@@ -68,7 +68,8 @@ type PreviewMember struct {
 
 // PreviewTeam is what the teams of members would be made from: one for each task of such a member.
 type PreviewTeam struct {
-	Of       []string        `json:"of"`                 // the members, each behind the members whose teams it is in: sub/deep
+	// the members, each behind the members whose teams it is in: sub/deep
+	Of       []string        `json:"of"`
 	Level    int             `json:"level"`              // 1 for a team in the team, 2 for one in that
 	File     string          `json:"file,omitempty"`     // path of the team file that it is made from
 	Template string          `json:"template,omitempty"` // name of the template that it is made from
