@@ -174,6 +174,17 @@ func subcommand(c *cobra.Command, args []string) error {
 	if len(same) > 0 {
 		near = same
 	}
+	if len(near) == 0 { // two letters that are swapped are two changes to cobra
+		var names []string
+		for _, below := range c.Commands() {
+			if below.IsAvailableCommand() {
+				names = append(names, below.Name())
+			}
+		}
+		if one := team.Nearest(args[0], names); one != "" {
+			near = []string{one}
+		}
+	}
 	if len(near) > 0 {
 		for i := range near {
 			near[i] = whole(near[i])

@@ -40,6 +40,7 @@ func TestArguments(t *testing.T) {
 		"budget demo --usd much":   `--usd takes an amount of US dollars, such as 5, 0.5, $5 or 5 USD, not "much"`,
 		"--color x status":         `--color "x": it is auto, always or never; see: cadre status --help`,
 		"foo":                      `"foo" is not a command; see: cadre help --all`,
+		"rnu":                      `"rnu" is not a command, did you mean run?; see: cadre help --all`,
 		"taks":                     `"taks" is not a command, did you mean task or wake?; see: cadre help --all`,
 		"task foo":                 `"task foo" is not a command; see: cadre task --help`,
 		"stauts --watch":           `"stauts" is not a command, did you mean status?; see: cadre help --all`,

@@ -27,8 +27,8 @@ func (a *app) cleanupCommand() *cobra.Command {
 	c := a.onTeam(0, &cobra.Command{
 		Use: "cleanup [TEAM]", SuggestFor: []string{"delete", "remove", "rm"}, Short: "Remove a team and its files",
 		Long: `Remove a team: its folder with its history, and its files in Claude Code's folders. It is refused while
-a teammate runs or can be resumed; --force ends the sessions first, and removes the team. It is safe to repeat: a later call removes what
-an earlier one left. If nothing is left, the exit status is 2, because the name may be mistyped.
+a teammate runs or can be resumed; --force ends the sessions first, and removes the team. It is safe to repeat: a later
+call removes what an earlier one left. If nothing is left, the exit status is 2, because the name may be mistyped.
 
 On a terminal you are asked first; --yes skips the question, and still refuses a team whose teammates can be resumed. A
 script needs --yes or --force.
@@ -37,7 +37,8 @@ The team's branches stay in the repository, and are listed: cadre/TEAM with its 
 with worktrees, and those of the teams in the team. --branches removes them, and prints the commit of each. Branches
 that are checked out stay. So does a branch with commits that no other branch, tag or checkpoint has: the commits are
 listed, and --force removes it too. If the team is removed already, --branches removes its branches from the repository
-that you are in.
+that you are in. Files in the work tree that changed since the team was created and are not committed stay, and are
+named.
 
 A name stands for the team of the project that you are in. On a terminal it may also be the only team of that name in
 another project: the question names that project. A script, or --yes, needs the id of such a team, so that a removal
@@ -208,33 +209,43 @@ func (a *app) cleanup(ctx context.Context, name string, how engine.Removal) erro
 		return withWays(err, way{"remove its branches in this repository, if any",
 			render.Typed("cleanup", name, "--branches")})
 	case r.Gone:
-		return a.cleaned(r.Removed, fmt.Sprintf("team %s was removed before", name))
+		return a.cleaned(r, fmt.Sprintf("team %s was removed before", name))
 	}
-	return a.cleaned(r.Removed, fmt.Sprintf("team %s is removed", name))
+	return a.cleaned(r, fmt.Sprintf("team %s is removed", name))
 }
 
-// removedTeam is a team that was removed, with what became of its branches, as JSON.
+// removedTeam is a team that was removed, with what it leaves behind, as JSON.
 type removedTeam struct {
 	team.Team
-	Branches []branches.Branch
+	Branches    []branches.Branch
+	Uncommitted []string // files that changed since the team was created and are not committed; they stay
 }
 
-// MarshalJSON writes the team with its branches.
+// MarshalJSON writes the team with what it leaves behind.
 func (r removedTeam) MarshalJSON() ([]byte, error) {
 	of, err := r.Team.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	all, err := json.Marshal(r.Branches)
-	return slices.Concat(bytes.TrimSuffix(of, []byte("}")), []byte(`,"branches":`), all, []byte("}")), err
+	left, err := json.Marshal(struct {
+		Branches    []branches.Branch `json:"branches"`
+		Uncommitted []string          `json:"uncommitted"`
+	}{r.Branches, r.Uncommitted})
+	return slices.Concat(bytes.TrimSuffix(of, []byte("}")), []byte(","), bytes.TrimPrefix(left, []byte("{"))), err
 }
 
-// cleaned prints what happened to a removed team and its branches. If branches should be removed
-// but stay because commits would be lost, it returns an error that names the commits.
-func (a *app) cleaned(removed upkeep.Removed, what string) error {
+// cleaned prints what happened to a removed team, its uncommitted files and its branches. If
+// branches should be removed but stay because commits would be lost, it returns an error that names
+// the commits.
+func (a *app) cleaned(removed engine.Removed, what string) error {
 	t, left := removed.Team, removed.Branches
-	err := a.print(removedTeam{t, append([]branches.Branch{}, left...)}, func(w *sanitize.Writer) error {
+	printed := removedTeam{t, append([]branches.Branch{}, left...), append([]string{}, removed.Uncommitted...)}
+	err := a.print(printed, func(w *sanitize.Writer) error {
 		w.Printf("%s\n", what)
+		if n := len(removed.Uncommitted); n > 0 {
+			w.Printf("not committed, and left in %s: %s\n", t.Base.Top, team.Count(n, "file"))
+			writePaths(w, removed.Uncommitted)
+		}
 		if len(left) == 0 {
 			return nil
 		}
@@ -263,7 +274,7 @@ func (a *app) cleaned(removed upkeep.Removed, what string) error {
 	if err != nil {
 		return err
 	}
-	return losing(removed)
+	return losing(removed.Removed)
 }
 
 // mostLost bounds how many lost commits are named.

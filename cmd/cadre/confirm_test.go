@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,6 +52,54 @@ func TestAsksBeforeTheEnd(t *testing.T) {
 		}
 		if want := map[bool]int{true: done, false: tryAgain}[one.ends]; r.code != want || alive() == one.ends {
 			t.Errorf("%s, %q: status %d, and the team exists: %v\n%s", one.line, one.types, r.code, alive(), r.out)
+		}
+	}
+}
+
+// TestAsksBeforeARollback checks that cadre task rollback asks at a terminal before it undoes work.
+// Only a yes or --yes undoes it, and a script is not asked.
+func TestAsksBeforeARollback(t *testing.T) {
+	soak.Long(t)
+	t.Parallel()
+	if !terminals {
+		t.Skip("needs a terminal of its own")
+	}
+	root := t.TempDir()
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "CADRE_HOME=" + filepath.Join(root, "home"),
+		"CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude")}
+	dir := filepath.Join(root, "project")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("git", "-C", dir, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "team.yaml"), []byte("name: demo\nmembers: [{name: ann}]\n"+
+		"tasks: [{id: one, run: 'echo one >one.txt'}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	undone := func() bool {
+		_, err := os.Stat(filepath.Join(dir, "one.txt"))
+		return err != nil
+	}
+	for _, one := range []struct {
+		line, types    string
+		onTerm, undoes bool
+	}{
+		{"task rollback demo one", "n\n", true, false},
+		{"task rollback demo one", "y\n", true, true},
+		{"task rollback demo one --yes", "", true, true},
+		{"task rollback demo one", "", false, true},
+	} {
+		if r := (call{args: []string{"run", "team.yaml"}, dir: dir, env: env}).run(t); undone() {
+			t.Fatalf("run: %s", r.err)
+		}
+		r := call{args: strings.Fields(one.line), dir: dir, env: env, onTerm: one.onTerm, types: one.types}.run(t)
+		asked := strings.Contains(string(r.out), "Undo the changes of task one to 1 file: one.txt") &&
+			strings.Contains(string(r.out), "[y/N]")
+		if asked != (one.types != "") || undone() != one.undoes {
+			t.Errorf("%s, %q: status %d, asked: %v, undone: %v\n%s%s", one.line, one.types, r.code, asked, undone(), r.out,
+				r.err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +47,8 @@ With --clean the checks run in a clean checkout, without ignored and uncommitted
 
 With --no-commit only the checks run, and the team does not change. They run in a temporary checkout of what would be
 committed, with the work of members in worktrees but without ignored files (node_modules, for example). If you have
-committed the team's work yourself, complete the team with: --no-commit --complete
+committed the team's work yourself, complete the team with: --no-commit --complete. Branches that are not merged then
+stay, and are named.
 
 With --dry-run nothing runs and nothing changes: the command shows each path that would be committed with the members
 it is from, the paths that conflict, and those that are left out, with the reason.
@@ -169,6 +171,13 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 	if o.Only, err = fromTop(of.Team(), o.Only); err != nil {
 		return err
 	}
+	var check atomic.Value // the name of the check that runs; "" for none
+	defer a.announceStop(ctx, func() string {
+		if name, _ := check.Load().(string); name != "" {
+			return "the check " + name
+		}
+		return "the consolidation"
+	})()
 	if !a.json {
 		began := "" // printed with the next step: a refusal may come first, for example because a branch conflicts
 		step := func(line string) {
@@ -178,9 +187,10 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 			}
 			a.out.Printf("%s\n", line)
 		}
-		o.Checking = func(check string) { step("▸ check " + check) }
-		o.Tried = func(end team.Event) { step(render.Step(end)) }
+		o.Checking = func(name string) { check.Store(name); step("▸ check " + name) }
+		o.Tried = func(end team.Event) { check.Store(""); step(render.Step(end)) }
 		o.Saw = func(r *team.Record) {
+			check.Store("")
 			for _, e := range r.Events {
 				line := render.Step(e)
 				if _, is := e.(*team.ConsolidationBegan); is {
@@ -215,7 +225,7 @@ func (a *app) consolidated(ctx context.Context, name string, o consolidate.Optio
 		staged := []string{}
 		o.Staged = func(changes []string) {
 			if staged = changes; !a.json {
-				a.list(changes)
+				writePaths(a.out.Writer, changes)
 			}
 		}
 		if t := of.Team(); t.Status == team.TeamComplete && t.Consolidation.Step == team.Done {
@@ -309,14 +319,14 @@ func writeTried(w *sanitize.Writer, t *consolidate.Trial) error {
 // mostListed bounds how many paths are printed.
 const mostListed = 20
 
-// list prints the changes, a line each.
-func (a *app) list(changes []string) {
-	for i, one := range changes {
-		if i == mostListed && len(changes) > mostListed+1 {
-			a.out.Printf("    and %d more\n", len(changes)-i)
+// writePaths writes the paths, a line each, up to a readable number.
+func writePaths(w *sanitize.Writer, paths []string) {
+	for i, one := range paths {
+		if i == mostListed && len(paths) > mostListed+1 {
+			w.Printf("    and %d more\n", len(paths)-i)
 			break
 		}
-		a.out.Printf("    %s\n", one)
+		w.Printf("    %s\n", one)
 	}
 }
 

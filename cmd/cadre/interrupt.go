@@ -145,6 +145,23 @@ func (a *app) announce(ctx context.Context, note func(string), running func() in
 	}
 }
 
+// announceStop prints at once what a signal stops, because a check may take a while to end. It
+// prints nothing after stop.
+func (a *app) announceStop(ctx context.Context, what func() string) (stop func()) {
+	said := make(chan struct{})
+	unused := context.AfterFunc(ctx, func() {
+		defer close(said)
+		if _, signaled := errors.AsType[*interruptedError](context.Cause(ctx)); signaled && !a.asking.Load() {
+			a.note("stopping " + what())
+		}
+	})
+	return func() {
+		if !unused() {
+			<-said
+		}
+	}
+}
+
 // sessions counts the members of the team whose sessions run.
 func sessions(of *engine.Team) (n int) {
 	of.View(func(s *team.State) {

@@ -20,8 +20,8 @@ func (a *app) noteCommand() *cobra.Command {
 			"works where, what was tried and failed.\nEach new session is given their beginnings, and members are told "+
 			"of changes with their next message. KEY is a name such as\ndecisions/api. A team has up to %d notes, of %d "+
 			"KiB each and %d MiB together.", team.MaxNotes, team.MaxNote>>10, team.MaxNotesText>>20),
-		Example: "  cadre note set my-team decisions/api 'Errors are JSON.'\n  cadre note append my-team tried 'A cache: stale " +
-			"after a restart.' --as ann",
+		Example: "  cadre note set my-team decisions/api 'Errors are JSON.'\n" +
+			"  cadre note append my-team tried 'A cache: stale after a restart.' --as ann",
 		Args: subcommand,
 		RunE: a.choice,
 	}
@@ -108,8 +108,8 @@ func (a *app) noteGet() *cobra.Command {
 	var raw bool
 	c := a.onTeam(1, &cobra.Command{
 		Use: "get [TEAM] KEY", Short: "Print the text of a note",
-		Long: "Print the text of a note. With --seq print an older version, which cadre note log lists. With --raw print the " +
-			"text for a program,\nwithout the mark before each line. Characters that could harm a terminal are escaped.",
+		Long: "Print the text of a note. With --seq print an older version, which cadre note log lists. With --raw " +
+			"print the text for a program,\nwithout the mark before each line. Characters that could harm a terminal are escaped.",
 		Example: "  cadre note get my-team decisions/api\n  cadre note get my-team files --raw | xargs wc -l",
 	}, func(c *cobra.Command, name string, args []string) error {
 		n, err := a.noteOf(c, name, args[0], seq)
@@ -194,8 +194,8 @@ func (a *app) noteRemove() *cobra.Command {
 func (a *app) noteLog() *cobra.Command {
 	return a.looking(1, &cobra.Command{
 		Use: "log [TEAM] KEY", Short: "List the changes of a note",
-		Long: "List the changes of a note, the oldest first: who changed it, when and how. cadre note get --seq prints the note " +
-			"as it was after\none of them.",
+		Long: "List the changes of a note, the oldest first: who changed it, when and how. cadre note get --seq prints the " +
+			"note as it was after\none of them.",
 	}, func(c *cobra.Command, d *engine.Team, args []string) error {
 		changes, err := d.NoteChanges(c.Context(), args[0])
 		if err != nil {

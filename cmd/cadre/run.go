@@ -40,9 +40,9 @@ type running struct {
 
 func (a *app) runCommand() *cobra.Command {
 	r := &running{app: a}
-	c := &cobra.Command{
-		Use: "run FILE | run \"GOAL\"", SuggestFor: []string{"start"}, Args: oneGoal,
-		Short: "Run a team file, or a goal, to its end", Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
+	c := &cobra.Command{Use: "run FILE | run \"GOAL\"", SuggestFor: []string{"start"}, Args: oneGoal,
+		Short: "Run a team file, or a goal, to its end",
+		Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
 
 With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and writes the report when all is
 done. --agent and --model choose the agent and its model; without --agent it is the first one that is installed (cadre

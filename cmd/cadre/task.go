@@ -345,7 +345,9 @@ func (a *app) taskUpdate() *cobra.Command {
 			return err
 		}
 		changed := false
-		c.Flags().Visit(func(f *pflag.Flag) { changed = changed || f.Name != "as" && c.InheritedFlags().Lookup(f.Name) == nil })
+		c.Flags().Visit(func(f *pflag.Flag) {
+			changed = changed || f.Name != "as" && c.InheritedFlags().Lookup(f.Name) == nil
+		})
 		if !changed {
 			return usage{errors.New("say what to change: each flag but --as names a field")}
 		}
@@ -454,8 +456,8 @@ func (a *app) taskRelease() *cobra.Command {
 	var reason string
 	c := a.onTeam(1, &cobra.Command{
 		Use: "release [TEAM] ID", Short: "Return a task to the queue",
-		Long: "Return a task to the queue: one in progress, or a failed one. If its command runs, that is ended. An agent is " +
-			"told to\nstop; until it reads that, another member may do the task too.",
+		Long: "Return a task to the queue: one in progress, or a failed one. If its command runs, that is ended. An agent " +
+			"is told to\nstop; until it reads that, another member may do the task too.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason},
 			func(of *engine.Team, _ *team.Record) error {

@@ -103,7 +103,8 @@ func (t *taskTyped) flags(c *cobra.Command) {
 	f.Int64Var(&t.verify.Count, "verify-count", 0, "how many verify it; 1 by default")
 	f.StringVar(&t.verify.Rule, "verify-rule", "", "all (by default) or majority: how many of them must accept it")
 	f.Int64Var(&t.verify.Rounds, "verify-rounds", 0, "after so many rejections the attempt has failed; 3 by default")
-	f.StringVar(&t.body.When, "when", "", "always: it also runs if a task that it depends on has failed; failed: only then")
+	f.StringVar(&t.body.When, "when", "", "always: it also runs if a task that it depends on has failed; failed: only "+
+		"then")
 	t.demands = demandFlags(f)
 }
 

@@ -21,7 +21,8 @@ type demandsTyped struct {
 func demandFlags(f *pflag.FlagSet) *demandsTyped {
 	d := &demandsTyped{}
 	f.StringVar(&d.check, "check", "", "command that must pass before it is completed; its output goes back to the member")
-	f.StringVar(&d.until, "until", "", "like --check: the task is tried again in the same attempt until the command passes")
+	f.StringVar(&d.until, "until", "", "like --check: the task is tried again in the same attempt until the command "+
+		"passes")
 	f.Int64Var(&d.rounds, "rounds", team.DefaultRounds, "with --until, how often it is tried")
 	f.StringVar(&d.schema, "result-schema", "", "file with a JSON Schema that its result must fit")
 	return d

@@ -179,9 +179,35 @@ func tally(patch []byte) string {
 	return fmt.Sprintf("+%d -%d", added, removed)
 }
 
+// confirmRollBack asks before the work of a task is undone, if there is a person to ask. It does
+// not ask about a task without work, because that is refused.
+func (a *app) confirmRollBack(ctx context.Context, of *engine.Team, ref string, only []string) error {
+	if !a.asks() || a.actor != team.User {
+		return nil
+	}
+	question := ""
+	of.View(func(s *team.State) {
+		t, err := s.Find(ref)
+		if err != nil || t.Work == nil {
+			return
+		}
+		files := t.Work.Files
+		if len(only) > 0 {
+			files = only
+		}
+		question = fmt.Sprintf("Undo the changes of task %s to %s%s, and return it to the queue?", s.Called(t.ID),
+			team.Count(len(files), "file"), prefix(": ", someFiles(files)))
+	})
+	if question == "" {
+		return nil
+	}
+	return a.confirm(ctx, question)
+}
+
 func (a *app) taskRollBack() *cobra.Command {
 	var reason string
 	var only []string
+	var yes bool
 	c := a.onTeam(1, &cobra.Command{
 		Use: "rollback [TEAM] ID", Short: "Undo the work of a task, and return it to the queue",
 		Long: `Undo the saved or committed work of a task, and return the task to the queue. In a worktree, the
@@ -192,11 +218,18 @@ kill, the same command finishes.
 If several members worked in one directory at the same time, it is not known whose a changed file is. Then name the
 task's files with --only: these are restored, and the others stay.
 
+On a terminal you are asked first; --yes skips the question. A script is not asked.
+
   cadre task rollback health 3
   cadre task rollback health 3 --only src/parser.go`,
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.consolidating(c.Context(), name, consolidate.Options{Only: only},
 			func(of *engine.Team, o consolidate.Options) error {
+				if !yes {
+					if err := a.confirmRollBack(c.Context(), of, args[0], o.Only); err != nil {
+						return err
+					}
+				}
 				u, err := of.RollBackTask(c.Context(), a.actor, args[0], reason, o.Only...)
 				if err != nil {
 					return err
@@ -222,6 +255,7 @@ task's files with --only: these are restored, and the others stay.
 			})
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	c.Flags().StringArrayVar(&only, "only", nil, "restore only this file or folder; may be repeated")
 	return c
 }

@@ -21,7 +21,8 @@ type trusted struct {
 	Trusted   bool                `json:"trusted"`             // they run for as long as they do not change
 	Hooks     []hook.ExaminedHook `json:"hooks,omitempty"`     // the hooks that were shown before the question
 	Templates []askedTemplate     `json:"templates,omitempty"` // the templates that were shown before the question
-	Broken    []brokenTemplate    `json:"broken,omitempty"`    // templates that nobody can agree to, because they cannot be used
+	// templates that nobody can agree to, because they cannot be used
+	Broken []brokenTemplate `json:"broken,omitempty"`
 }
 
 // brokenTemplate is a template of a project that cannot be used.

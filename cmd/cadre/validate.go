@@ -153,6 +153,7 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 	if err := writePlanned(w, 0, p.Lead, p.Members, slices.Concat(p.Tasks, p.ByHand)); err != nil {
 		return err
 	}
+	writeMakes(w, p.Tasks)
 	if err := writeChildTeams(w, p.ChildTeams); err != nil {
 		return err
 	}
@@ -171,6 +172,26 @@ func writePreview(w *sanitize.Writer, p run.Preview) error {
 		w.Printf("a run would be refused: %s\n", explain(p.Refusal))
 	}
 	return w.Printf("%s\n", "nothing was started (--dry-run)")
+}
+
+// writeMakes says which tasks make others, and for which items.
+func writeMakes(w *sanitize.Writer, planned []run.PreviewTask) {
+	first := true
+	for _, t := range planned {
+		if t.ForEach == "" {
+			continue
+		}
+		if first {
+			w.Printf("\n")
+			first = false
+		}
+		if t.ItemsKnown {
+			w.Printf("task %s makes %s, for %s%s\n", t.Name, team.Count(len(t.Items), "task"), t.ForEach,
+				prefix(": ", someFiles(t.Items)))
+		} else {
+			w.Printf("task %s makes a task for each item of %s; it is not known yet how many\n", t.Name, t.ForEach)
+		}
+	}
 }
 
 // writeValues prints the parameters of a team file with their values.

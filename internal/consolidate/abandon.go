@@ -3,6 +3,7 @@ package consolidate
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"cadre/internal/journal/store"
 	"cadre/internal/team"
@@ -19,6 +20,9 @@ func (w *work) failed(ctx context.Context, err error) error {
 	if c.Step == team.Abandoned && !errors.Is(err, ErrCheck) { // by another process
 		return errors.Join(err, w.lift(context.WithoutCancel(ctx), c))
 	}
+	if c.Open() && code == "" && ctx.Err() != nil && len(team.HintsOf(err)) == 0 { // by a step that does not say it
+		return w.interrupted(ctx, "")
+	}
 	if !c.Open() || errors.Is(err, ErrCheck) || code != team.NotReady && code != team.Invalid {
 		return err
 	}
@@ -26,6 +30,18 @@ func (w *work) failed(ctx context.Context, err error) error {
 		return errors.Join(err, gone)
 	}
 	return err
+}
+
+// interrupted returns the error of an open attempt that ended with ctx: in which state the team is,
+// and what continues it. where says at what the attempt was; "" where nothing says it well.
+func (w *work) interrupted(ctx context.Context, where string) error {
+	c := w.state()
+	state, hints := "nothing was committed", []team.Hint{w.hint(team.ActFinish), w.hint(team.ActRollBack)}
+	if c.Step == team.Made && c.Commit != "" {
+		state, hints = fmt.Sprintf("the commit %.12s is made", c.Commit), hints[:1]
+	}
+	return team.Hinted(fmt.Errorf("interrupted%s: %w; %s. Consolidation %d stays open, and team %s starts nothing new",
+		where, context.Cause(ctx), state, c.Attempt, w.Replica.Team().Name), hints...)
 }
 
 // cancel ends the attempt without a commit, on request. If a worktree is just being removed, it

@@ -230,8 +230,8 @@ func TestChangedWhileItWasThere(t *testing.T) {
 	}
 }
 
-// TestBranchesWithoutACommit checks that --no-commit merges nothing, and leaves the branches to the
-// lead.
+// TestBranchesWithoutACommit checks that --no-commit merges nothing, creates no task, and names the
+// branches that are not merged.
 func TestBranchesWithoutACommit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs git many times; not with -short")
@@ -243,17 +243,20 @@ func TestBranchesWithoutACommit(t *testing.T) {
 	before := l.scene()
 	o := l.options()
 	o.NoCommit = true
-	if _, err := Run(l.ctx, o); err == nil || !strings.Contains(err.Error(), "task 2 (Merge the branch "+
-		"cadre/demo@eve) is open") {
-		t.Fatal(err)
+	var advice []team.Advice
+	o.Advise = func(n team.Advice) { advice = append(advice, n) }
+	if r, err := Run(l.ctx, o); err != nil || r.Commit != "" {
+		t.Fatalf("%+v, %v", r, err)
 	}
 	if after := l.scene(); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}
-	l.git("merge", "-q", "cadre/demo@eve")
-	l.do("lead", &team.CompleteTask{Task: "2"})
-	if r, err := Run(l.ctx, o); err != nil || r.Commit != "" {
-		t.Errorf("%+v, %v", r, err)
+	if tasks := l.tasks(); tasks != 1 {
+		t.Errorf("the team has %d tasks", tasks)
+	}
+	if len(advice) != 1 || !strings.Contains(advice[0].Text, "work of eve stays on the branch cadre/demo@eve") ||
+		len(advice[0].Hints) != 1 || advice[0].Hints[0].Action != team.ActMergeBranch {
+		t.Errorf("the advice is %+v", advice)
 	}
 }
 

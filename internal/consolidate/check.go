@@ -195,8 +195,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	ran, err := w.execute(running, c, check, dir)
 	switch {
 	case ctx.Err() != nil:
-		return team.Hinted(fmt.Errorf("interrupted in the check %s: %w", check.Name, context.Cause(ctx)),
-			w.hint(team.ActFinish), w.hint(team.ActRollBack))
+		return w.interrupted(ctx, " in the check "+check.Name)
 	case abandoned():
 		return w.ended()
 	case err != nil:

@@ -377,20 +377,8 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 				"Commit or stash them, or include all of them", names(s.both)).
 				With(team.Hint{Action: team.ActIncludeFiles, Team: w.Replica.Team().Name, Paths: s.both})
 	}
-	if len(s.strangers) > 0 && !w.advised {
-		w.advised = true
-		var left []string
-		for _, why := range []string{isLate, isForeign, isTeamFile} {
-			paths := slices.DeleteFunc(slices.Clone(s.strangers), func(path string) bool { return s.why[path] != why })
-			if len(paths) > 0 {
-				left = append(left, fmt.Sprintf("because %s: %s", why, names(paths)))
-			}
-		}
-		include := w.hint(team.ActIncludeFiles)
-		if len(s.strangers) == 1 { // among several may be files of the user and of other teams
-			include.Paths = s.strangers
-		}
-		w.Advise(team.Advice{Text: "not committed, " + strings.Join(left, "; "), Hints: []team.Hint{include}})
+	if err := w.adviseLeft(ctx, c, s); err != nil {
+		return nil, err
 	}
 	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
 		return s.ours, nil

@@ -162,11 +162,12 @@ func (w *work) finish() (f finish) {
 	return f
 }
 
-// Why a file is not the team's.
+// Why a file is not committed.
 const (
 	isForeign  = "it belongs to another team"
 	isLate     = "it changed after the team finished"
 	isTeamFile = "it is the team file"
+	isUnnamed  = "it is not among the named paths"
 )
 
 // stranger returns why the file is not the team's: it belongs to another team, or was changed after
@@ -437,6 +438,46 @@ func names(paths []string) string {
 		return strings.Join(paths[:shown], ", ") + fmt.Sprintf(" and %d more", len(paths)-shown)
 	}
 	return strings.Join(paths, ", ")
+}
+
+// adviseLeft says once which changed files are not committed, and why.
+func (w *work) adviseLeft(ctx context.Context, c team.Consolidation, s selection) error {
+	if w.advised {
+		return nil
+	}
+	w.advised = true
+	var left []string
+	for _, why := range []string{isLate, isForeign, isTeamFile} {
+		paths := slices.DeleteFunc(slices.Clone(s.strangers), func(path string) bool { return s.why[path] != why })
+		if len(paths) > 0 {
+			left = append(left, fmt.Sprintf("because %s: %s", why, names(paths)))
+		}
+	}
+	var hints []team.Hint
+	if len(left) > 0 {
+		include := w.hint(team.ActIncludeFiles)
+		if len(s.strangers) == 1 { // among several may be files of the user and of other teams
+			include.Paths = s.strangers
+		}
+		hints = []team.Hint{include}
+	}
+	if len(s.unnamed) > 0 {
+		c.Include, c.Only = nil, nil
+		all, err := w.selected(ctx, c) // without the user's own files
+		if err != nil {
+			return err
+		}
+		paths := slices.DeleteFunc(append(all.ours, all.both...), func(path string) bool {
+			return !slices.Contains(s.unnamed, path)
+		})
+		if len(paths) > 0 {
+			left = append(left, fmt.Sprintf("because %s: %s", isUnnamed, names(paths)))
+		}
+	}
+	if len(left) > 0 {
+		w.Advise(team.Advice{Text: "not committed, " + strings.Join(left, "; "), Hints: hints})
+	}
+	return nil
 }
 
 // late refuses files that the finished consolidation did not commit: it commits nothing more.

@@ -2,7 +2,6 @@ package consolidate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -193,7 +192,8 @@ func (w *work) waiting(ctx context.Context, parent string) ([]team.Branch, error
 	return all, err
 }
 
-// leave leaves the branches to the lead, because nothing is committed here.
+// leave says which branches are not merged, because nothing is committed here. No task asks to
+// merge them: whoever completes a team without a commit decides about its work with git.
 func (w *work) leave(ctx context.Context) error {
 	if w.repo.top == "" {
 		return nil
@@ -204,7 +204,10 @@ func (w *work) leave(ctx context.Context) error {
 	}
 	branches, err := w.waiting(ctx, parent)
 	for _, b := range branches {
-		err = errors.Join(err, w.ask(ctx, b, "", w.about(b, "Without a commit nothing is merged.")))
+		merge := w.hint(team.ActMergeBranch)
+		merge.Name, merge.Dir = b.Name, w.repo.top
+		w.Advise(team.Advice{Text: fmt.Sprintf("nothing is committed, so work of %s stays on the branch %s, which is not "+
+			"merged", b.Member, b.Name), Hints: []team.Hint{merge}})
 	}
 	return err
 }

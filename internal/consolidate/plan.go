@@ -168,7 +168,7 @@ func (w *work) preview(ctx context.Context, c team.Consolidation, p *Plan) (err 
 		{s.both, Unclear, "it had changes before the team was created, and more since"},
 		{s.strangers, LeftOut, ""},
 		{s.yours, LeftOut, "it is as it was before the team was created"},
-		{s.unnamed, LeftOut, "it is not among the named paths"},
+		{s.unnamed, LeftOut, isUnnamed},
 	} {
 		for _, path := range left.paths {
 			p.Paths = append(p.Paths, Staged{Path: path, Fate: left.fate, Why: cmp.Or(left.why, s.why[path])})

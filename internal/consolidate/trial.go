@@ -122,7 +122,8 @@ func (w *work) tryChecks(ctx context.Context, c team.Consolidation, dir, where s
 	for _, check := range w.Replica.Team().Checks {
 		ran, err := w.execute(ctx, c, check, dir)
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("interrupted in the check %s: %w", check.Name, context.Cause(ctx))
+			return nil, fmt.Errorf("interrupted in the check %s: %w; nothing was committed, and team %s is unchanged",
+				check.Name, context.Cause(ctx), w.Replica.Team().Name)
 		}
 		if err != nil {
 			return nil, err

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/consolidate/branches"
 	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/project"
@@ -29,6 +31,9 @@ type Removed struct {
 	upkeep.Removed
 	Observed bool // it was only observed: our data about it is removed, and the team itself belongs to another program
 	Gone     bool // it did not exist any more
+	// Uncommitted are files of the work tree that differ from the last commit since the team worked
+	// there. They stay. It is empty if they cannot be determined.
+	Uncommitted []string
 }
 
 // RemoveTeam removes the named team with everything that belongs to it. It may be called again at
@@ -65,6 +70,7 @@ func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Remove
 			return Removed{}, errors.Join(err, t.Close())
 		}
 	}
+	left := t.leaves(ctx)
 	how.Needed = slices.ContainsFunc(within, branches.Branch.Stays)
 	how.Shared = e.Home.Archived(t.Dir) && e.succeeded(t.Team())
 	its, err := t.upkeepInTree(ctx, r.Actor)
@@ -73,7 +79,25 @@ func (e *Engine) RemoveTeam(ctx context.Context, name string, r Removal) (Remove
 	}
 	removed, err := upkeep.Remove(ctx, its, how)
 	removed.Branches = append(within, removed.Branches...)
-	return Removed{Removed: removed}, err
+	return Removed{Removed: removed, Uncommitted: left}, err
+}
+
+// leavePatience bounds how long git may take to list the files that a removed team leaves.
+const leavePatience = 5 * time.Second
+
+// leaves returns the files that the team leaves uncommitted in the work tree. An archived team and
+// one in a team return none: the later team of that name, or the team around it, has these files.
+func (t *Team) leaves(ctx context.Context) []string {
+	if of := t.Team(); t.engine.Home.Archived(t.Dir) || of.Parent.Team != "" || of.Base.Top == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leavePatience)
+	defer cancel()
+	p, err := consolidate.LookPending(ctx, t.Consolidation())
+	if err != nil { // the removal does not depend on git
+		return nil
+	}
+	return p.Files
 }
 
 // succeeded reports whether the project of an archived team has a team of its name again.

@@ -24,8 +24,8 @@ const startTime = 4 * time.Minute
 
 // Spawn adds the member as actor, and starts a background host for its session. It checks what can
 // fail before the member is recorded: that the team's directory is usable, the agent is installed
-// and logged in, a worktree is possible, and a host can be started. joined is called with the
-// member once it is recorded. After that only its host can fail.
+// and logged in, a worktree is possible, the limit of turns is valid, and a host can be started.
+// joined is called with the member once it is recorded. After that only its host can fail.
 func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joined func(team.Member) error) error {
 	if len(m.RunsOn) > 0 {
 		return t.spawnElsewhere(ctx, actor, m, joined)
@@ -40,6 +40,9 @@ func (t *Team) Spawn(ctx context.Context, actor string, m *team.SpawnMember, joi
 			}
 		}
 		if err := Able(ctx, m, of.Dir); err != nil {
+			return err
+		}
+		if err := t.engine.CheckTurns(); err != nil {
 			return err
 		}
 		var err error
@@ -110,6 +113,16 @@ func Able(ctx context.Context, m *team.SpawnMember, dir string) error {
 			"try again", m.Name, m.Agent, detail, login.How)
 	}
 	return nil
+}
+
+// CheckTurns returns an error if the limit of turns on this machine is not valid. Then no host of a
+// team on disk can start.
+func (e *Engine) CheckTurns() error {
+	if e.Memory != nil { // its teams have no limit
+		return nil
+	}
+	_, err := (&Team{engine: e}).turns()
+	return err
 }
 
 // Isolates says why no member can have its own worktree in that directory.

@@ -85,12 +85,13 @@ func (c Changes) Refused() error {
 
 // Compare returns what is different between the team file and the team that was made from an
 // earlier version of it, and what becomes of each difference. facts are the file's facts as they
-// are now. redo names completed tasks to do again.
+// are now. hosted says whether a process runs the team's sessions. redo names completed tasks to do
+// again.
 //
 // Only changes of the file count: a key that has not changed in the file is left alone, even if its
 // value in the team was changed by hand.
-func Compare(s *team.State, f *teamfile.File, facts []team.Fact, redo []string) (Changes, error) {
-	c := &comparison{state: s, file: f, team: s.Team(), facts: facts, redo: map[string]bool{},
+func Compare(s *team.State, f *teamfile.File, facts []team.Fact, hosted bool, redo []string) (Changes, error) {
+	c := &comparison{state: s, file: f, team: s.Team(), facts: facts, hosted: hosted, redo: map[string]bool{},
 		tasks: map[string]team.Task{}, removed: map[string]team.Task{}}
 	c.out.Team, c.out.Path = f.Name, c.team.Origin
 	c.lead, _ = s.Member(c.team.Lead)
@@ -166,6 +167,7 @@ type comparison struct {
 	team    team.Team
 	lead    team.Member
 	facts   []team.Fact
+	hosted  bool                 // a process runs the team's sessions
 	redo    map[string]bool      // by id
 	tasks   map[string]team.Task // by name
 	removed map[string]team.Task // by id: tasks that the file no longer has and that are deleted

@@ -77,8 +77,18 @@ func (c *comparison) refs(names []string) (refs []string) {
 
 // busy refuses a change of a task that a member works on.
 func (c *comparison) busy(t team.Task, how string) {
-	c.refuse("task", t.Called(), fmt.Sprintf("task %s %s, and is in progress by %s; let it end, or release it first",
-		t.Called(), how, t.Owner), t.Hint(&c.team, team.ActRetryTask))
+	c.refuse("task", t.Called(), fmt.Sprintf("task %s %s, and is in progress by %s; %s", t.Called(), how, t.Owner,
+		c.ending(t, "let it end")), t.Hint(&c.team, team.ActRetryTask))
+}
+
+// ending says what has to happen before the task in progress can change: wait says how to wait for
+// its end. Nothing ends it where no process runs its owner, for example after a kill.
+func (c *comparison) ending(t team.Task, wait string) string {
+	owner, _ := c.state.Member(t.Owner)
+	if c.hosted || t.Submission != nil || owner.Agent == team.External {
+		return wait + ", or release it first"
+	}
+	return "no process runs " + t.Owner + " now, so release it first"
 }
 
 // verified refuses a change of a task that others verify.
@@ -168,14 +178,14 @@ func (c *comparison) again(t team.Task, keys []KeyChange) {
 	for _, id := range t.Blocks {
 		if w, ok := c.state.Task(id); ok && (w.Status == team.InProgress || w.Submission != nil) {
 			c.refuse("task", t.Called(), fmt.Sprintf("task %s cannot be done again while %s works on task %s, which "+
-				"builds on it; wait for its end, or release it first", t.Called(), w.Owner, w.Called()),
+				"builds on it; %s", t.Called(), w.Owner, w.Called(), c.ending(w, "wait for its end")),
 				w.Hint(&c.team, team.ActRetryTask))
 			return
 		}
 	}
 	if made := c.inHand(t); made != nil {
-		c.refuse("task", t.Called(), fmt.Sprintf("task %s cannot be done again while %s works on its task %s; wait for its "+
-			"end, or release it first", t.Called(), made.Owner, made.Called()), made.Hint(&c.team, team.ActRetryTask))
+		c.refuse("task", t.Called(), fmt.Sprintf("task %s cannot be done again while %s works on its task %s; %s",
+			t.Called(), made.Owner, made.Called(), c.ending(*made, "wait for its end")), made.Hint(&c.team, team.ActRetryTask))
 		return
 	}
 	c.found(Change{What: "task", Name: t.Called(), Does: ChangeRedo, Keys: keys, Why: c.builds(t)})

@@ -92,11 +92,35 @@ func (m *made) compare(text string, redo ...string) Changes {
 	for _, one := range f.Facts {
 		facts = append(facts, team.Fact{Name: one.Name, Path: one.Path, SHA256: strings.Repeat("0", 64)})
 	}
-	c, err := Compare(m.state, f, facts, redo)
+	c, err := Compare(m.state, f, facts, true, redo)
 	if err != nil {
 		m.Fatal(err)
 	}
 	return c
+}
+
+// TestChangeOfAnAbandonedTask checks the refusal to change a task in progress whose member no
+// process runs: it says to release the task, because nothing ends it.
+func TestChangeOfAnAbandonedTask(t *testing.T) {
+	t.Parallel()
+	m := makeTeam(t, "name: demo\nmembers: [{name: ann}, {name: eve, agent: external}]\n"+
+		"tasks: [{id: a, run: echo a}, {id: b, owner: eve}]")
+	m.must(team.User, &team.ClaimTask{Task: "1", Member: "ann"})
+	m.must(team.User, &team.ClaimTask{Task: "2", Member: "eve"})
+	f := m.parse("name: demo\nmembers: [{name: ann}, {name: eve, agent: external}]\n" +
+		"tasks: [{id: a, run: echo A}, {id: b, owner: eve, priority: high}]")
+	c, err := Compare(m.state, f, nil, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := c.Refused()
+	if refused == nil || !strings.Contains(refused.Error(), "is in progress by ann; no process runs ann now, so release "+
+		"it first") || !strings.Contains(refused.Error(), "is in progress by eve; let it end, or release it first") {
+		t.Error(refused)
+	}
+	if hints := team.HintsOf(refused); len(hints) != 2 || hints[0].Action != team.ActRetryTask {
+		t.Errorf("the hints are %+v", hints)
+	}
 }
 
 // apply compares, checks what is found, and applies it.
@@ -290,7 +314,7 @@ func TestCompletedTasksStay(t *testing.T) {
 	if got := lines(m.compare(again, "a", "b")); !slices.Equal(got, []string{"redo task a", "redo task b"}) {
 		t.Error(got)
 	}
-	if _, err := Compare(m.state, m.parse(again), nil, []string{"nosuch"}); team.CodeOf(err) != team.NotFound {
+	if _, err := Compare(m.state, m.parse(again), nil, true, []string{"nosuch"}); team.CodeOf(err) != team.NotFound {
 		t.Errorf("an unknown one: %v", err)
 	}
 }
@@ -331,7 +355,7 @@ func TestChangedParameters(t *testing.T) {
 	set := func(word string) *teamfile.File { return m.parse(text, teamfile.Setting{Name: "word", Text: word}) }
 	apply := func(f *teamfile.File, want string, values string) {
 		t.Helper()
-		c, err := Compare(m.state, f, nil, nil)
+		c, err := Compare(m.state, f, nil, true, nil)
 		if err != nil || len(c.All) == 0 || lines(c)[0] != want || !c.Asks() {
 			t.Fatalf("the changes are %q, %v", lines(c), err)
 		}
@@ -339,7 +363,7 @@ func TestChangedParameters(t *testing.T) {
 		if got := fmt.Sprint(SettingsOf(m.state.Team())); got != values {
 			t.Errorf("the team has %s", got)
 		}
-		if c, err := Compare(m.state, f, nil, nil); err != nil || len(c.All) > 0 {
+		if c, err := Compare(m.state, f, nil, true, nil); err != nil || len(c.All) > 0 {
 			t.Errorf("applied, these changes are left: %q, %v", lines(c), err)
 		}
 	}
@@ -501,7 +525,7 @@ func TestTemplateOfAMemberChanges(t *testing.T) {
 			m.must(team.User, one)
 		}
 		f.Members[0].Nested.Digest = "two"
-		changes, err := Compare(m.state, f, nil, nil)
+		changes, err := Compare(m.state, f, nil, true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -517,7 +541,7 @@ func TestTemplateOfAMemberChanges(t *testing.T) {
 		if c.digest != "" && (sub.Nested.Digest != "two" || fmt.Sprint(sub.Nested.Set) != "[a=b]") {
 			t.Errorf("after the change it is made from %+v", sub.Nested)
 		}
-		if again, err := Compare(m.state, f, nil, nil); err != nil || len(again.All) > 0 {
+		if again, err := Compare(m.state, f, nil, true, nil); err != nil || len(again.All) > 0 {
 			t.Errorf("the change is not over: %+v, %v", again.All, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cadre/internal/engine"
+	"cadre/internal/host"
 	"cadre/internal/inspect"
 	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
@@ -82,7 +83,8 @@ func Differences(ctx context.Context, t *engine.Team, f *teamfile.File, redo []s
 	if err != nil {
 		return c, err
 	}
-	t.View(func(s *team.State) { c, err = Compare(s, f, facts, redo) })
+	hosted := host.Hosted(ctx, t.Shared())
+	t.View(func(s *team.State) { c, err = Compare(s, f, facts, hosted, redo) })
 	return c, err
 }
 

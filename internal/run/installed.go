@@ -2,8 +2,10 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"cadre/internal/agent"
 	"cadre/internal/engine"
@@ -16,6 +18,7 @@ type session struct {
 	of      string // the member, with the members whose teams it is in, as "bob in sub"
 	agent   string // "" for any agent that can lead
 	program string // executable to use instead of the agent's own; "" for its own
+	apart   bool   // it works in a worktree of its own
 }
 
 // sessions returns the sessions of the team of the file and of the teams in it. in names the
@@ -26,7 +29,7 @@ func sessions(f *teamfile.File, in string) (all []session) {
 		if in != "" {
 			of += " in " + in
 		}
-		all = append(all, session{of, m.Agent, m.Command})
+		all = append(all, session{of, m.Agent, m.Command, m.Isolation == team.Worktree})
 	}
 	if f.Leader.Agent != "" {
 		add(f.Leader)
@@ -40,7 +43,7 @@ func sessions(f *teamfile.File, in string) (all []session) {
 		case n.Of != nil:
 			all = append(all, sessions(n.Of, below(in, m.Name))...)
 		case n.Goal != "":
-			all = append(all, session{teamfile.DefaultLead + " in " + below(in, m.Name), n.Lead, ""})
+			all = append(all, session{teamfile.DefaultLead + " in " + below(in, m.Name), n.Lead, "", false})
 		}
 	}
 	return all
@@ -71,18 +74,30 @@ func (a *attempt) absent(s session) error {
 	return engine.ErrNoAgent
 }
 
-// notInstalled refuses a team with a member that could never work, in it or in a team in it,
-// because its program is missing.
-func (a *attempt) notInstalled() error {
+// able refuses a team that could not work as its file says, before it is created: the program of a
+// member is missing, in it or in a team in it, a member cannot have the worktree that it is to work
+// in, or the limit of turns on this machine is not valid.
+func (a *attempt) able(ctx context.Context) error {
+	if err := a.Engine.CheckTurns(); err != nil {
+		return err
+	}
 	var reasons []string
 	who := map[string][]string{}
+	say := func(s session, err error) {
+		if err == nil {
+			return
+		}
+		reason := err.Error()
+		if len(who[reason]) == 0 {
+			reasons = append(reasons, reason)
+		}
+		who[reason] = append(who[reason], s.of)
+	}
+	isolates := sync.OnceValue(func() error { return engine.Isolates(ctx, a.Dir) })
 	for _, s := range sessions(a.File, "") {
-		if err := a.absent(s); err != nil {
-			reason := err.Error()
-			if len(who[reason]) == 0 {
-				reasons = append(reasons, reason)
-			}
-			who[reason] = append(who[reason], s.of)
+		say(s, a.absent(s))
+		if s.apart && isolates() != nil {
+			say(s, fmt.Errorf("a worktree of its own is not possible: %w", isolates()))
 		}
 	}
 	if len(reasons) == 0 {

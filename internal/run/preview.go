@@ -70,7 +70,8 @@ type PreviewMember struct {
 
 // PreviewTeam is what the teams of members would be made from: one for each task of such a member.
 type PreviewTeam struct {
-	Of       []string        `json:"of"`                 // the members, each behind the members whose teams it is in: sub/deep
+	// the members, each behind the members whose teams it is in: sub/deep
+	Of       []string        `json:"of"`
 	Level    int             `json:"level"`              // 1 for a team in the team, 2 for one in that
 	File     string          `json:"file,omitempty"`     // path of the team file that it is made from
 	Template string          `json:"template,omitempty"` // name of the template that it is made from
@@ -90,7 +91,12 @@ type PreviewTask struct {
 	Paths     []string `json:"paths,omitempty"`     // patterns of the files that it changes
 	When      string   `json:"when,omitempty"`      // always, or "" for after the completion of its blockers
 	Run       string   `json:"run,omitempty"`       // command for a shell member
-	Status    string   `json:"status,omitempty"`    // status with which the run would continue; "" for a new task
+	// where the items come from for which it makes tasks; "" for a task that makes none, or did so
+	// before
+	ForEach    string   `json:"forEach,omitempty"`
+	Items      []string `json:"items,omitempty"`      // these items, if known; files as they are now
+	ItemsKnown bool     `json:"itemsKnown,omitempty"` // the items are known: no command prints them
+	Status     string   `json:"status,omitempty"`     // status with which the run would continue; "" for a new task
 	// its status now as people see it, such as failed, blocked or skipped; "" for a new task
 	State string `json:"state,omitempty"`
 }
@@ -113,8 +119,10 @@ func membersOf(f *teamfile.File) []PreviewMember {
 func tasksOf(f *teamfile.File) []PreviewTask {
 	all := []PreviewTask{}
 	for _, t := range f.Order() {
-		all = append(all, PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
-			BlockedBy: t.BlockedBy, Paths: t.Paths, When: t.When, Run: t.Run})
+		one := PreviewTask{Name: t.ID, Subject: t.Subject, Owner: t.Owner, Role: t.Role,
+			BlockedBy: t.BlockedBy, Paths: t.Paths, When: t.When, Run: t.Run}
+		one.itemsOf(t)
+		all = append(all, one)
 	}
 	return all
 }
@@ -164,13 +172,14 @@ func Look(ctx context.Context, o Options) (Preview, error) {
 		p.Checks = append(p.Checks, c.Name)
 	}
 	p.Cannot = a.cannot()
+	p.findFiles(ctx)
 	p.refuse(a.placeForReport())
 	a.Engine = o.Engine.In(o.Dir)
 	if _, err := a.folder(); team.CodeOf(err) == team.NotFound {
 		if len(o.Redo) > 0 {
 			return p, nothingToRedo(f.Name)
 		}
-		p.refuse(a.notInstalled())
+		p.refuse(a.able(ctx))
 		if p.Refusal == nil {
 			p.refuse(a.unfinishedInGit(ctx))
 		}
@@ -201,7 +210,7 @@ func (p *Preview) beside(ctx context.Context, a *attempt, there *engine.Team) er
 		if len(a.Redo) > 0 {
 			return nothingToRedo(t.Name)
 		}
-		p.refuse(a.notInstalled())
+		p.refuse(a.able(ctx))
 		if !t.CleanedUp && p.Refusal == nil {
 			var members []team.Member
 			there.View(func(s *team.State) { members = s.Members() })
@@ -252,6 +261,9 @@ func (p *Preview) progress(s *team.State, f *teamfile.File) {
 		if id, err := s.TaskID(team.ByName(p.Tasks[i].Name)); err == nil {
 			one, _ := s.Task(id)
 			p.Tasks[i].Status, p.Tasks[i].State = string(one.Status), one.State()
+			if one.Expanded && !redone[one.Called()] {
+				p.Tasks[i].ForEach, p.Tasks[i].Items, p.Tasks[i].ItemsKnown = "", nil, false
+			}
 			if redone[one.Called()] {
 				p.Tasks[i].Status = string(team.Pending)
 			}

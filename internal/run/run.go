@@ -233,6 +233,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	if err == nil {
 		err = a.uncommitted(ctx, a.team)
 	}
+	if err == nil { // the earlier team stays where it is if the new one could not work
+		err = a.able(ctx)
+	}
 	a.close()
 	if err != nil {
 		return nil, err
@@ -447,7 +450,7 @@ func (a *attempt) close() {
 
 // beginning returns the whole team file as commands.
 func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err error) {
-	if err := a.notInstalled(); err != nil {
+	if err := a.able(ctx); err != nil {
 		return nil, err
 	}
 	f := a.File

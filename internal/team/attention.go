@@ -48,9 +48,9 @@ const (
 
 // ItemKinds are the kinds of items.
 var ItemKinds = []ItemKind{ItemDamaged, ItemPermission, ItemPlan, ItemQuestion, ItemNested, ItemDirectory,
-	ItemElsewhere, ItemInterrupted, ItemDormant, ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemRateLimit, ItemFailed,
-	ItemOffline, ItemMachine,
-	ItemHeld, ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
+	ItemElsewhere, ItemInterrupted, ItemDormant, ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget,
+	ItemRateLimit, ItemFailed, ItemOffline, ItemMachine, ItemHeld, ItemCheck, ItemConflict, ItemTaskFailed,
+	ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate,
 	ItemBudgetLow, ItemLate, ItemFacts, ItemUntrusted}
 
 // ForUser is the value of [Item].WaitsFor where a person must act.

@@ -80,9 +80,6 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.succeeds(&m, b.Succeeds); err != nil {
 		return err
 	}
-	if old := d.member(b.Succeeds); old != nil && len(b.RunsOn) > 0 { // which has the session that continues
-		m.Machine = old.Machine
-	}
 	waiting, err := d.waitingFor(&m)
 	if err != nil {
 		return err
@@ -125,6 +122,9 @@ func (b *SpawnMember) limits() error {
 func (d *decision) succeeds(m *Member, name string) error {
 	if name == "" {
 		return nil
+	}
+	if ended := d.member(name); ended != nil && len(m.RunsOn) > 0 {
+		m.Machine = ended.Machine // which has the session that continues
 	}
 	old, err := d.teammate(name, "succeeded")
 	switch {

@@ -25,7 +25,8 @@ type CreateTask struct {
 	Env         []string        // NAME=value, for a task with a command
 	When        string          // [Always], [OnFailure], or "" or [OnSuccess] for when all its blockers are done
 	Schema      json.RawMessage // JSON Schema that its result must fit
-	Check       *TaskCheck      // must pass before it is completed; with a Name and no Run, the team's command of that name
+	// must pass before it is completed; with a Name and no Run, the team's command of that name
+	Check       *TaskCheck
 	Timeout     time.Duration
 	Retries     int64
 	Paths       []string // patterns of the files that it changes

@@ -226,6 +226,15 @@ func hasNUL(value []byte) bool {
 // TextItem returns a text as an item.
 func TextItem(text string) json.RawMessage { return appendText(nil, text) }
 
+// Known returns the items of a list or a matrix, in the order written. known is false where a host
+// must find them.
+func (f *ForEach) Known() (items []json.RawMessage, known bool) {
+	if f.Outside() {
+		return nil, false
+	}
+	return f.items(), true
+}
+
 // items returns the items of a list or a matrix, in the order written.
 func (f *ForEach) items() []json.RawMessage {
 	if len(f.Matrix) == 0 {

@@ -291,11 +291,12 @@ func isEmpty(dir string) bool {
 }
 
 // missing returns the missing worktrees that have the branch checked out, according to the
-// repository: those of a team whose folder was lost.
-func (f folder) missing(ctx context.Context, branch string) (dirs []string, err error) {
+// repository: those of a team whose folder was lost. elsewhere is the directory of one that exists;
+// "" for none.
+func (f folder) missing(ctx context.Context, branch string) (dirs []string, elsewhere string, err error) {
 	out, err := f.Text(ctx, "worktree", "list", "--porcelain")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	dir := ""
 	for line := range strings.Lines(out) {
@@ -303,9 +304,13 @@ func (f folder) missing(ctx context.Context, branch string) (dirs []string, err 
 		if path, ok := strings.CutPrefix(line, "worktree "); ok {
 			dir = path
 		}
-		if line == "branch refs/heads/"+branch && !exists(dir) {
+		switch {
+		case line != "branch refs/heads/"+branch:
+		case exists(dir):
+			elsewhere = dir
+		default:
 			dirs = append(dirs, dir)
 		}
 	}
-	return dirs, nil
+	return dirs, elsewhere, nil
 }

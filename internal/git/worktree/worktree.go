@@ -140,9 +140,13 @@ func (f folder) make(ctx context.Context, p Place, common string) error {
 	if err := os.MkdirAll(filepath.Dir(p.Dir), 0o700); err != nil {
 		return err
 	}
-	gone, err := f.missing(ctx, p.Branch)
+	gone, elsewhere, err := f.missing(ctx, p.Branch)
 	if err != nil {
 		return err
+	}
+	if elsewhere != "" && elsewhere != p.Dir { // git would refuse it, without a word about its owner
+		return fmt.Errorf("its branch %s is checked out in %s: by another home or machine that has the team, or by hand. "+
+			"End the team there, or check out another branch there, and try again", p.Branch, elsewhere)
 	}
 	for _, dir := range append(gone, p.Dir) { // git allows a branch in only one worktree, and these count
 		if err := f.drop(ctx, dir); err != nil {

@@ -340,6 +340,24 @@ func TestThePersonMerges(t *testing.T) {
 	}
 }
 
+// TestBranchElsewhere checks the refusal of a worktree whose branch another directory has checked
+// out, as after a takeover by another home: it names that directory, which stays as it is.
+func TestBranchElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.git("commit", "-q", "--allow-empty", "-m", "first")
+	other := filepath.Join(t.TempDir(), "other")
+	r.git("worktree", "add", "-q", "-b", r.place.Branch, other)
+	_, err := worktree.Add(r.ctx, r.procs, r.place)
+	if err == nil || !strings.Contains(err.Error(), "its branch "+r.place.Branch+" is checked out in ") ||
+		!strings.Contains(err.Error(), "other: by another home or machine") {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(other, ".git")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAstray checks that a member's work is kept, whatever branch it has checked out in its
 // worktree.
 func TestAstray(t *testing.T) {

@@ -89,7 +89,8 @@ var found = []string{"damaged", "dormant", "interrupted", "not observed now", "o
 
 // States are the states of tasks, members and teams, sorted.
 func States() []string {
-	all := append([]string{"failed", "blocked", "skipped", "verifying", string(team.Zombie), string(team.Paused)}, found...)
+	all := append([]string{"failed", "blocked", "skipped", "verifying", string(team.Zombie),
+		string(team.Paused)}, found...)
 	for _, s := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
 		all = append(all, string(s))
 	}
