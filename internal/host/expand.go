@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +15,6 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/git"
-	"cadre/internal/git/project"
 	"cadre/internal/render/excerpt"
 	"cadre/internal/sys/paths"
 	"cadre/internal/sys/proc"
@@ -29,8 +26,6 @@ const (
 	expandTime = time.Hour
 	// mostPrinted bounds what such a command prints, in bytes. A thousand long items fit.
 	mostPrinted = 16 << 20
-	// mostFiles bounds how many files a pattern is compared with.
-	mostFiles = 1_000_000
 )
 
 // Items lists the files, or runs the command, that a group takes its items from. If that fails,
@@ -121,7 +116,7 @@ func (h *Host) itemsPlace(ctx context.Context, t team.Team, task team.Task) (dir
 // slashes. In a git repository, it leaves out those that git ignores.
 func globItems(ctx context.Context, procs *proc.Register, dir, pattern string) (items []json.RawMessage, failure,
 	output string, err error) {
-	files, err := filesBelow(ctx, procs, dir)
+	files, err := git.Runner{Procs: procs, Dir: dir}.Files(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, "", "", ctx.Err()
@@ -139,46 +134,6 @@ func globItems(ctx context.Context, procs *proc.Register, dir, pattern string) (
 		items = append(items, team.TextItem(file))
 	}
 	return items, "", "", nil
-}
-
-// filesBelow returns the paths of the files below dir, from there and with slashes.
-func filesBelow(ctx context.Context, procs *proc.Register, dir string) (files []string, err error) {
-	exists := func(file string) bool {
-		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(file)))
-		return err == nil && !info.IsDir()
-	}
-	if _, repository := project.Top(dir); repository {
-		run := git.Runner{Procs: procs, Dir: dir}
-		out, err := run.Run(ctx, nil, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-		if err != nil {
-			return nil, err
-		}
-		for file := range strings.SplitSeq(string(out), "\x00") {
-			if file != "" && exists(file) { // a deleted file is in the index until its deletion is committed
-				files = append(files, file)
-			}
-		}
-		return files, nil
-	}
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || ctx.Err() != nil || len(files) > mostFiles {
-			return errors.Join(err, ctx.Err(), tooManyFiles(len(files)))
-		}
-		if entry.IsDir() {
-			return nil
-		}
-		below, err := filepath.Rel(dir, path)
-		files = append(files, filepath.ToSlash(below))
-		return err
-	})
-	return files, err
-}
-
-func tooManyFiles(n int) error {
-	if n <= mostFiles {
-		return nil
-	}
-	return fmt.Errorf("there are more than %d", mostFiles)
 }
 
 // printedItems runs the command of the group below dir and reads its output.
