@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cadre/internal/agent/agenttest"
 )
 
 // inRepository makes the world's directory a git repository with one commit, and with a remote.
@@ -209,5 +211,70 @@ func TestMachineIsDrained(t *testing.T) {
 		eventually(t, "the clone is as it was", func() bool {
 			return !strings.Contains(at.gitSays("for-each-ref"), "cadre/mov")
 		})
+	}
+}
+
+// TestAgentMovesToAnotherMachine: a real Claude whose machine is drained ends its turn, and a fresh
+// session on the other machine continues its task. It knows what the first one said last, and has
+// its files.
+func TestAgentMovesToAnotherMachine(t *testing.T) {
+	t.Parallel()
+	marks := t.TempDir()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		id, calls := task(r)
+		switch {
+		case id == "" || len(calls) > 1:
+			return agenttest.Say("I remember that the port is 4711.")
+		case r.Has("You continue for an earlier session"):
+			if len(calls) == 0 {
+				return shells["claude"]("cat first >second")
+			}
+			return complete(r)
+		case len(calls) == 0:
+			return shells["claude"]("echo 4711 >first; touch " + marks + "/began; until test -e " + marks + "/go; do sleep 0.05; done")
+		}
+		return agenttest.Say("I remember that the port is 4711.")
+	}, "claude")
+	s.inRepository()
+	s.inDatabase()
+	names, _, processes := s.machines()
+	s.write("port.yaml", `name: port
+remote: origin
+permissions: {mode: bypassPermissions}
+members:
+  - {name: ann, agent: claude, isolation: worktree, runsOn: [cpu]}
+tasks:
+  - {id: port, description: Write the port down., owner: ann}
+consolidate: true
+`)
+	run := s.start("run", "port.yaml", "--plain")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(run.said(), s.model.Story())
+		}
+	})
+	eventually(t, "the session works", func() bool { return has(marks, "began") })
+	used, other := s.inUse(names)
+	s.must("hosts", "--drain", names[used])
+	eventually(t, "the machine is drained", func() bool { return strings.Contains(s.must("hosts"), "drained") })
+	if err := os.WriteFile(filepath.Join(marks, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := processes[used].wait(); code != 0 {
+		t.Errorf("the drained machine: exit status %d: %s", code, processes[used].said())
+	}
+	if code := run.wait(); code != 0 || !strings.Contains(run.said(), "1 of 1 task done") {
+		t.Fatalf("exit status %d: %s", code, run.said())
+	}
+	order(t, s.must("log", "port"), "ann runs on the machine "+names[used], "ann runs on the machine "+names[other],
+		"ann completed task port")
+	order(t, s.gitSays("show", "HEAD", "--stat"), "first", "second")
+	told := false
+	for _, r := range s.of("ann") {
+		told = told || r.Has("is drained, and another one continues") &&
+			r.Has("the port is 4711")
+	}
+	if !told {
+		t.Error("the second session was not told what the first one knew")
 	}
 }
