@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"cadre/internal/journal/store"
 	"cadre/internal/team"
 )
 
@@ -94,7 +93,7 @@ func (h *Host) guard(ctx context.Context, lost func(error)) {
 	ctx, f.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(f.over)
-		until, is := awaitFence(ctx, h.Lease)
+		until, is := h.awaitFence(ctx)
 		if !is {
 			return
 		}
@@ -114,18 +113,27 @@ func (h *Host) guard(ctx context.Context, lost func(error)) {
 	}()
 }
 
-// awaitFence waits until a lease was lost or is about to be, and returns when it ends. is is false
-// if ctx ended first.
-func awaitFence(ctx context.Context, l store.Lease) (until time.Time, is bool) {
+// fenceLook is how often a host looks whether its lease was renewed.
+const fenceLook = 2 * time.Second
+
+// awaitFence waits until the lease was lost or is about to be, and returns when it ends. is is
+// false if ctx ended first. A host that is stopped meanwhile cannot end its child processes: then
+// the watchdog kills them.
+func (h *Host) awaitFence(ctx context.Context) (until time.Time, is bool) {
+	told := time.Time{}
 	for {
-		until = l.Until()
+		until = h.Lease.Until()
 		left := time.Until(until) - fenceTime
 		if left <= 0 {
 			return until, true
 		}
+		if h.Procs != nil && until.Sub(told) > time.Second {
+			h.Procs.KillAt(until.Add(-killTime))
+			told = until
+		}
 		select {
-		case <-time.After(left):
-		case <-l.Lost():
+		case <-time.After(min(left, fenceLook)):
+		case <-h.Lease.Lost():
 		case <-ctx.Done():
 			return until, false
 		}

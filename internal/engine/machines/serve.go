@@ -73,35 +73,70 @@ type serving struct {
 }
 
 // Serve runs members of the project's teams until ctx ends, or the machine is drained and no member
-// is on it any more. Then the sessions have ended, and their members continue elsewhere.
+// is on it any more. Then the sessions have ended, and their members continue elsewhere. A machine
+// that could not reach the database for too long has ended its sessions, and begins again when it
+// can.
 func Serve(ctx context.Context, o Options) error {
 	m, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
+	served, err := m.once(ctx, o.Ready)
+	for said := ""; served && err != nil && ctx.Err() == nil; {
+		if text := err.Error(); text != said {
+			said = text
+			m.engine.Note("every session here has ended, and the machine tries again: " + text)
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+			return nil
+		}
+		again := false
+		if again, err = m.once(ctx, nil); again {
+			said = ""
+		}
+	}
+	return err
+}
+
+// once serves until the lease of the machine is lost, ctx ends, or the machine was drained. served
+// reports that the machine was on the list.
+func (m *machine) once(ctx context.Context, ready func(Machine)) (served bool, err error) {
 	lease, err := take(ctx, m.shared, m.Name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer lease.Release()
 	ctx, stop := store.While(ctx, lease)
 	defer stop()
 	if err := m.announceNow(ctx); err != nil {
-		return err
+		return false, err
 	}
-	if o.Ready != nil {
-		o.Ready(m.Machine)
+	if ready != nil {
+		ready(m.Machine)
 	}
 	var beside sync.WaitGroup
 	serving, end := context.WithCancel(ctx)
 	beside.Go(func() { m.awaitDrain(serving) })
-	err = m.loop(serving, &beside)
+	m.loop(serving, &beside)
 	end()
 	beside.Wait()
+	m.forget()
 	if gone := context.Cause(ctx); errors.Is(gone, store.ErrLost) {
-		return gone
+		return true, gone
 	}
-	return errors.Join(err, m.shared.Delete(context.WithoutCancel(ctx), keyOf(m.Name)))
+	return true, m.shared.Delete(context.WithoutCancel(ctx), keyOf(m.Name))
+}
+
+// forget makes the machine begin with nothing, as after its start.
+func (m *machine) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.serving)
+	clear(m.reserved)
+	clear(m.waiting)
+	m.Runs, m.Seen = []Run{}, 0
 }
 
 // open checks what can be wrong before the machine is on the list.
@@ -151,7 +186,7 @@ func (m *machine) awaitDrain(ctx context.Context) {
 }
 
 // loop looks for teams, and says what the machine does, until ctx ends or nothing is left to drain.
-func (m *machine) loop(ctx context.Context, beside *sync.WaitGroup) error {
+func (m *machine) loop(ctx context.Context, beside *sync.WaitGroup) {
 	tick := time.NewTicker(lookPause)
 	defer tick.Stop()
 	beat := time.Time{}
@@ -167,12 +202,12 @@ func (m *machine) loop(ctx context.Context, beside *sync.WaitGroup) error {
 		}
 		if m.drain.Load() && len(m.Runs) == 0 && !m.busy() {
 			_ = m.shared.Delete(context.WithoutCancel(ctx), drainOf(m.Name)) // the next one of this name removes it, too
-			return nil
+			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil
+			return
 		}
 	}
 }

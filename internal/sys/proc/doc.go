@@ -35,6 +35,8 @@
 //     process could not be ended, the error names it.
 //   - Every wait is bounded. [Child.Stop] ends with SIGKILL. A pipe held open by an escaped process
 //     delays nothing for longer than [Cmd.Drain].
+//   - With [Register.KillAt], children are killed at a time, whatever the host does then: even if it
+//     is stopped.
 //   - An unrelated process is never killed. A running host signals a group only while its leader is
 //     not reaped, so that the kernel cannot reuse the id. [EndStrays] checks the start time of the
 //     leader, or, without a leader, for the child's token in the environment of each process.

@@ -360,3 +360,37 @@ func TestDyingHostIsNotAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestKillAt checks that the watchdog kills children at the time that was said last, also those
+// that began since, and not when it was said again.
+func TestKillAt(t *testing.T) {
+	t.Parallel()
+	r := open(t, "")
+	first := start(t, r, Cmd{Args: []string{"sleep", "60"}})
+	for range 4 {
+		r.KillAt(time.Now().Add(2 * time.Second))
+		time.Sleep(time.Second)
+	}
+	select {
+	case <-first.Done():
+		t.Error("a child was killed although more time was said")
+	default:
+	}
+	r.KillAt(time.Now().Add(2 * time.Second))
+	second := start(t, r, Cmd{Args: []string{"sleep", "60"}})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for _, c := range []*Child{first, second} {
+		if exit, err := c.Wait(ctx); err != nil || exit.Signal != syscall.SIGKILL {
+			t.Errorf("got %v, %v", exit, err)
+		}
+	}
+	if !runs(watchdogPid(r)) {
+		t.Error("the watchdog has ended")
+	}
+	third := start(t, r, Cmd{Args: []string{"sleep", "60"}})
+	r.KillAt(time.Now().Add(time.Minute))
+	if err := third.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"cadre/internal/sys/filelock"
 )
@@ -210,6 +211,12 @@ func (r *Register) RunOnDeath(command ...string) error {
 	}
 	return nil
 }
+
+// KillAt has the groups of all children killed at that time, of this process's steady clock, even
+// if this process is stopped then. A later call replaces the time. It is for a host that may run
+// its children until then only, and calls it again as long as it may run them for longer. What a
+// child put into a session of its own is not killed by it.
+func (r *Register) KillAt(until time.Time) { r.watchdog.killAt(until) }
 
 // Close kills every running child, waits for their end, ends the watchdog and releases the folder.
 // ctx limits the wait for the children, which get SIGKILL in any case; the watchdog has a time of

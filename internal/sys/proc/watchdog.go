@@ -18,15 +18,37 @@ import (
 // may have inherited unknowingly (a shell can name descriptors up to 9). Its arguments are
 // the host's death command, which runs if the host dies. A host that ends in good order cancels it
 // with a dot.
+//
+// A host that may be stopped while its children run says with =SECONDS when the groups are killed
+// unless it says so again. A shell of the watchdog waits for that, with the groups of that moment;
+// so the host says it again, too, when the groups change.
 const watchdogScript = `
 trap '' HUP INT QUIT PIPE TERM TSTP
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
 echo ready
 exec >/dev/null
 groups=
+timer=
 while read -r line; do
 	case $line in
 	.) set -- ;;
+	=*)
+		if [ -n "$timer" ]; then
+			kill -s USR1 "$timer" 2>/dev/null
+			wait "$timer"
+		fi
+		(
+			trap 'kill "$rest" 2>/dev/null; wait "$rest"; exit 0' USR1
+			trap - TERM
+			sleep "${line#=}" &
+			rest=$!
+			wait "$rest"
+			for group in $groups; do
+				kill -s KILL -- "-$group" 2>/dev/null
+			done
+		) &
+		timer=$!
+		;;
 	+*) groups="$groups ${line#+}" ;;
 	-*)
 		kept=
@@ -37,6 +59,7 @@ while read -r line; do
 		;;
 	esac
 done
+[ -z "$timer" ] || kill -s USR1 "$timer" 2>/dev/null
 for group in $groups; do
 	kill -s KILL -- "-$group" 2>/dev/null
 done
@@ -58,6 +81,7 @@ const (
 type watchdog struct {
 	mu      sync.Mutex
 	groups  map[int]struct{}
+	until   time.Time      // when the groups are killed unless the host says otherwise; zero for never
 	onDeath []string       // command that runs if the host dies
 	shell   *watchdogShell // nil if none is running
 	closed  bool
@@ -79,7 +103,7 @@ func (w *watchdog) add(group int) error {
 		w.groups = map[int]struct{}{}
 	}
 	w.groups[group] = struct{}{}
-	if w.shell != nil && w.shell.say("+%d\n", group) == nil {
+	if w.shell != nil && w.shell.say("+%d\n", group) == nil && w.arm() == nil {
 		return nil
 	}
 	if err := w.renew(); err != nil {
@@ -103,7 +127,7 @@ func (w *watchdog) remove(group int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.groups, group)
-	if w.shell != nil && w.shell.say("-%d\n", group) != nil {
+	if w.shell != nil && (w.shell.say("-%d\n", group) != nil || w.arm() != nil) {
 		w.renew() // the next add reports an error; the watcher of the dead watchdog retries as well
 	}
 }
@@ -133,7 +157,25 @@ func (w *watchdog) renew() error {
 			return err
 		}
 	}
-	return nil
+	return w.arm()
+}
+
+// killAt has the groups killed at that time, unless it is called again before.
+func (w *watchdog) killAt(until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.until = until; w.shell != nil && w.arm() != nil {
+		w.renew()
+	}
+}
+
+// arm tells the shell when the groups are killed. The caller has the lock. A part of a second is
+// cut off: not every sleep knows parts.
+func (w *watchdog) arm() error {
+	if w.until.IsZero() {
+		return nil
+	}
+	return w.shell.say("=%d\n", max(0, int(time.Until(w.until).Seconds())))
 }
 
 // died replaces a watchdog that was killed while it held groups, so that they soon have a watchdog
