@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"cadre/internal/agent/agenttest"
+	"cadre/internal/testkit/postgrestest"
 )
 
 // inRepository makes the world's directory a git repository with one commit, and with a remote.
@@ -276,5 +278,32 @@ consolidate: true
 	}
 	if !told {
 		t.Error("the second session was not told what the first one knew")
+	}
+}
+
+// TestExampleOfMachines: three machines on one computer, with one command.
+func TestExampleOfMachines(t *testing.T) {
+	t.Parallel()
+	postgrestest.Start(t, postgrestest.Options{}) // skips the test where there is none
+	w := newWorld(t)
+	script, err := filepath.Abs("../examples/machines/run.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{w.root, filepath.Dir(w.root)} { // another user runs the database
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command("sh", script)
+	c.Dir, c.Env = w.dir, append(slices.Clone(w.env), "CADRE="+cadre, "TMPDIR="+w.root, "PATH="+os.Getenv("PATH"))
+	r := finish(t, c)
+	if r.code != 0 {
+		t.Fatalf("exit status %d: %s%s", r.code, r.out, r.err)
+	}
+	order(t, r.out, "builder", "laptop", "trainer", "4 of 4 tasks done", "writer runs on the machine laptop",
+		"learner runs on the machine trainer", "Work of team demo")
+	if left, _ := filepath.Glob(filepath.Join(w.root, "machines.*")); len(left) > 0 {
+		t.Errorf("the example leaves %v", left)
 	}
 }
