@@ -73,7 +73,7 @@ on trainer big gpu
 
 export CADRE_HOME="$root/home" CLAUDE_CONFIG_DIR="$root/claude"
 tries=0
-until [ "$("$cadre" hosts --json | grep -c '"name"')" -ge 3 ] || [ $tries -ge 100 ]; do
+until [ "$("$cadre" hosts | grep -c running)" -ge 3 ] || [ $tries -ge 100 ]; do
 	tries=$((tries + 1))
 	sleep 0.2
 done
