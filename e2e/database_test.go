@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -332,4 +333,39 @@ func TestStoreMove(t *testing.T) {
 		t.Errorf("there are %d tasks, want %d", len(out), tasks)
 	}
 	order(t, places[from].must("fsck", "mov"), "mov")
+}
+
+// TestRestoredBackup: a database that was restored from a backup lacks what a machine has seen. Its
+// commands refuse to go on with another history, until the user says that it is meant.
+func TestRestoredBackup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.inDatabase()
+	schema := regexp.MustCompile(`search_path=(\S+)`).FindStringSubmatch(strings.Join(w.env, " "))[1]
+	in := func(sql string) string { return strings.ReplaceAll(sql, "@", schema+".") }
+	w.must("create", "old")
+	w.must("task", "add", "old", "one")
+	server.Admin(t, in("CREATE TABLE @backup AS SELECT * FROM @record"), in("CREATE TABLE @backup_team AS SELECT * FROM @team"))
+	w.must("task", "add", "old", "two")
+	server.Admin(t, in("DELETE FROM @record"), in("DELETE FROM @snapshot"), in("INSERT INTO @record SELECT * FROM @backup"),
+		in("UPDATE @team t SET last = b.last, ends = b.ends, digest = b.digest FROM @backup_team b WHERE b.number = t.number"))
+	for _, command := range [][]string{{"task", "add", "old", "other"}, {"task", "list", "old"}, {"log", "old"}} {
+		if r := w.cadre(command...); r.code != 2 || !strings.Contains(r.err, "an older copy of the database") ||
+			!strings.Contains(r.err, "remove ") {
+			t.Errorf("%v: exit status %d: %s", command, r.code, r.err)
+		}
+	}
+	other := w.machine() // which has seen nothing of the team
+	order(t, other.must("task", "add", "old", "other"), "other")
+	if r := w.cadre("task", "list", "old"); r.code != 2 || !strings.Contains(r.err, "another history") {
+		t.Errorf("after it went on elsewhere: exit status %d: %s", r.code, r.err)
+	}
+	seen, _ := filepath.Glob(filepath.Join(w.home, "placed", "*", "seen"))
+	if len(seen) != 1 {
+		t.Fatalf("the files are %v", seen)
+	}
+	if err := os.Remove(seen[0]); err != nil {
+		t.Fatal(err)
+	}
+	order(t, w.must("task", "list", "old"), "one", "other")
 }

@@ -121,6 +121,19 @@ var (
 	ErrExists = errors.New("the journal already exists")
 )
 
+// Marked is a journal that can be told from an older copy of it, and from one that went on in
+// another way: it has a chain.
+type Marked interface {
+	// Mark returns the furthest record that this handle has seen, as a text for Expect; "" for none.
+	Mark() string
+	// Expect has the handle refuse a history without the record that an earlier one has seen, with
+	// a [*DamageError]. For a text that is no mark it returns [ErrNoMark].
+	Expect(ctx context.Context, mark string) error
+}
+
+// ErrNoMark reports that a text is no mark of a [Marked] journal.
+var ErrNoMark = errors.New("no mark of a history")
+
 // DamageError reports that acknowledged records cannot be read.
 type DamageError struct {
 	Team    string // name of the team's folder, by which a person finds the team

@@ -152,9 +152,62 @@ type placedJournal struct {
 	journal.Journal
 	id      string
 	project string
+	seen    string // path of the file with what this machine has seen of the history; "" for none
+	mark    string // what was in it
 }
 
 func (j placedJournal) ID() string { return j.id }
+
+// seenFile is in the folder of a team of a place. It has a mark of the history as this machine has
+// seen it last, so that a restored copy of the place that lacks what was there is noticed.
+const seenFile = "seen"
+
+// openSeen opens the journal of the team in that folder. In a place, it refuses a history that
+// lacks what this machine has seen of it.
+func (h Home) openSeen(dir string, report func(string)) (Journal, error) {
+	j, err := h.openFolder(dir, report)
+	placed, is := j.(placedJournal)
+	if err != nil || !is {
+		return j, err
+	}
+	marked, is := placed.Journal.(journal.Marked)
+	if !is {
+		return j, nil
+	}
+	placed.seen = filepath.Join(dir, seenFile)
+	const most = 1 << 10
+	data, err := regularfile.Read(placed.seen, most)
+	if errors.Is(err, fs.ErrNotExist) {
+		return placed, nil
+	}
+	if err == nil {
+		placed.mark = strings.TrimSpace(string(data))
+		err = marked.Expect(context.Background(), placed.mark)
+	}
+	if errors.Is(err, journal.ErrNoMark) { // a power loss damaged the file
+		return placed, nil
+	}
+	if _, damage := errors.AsType[*journal.DamageError](err); damage {
+		err = fmt.Errorf("%w. If the database was restored on purpose, and its teams are to go on from there, remove %s",
+			err, placed.seen)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return placed, nil
+}
+
+// Close closes the journal, and notes what was seen of it. Without the note, or with an earlier
+// one, less is noticed.
+func (j placedJournal) Close() error {
+	if marked, is := j.Journal.(journal.Marked); is && j.seen != "" {
+		if mark := marked.Mark(); mark != "" && mark != j.mark {
+			by := atomicfile.Passing{Name: fmt.Sprintf("%s.%d", j.seen, os.Getpid())} // others close it, too
+			_ = atomicfile.Replace(j.seen, []byte(mark+"\n"), by)
+		}
+	}
+	return j.Journal.Close()
+}
 
 // Folders of the teams of a place. Each has the id of its team for its name.
 const (
@@ -215,7 +268,7 @@ func (h Home) openPlaced(folder, id string) (Journal, error) {
 	if err != nil {
 		return nil, h.missing(id, err)
 	}
-	return placedJournal{opened.Journal, opened.ID, opened.Project}, nil
+	return placedJournal{Journal: opened.Journal, id: opened.ID, project: opened.Project}, nil
 }
 
 // missing says in a person's words that a place has no such team.

@@ -434,7 +434,7 @@ func (h Home) Open(ref string, report func(string)) (Journal, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	j, err := h.openFolder(dir, report)
+	j, err := h.openSeen(dir, report)
 	if team.CodeOf(err) == team.NotFound {
 		dir = ""
 	}
@@ -446,7 +446,7 @@ func (h Home) OpenFolder(dir string, report func(string)) (Journal, error) {
 	if err := h.reach(filepath.Base(dir)); err != nil {
 		return nil, err
 	}
-	return h.openFolder(dir, report)
+	return h.openSeen(dir, report)
 }
 
 func (h Home) openFolder(dir string, report func(string)) (Journal, error) {

@@ -1,10 +1,13 @@
 package pgjournal
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 
 	"cadre/internal/journal"
+	"cadre/internal/journal/pgjournal/pgwire"
 )
 
 // digest stands for a record and all records before it.
@@ -103,6 +106,54 @@ func (j *Journal) fork(seq int64) error {
 		"as an older copy of the database that went on")
 }
 
+// older reports that the record seq is missing although there was one at last.
+func (j *Journal) older(seq, last int64) error {
+	return j.damage(seq, "the record is missing: this is an older copy of the database, and the history went on to "+
+		"record %d", last)
+}
+
 func (j *Journal) damage(seq int64, format string, args ...any) error {
 	return &journal.DamageError{Team: j.team, Segment: j.s.where, Seq: seq, Reason: fmt.Sprintf(format, args...)}
+}
+
+var _ journal.Marked = (*Journal)(nil)
+
+// Mark implements [journal.Marked].
+func (j *Journal) Mark() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.newest.known || j.newest.seq == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %d %x", j.newest.seq, j.newest.ends, j.newest.digest)
+}
+
+// Expect implements [journal.Marked].
+func (j *Journal) Expect(ctx context.Context, mark string) error {
+	ctx, leave, err := j.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	seen := place{known: true}
+	var hash []byte
+	if n, err := fmt.Sscanf(mark, "%d %d %x", &seen.seq, &seen.ends, &hash); n != 3 || err != nil ||
+		len(hash) != len(seen.digest) {
+		return fmt.Errorf("%w: %q", journal.ErrNoMark, mark)
+	}
+	seen.digest = digest(hash)
+	var is row
+	err = j.s.ask(ctx, func(ctx context.Context, conn *pgwire.Conn) error {
+		return conn.Query(ctx, j.s.sql.record, j.number, seen.seq).Scan(&is.ends, &is.digest)
+	})
+	switch {
+	case errors.Is(err, pgwire.ErrNoRows):
+		return j.older(seen.seq, seen.seq)
+	case err != nil:
+		return j.explain(ctx, "look at the history", err)
+	case is.ends != seen.ends || !seen.digest.is(is.digest):
+		return j.fork(seen.seq)
+	}
+	j.saw(seen)
+	return nil
 }

@@ -204,8 +204,7 @@ func (j *Journal) saw(at place) {
 // accept verifies a page and returns the place after it, with the rows after the record from.
 func (j *Journal) accept(from, newest place, h head, rows []row) (place, []row, error) {
 	if h.last < newest.seq {
-		return from, nil, j.damage(h.last+1, "the record is missing: this is an older copy of the database, and the "+
-			"history went on to record %d", newest.seq)
+		return from, nil, j.older(h.last+1, newest.seq)
 	}
 	if from.seq > h.last {
 		return from, nil, nil

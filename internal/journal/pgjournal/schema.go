@@ -226,7 +226,7 @@ const (
 // statements holds the statements for the tables of one schema.
 type statements struct {
 	version, teams, create, open, read, lock, page, insert, insertMany, find, made, lasts string
-	archive, number, dropRecords, dropSnapshots, dropTeam                                 string
+	record, archive, number, dropRecords, dropSnapshots, dropTeam                         string
 	notify, snapshots, snapshot, newest, keepSnapshot, dropSnapshot, at                   string
 	sharedStatements
 }
@@ -252,6 +252,7 @@ func newStatements(schema string) statements {
 		// are.
 		page: in(`SELECT seq, ends, digest, CASE WHEN seq > $2 THEN data END FROM @record
 			WHERE team = $1 AND seq >= $2 AND seq <= $2 + $3 AND (seq <= $5 OR ends <= $4) ORDER BY seq`),
+		record: in("SELECT ends, digest FROM @record WHERE team = $1 AND seq = $2"),
 		insert: in(`WITH one AS (
 				INSERT INTO @record (team, seq, ends, digest, id, data) VALUES ($1, $2, $3, $4, $5, $6)
 			) UPDATE @team SET last = $2, ends = $3, digest = $4 WHERE number = $1`),
