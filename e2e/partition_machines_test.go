@@ -96,7 +96,8 @@ func carry(to, from net.Conn, cut *atomic.Bool) {
 }
 
 // TestOneSessionAMember: whatever keeps a machine from its database, its session of a member has
-// ended before another machine begins one. When the machine is back, it does nothing for the member.
+// ended before another machine begins one. When the machine is back, it does nothing for the
+// member.
 func TestOneSessionAMember(t *testing.T) {
 	t.Parallel()
 	faults := map[string]func(*process, *line, bool){

@@ -124,7 +124,8 @@ var (
 // Marked is a journal that can be told from an older copy of it, and from one that went on in
 // another way: it has a chain.
 type Marked interface {
-	// Mark returns the furthest record that this handle has seen, as a text for Expect; "" for none.
+	// Mark returns the furthest record that this handle has seen, as a text for Expect; "" for
+	// none.
 	Mark() string
 	// Expect has the handle refuse a history without the record that an earlier one has seen, with
 	// a [*DamageError]. For a text that is no mark it returns [ErrNoMark].
