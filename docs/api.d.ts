@@ -665,6 +665,8 @@ export interface Work {
   member?: string;
   /** branch of the commits; empty for the team's directory */
   branch?: string;
+  /** the machine with labels on which it was done, which alone can record it; empty where the team is run. */
+  machine?: string;
   /** commit at the start; empty if `left` says why it is unknown */
   base?: string;
   /** last commit, or `base` if nothing changed; empty until completion, or if `left` says why it is unknown */

@@ -196,7 +196,9 @@ func TestMachineIsDrained(t *testing.T) {
 	eventually(t, "the long task has begun", func() bool { return has(w.root, "began") })
 	used, other := w.inUse(names)
 	w.must("hosts", "--drain", names[used])
-	eventually(t, "the machine shows that it is drained", func() bool { return strings.Contains(w.must("hosts"), "drained") })
+	eventually(t, "the machine shows that it is drained", func() bool {
+		return strings.Contains(w.must("hosts"), "drained")
+	})
 	if err := os.WriteFile(filepath.Join(w.root, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +235,8 @@ func TestAgentMovesToAnotherMachine(t *testing.T) {
 			}
 			return complete(r)
 		case len(calls) == 0:
-			return shells["claude"]("echo 4711 >first; touch " + marks + "/began; until test -e " + marks + "/go; do sleep 0.05; done")
+			return shells["claude"]("echo 4711 >first; touch " + marks + "/began; until test -e " + marks +
+				"/go; do sleep 0.05; done")
 		}
 		return agenttest.Say("I remember that the port is 4711.")
 	}, "claude")
@@ -310,4 +313,51 @@ func TestExampleOfMachines(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(w.root, "machines.*")); len(left) > 0 {
 		t.Errorf("the example leaves %v", left)
 	}
+}
+
+// TestMachineIsLostBeforeItSends: a machine is killed after it completed a task and before its work
+// reached the remote. What builds on the work waits, nothing is committed without it, and when the
+// machine is back it sends the work by itself.
+func TestMachineIsLostBeforeItSends(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.inRepository()
+	w.inDatabase()
+	open := filepath.Join(w.root, "open")
+	hook := "#!/bin/sh\ncase $1 in refs/cadre/*/work/*|refs/cadre/*/aside/*) test -e " + open + " ;; esac\n"
+	if err := os.WriteFile(filepath.Join(w.root, "remote.git", "hooks", "update"), []byte(hook), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	names, worlds, processes := w.machines()
+	w.write("lost.yaml", `name: lost
+remote: origin
+members: [{name: w, agent: shell, isolation: worktree, runsOn: [cpu]}]
+tasks:
+  - {id: one, run: 'echo work >one'}
+  - {id: two, run: 'cat one >two', blockedBy: [one]}
+consolidate: true
+`)
+	run := w.start("run", "lost.yaml", "--plain")
+	eventually(t, "the first task is completed", func() bool {
+		return strings.Contains(w.cadre("log", "lost").out, "w completed task one")
+	})
+	used, other := w.inUse(names)
+	processes[used].killHost(false)
+	eventually(t, "the other machine has the member", func() bool {
+		return strings.Contains(w.must("log", "lost"), "w runs on the machine "+names[other])
+	})
+	if r := w.cadre("consolidate", "lost"); r.code == 0 {
+		t.Errorf("it is consolidated without the work: %s", r.out)
+	}
+	if strings.Contains(w.must("log", "lost"), "w completed task two") {
+		t.Error("the second task was done without the first")
+	}
+	worlds[used].start("host", "--label", "cpu", "--name", names[used])
+	if err := os.WriteFile(open, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := run.wait(); code != 0 || !strings.Contains(run.said(), "2 of 2 tasks done") {
+		t.Fatalf("exit status %d: %s\n%s", code, run.said(), w.must("log", "lost"))
+	}
+	order(t, w.gitSays("show", "HEAD", "--stat"), "one", "two")
 }

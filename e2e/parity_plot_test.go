@@ -224,6 +224,15 @@ func (w *world) teamsThatWait() []waits {
 				Text: "429", Pool: "a model, login",
 				Until: team.Time(time.Now().Add(300 * time.Hour).UnixMilli())})
 		}, func() { w.in("limited", team.User, &team.LiftLimit{Member: "gus"}) }},
+		{team.ItemMachine, "far", func() {
+			create := &team.CreateTeam{Name: "far", Dir: w.project("far"), Remote: "origin"}
+			ann := &team.SpawnMember{Name: "ann", Agent: team.Shell, Isolation: team.Worktree, RunsOn: []string{"gpu"}}
+			home := layout.Home{Root: w.home}
+			ago := time.Now().Add(-time.Minute)
+			if err := home.Create("far", append(founding(ago, create), command(ago, ann))); err != nil {
+				w.t.Fatal(err)
+			}
+		}, func() { w.must("shutdown", "far", "ann") }},
 		{team.ItemBudget, "spent", func() { w.old("spent", 300*time.Hour) },
 			func() { w.must("budget", "spent", "--unlimited") }},
 		{team.ItemBudgetLow, "low", func() { w.old("low", 600*time.Hour) },

@@ -27,10 +27,15 @@ does not run any more leaves the list.`,
 			if drain == "" {
 				return a.listMachines(c)
 			}
-			if err := machines.Drain(c.Context(), a.home, drain); err != nil {
+			runs, err := machines.Drain(c.Context(), a.home, drain)
+			if err != nil {
 				return err
 			}
-			return a.print(drained{drain}, said("the machine %s gives its members to others, and ends then", drain))
+			words := "gives its members to others, and ends then"
+			if !runs {
+				words = "does not run, and is off the list"
+			}
+			return a.print(drained{drain, runs}, said("the machine %s %s", drain, words))
 		},
 	}
 	c.Flags().StringVar(&drain, "drain", "", "the `machine` that gives its members to others, and ends")
@@ -40,6 +45,7 @@ does not run any more leaves the list.`,
 // drained is what cadre hosts --drain prints.
 type drained struct {
 	Machine string `json:"machine"` // name of the machine
+	Runs    bool   `json:"runs"`    // it runs, and gives its members to others; else it is off the list
 }
 
 // listMachines prints the machines.

@@ -106,6 +106,11 @@ func (t *Team) Host(ctx context.Context, o HostOptions) (*Host, error) {
 	if err := t.Runnable(ctx); err != nil {
 		return nil, err
 	}
+	if o.Runner == nil {
+		if err := t.unpause(ctx); err != nil {
+			return nil, err
+		}
+	}
 	turns, err := t.turns()
 	if err != nil {
 		return nil, err
@@ -298,7 +303,7 @@ func (t *Team) Claim(ctx context.Context) (store.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Refresh(ctx); err != nil { // another process led until now
+	if err := errors.Join(t.Refresh(ctx), t.unpause(ctx)); err != nil { // another process led until now
 		return nil, errors.Join(err, lease.Release())
 	}
 	return lease, nil

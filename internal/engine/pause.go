@@ -37,6 +37,11 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 	if err := t.nestedIn(ctx, "paused", ""); err != nil {
 		return Paused{}, err
 	}
+	if of.Remote != "" { // machines would take the members again
+		if err := t.Shared().Put(ctx, store.PausedKey, nil); err != nil {
+			return Paused{}, err
+		}
+	}
 	asked, err := t.askPause(ctx)
 	defer t.unaskPause(context.WithoutCancel(ctx), asked)
 	if err != nil {
@@ -60,6 +65,23 @@ func (t *Team) Pause(ctx context.Context) (Paused, error) {
 	err = t.Refresh(ctx)
 	p.Team = t.Team()
 	return p, err
+}
+
+// unpause lets machines run the members again.
+func (t *Team) unpause(ctx context.Context) error {
+	if t.Team().Remote == "" {
+		return nil
+	}
+	return t.Shared().Delete(ctx, store.PausedKey)
+}
+
+// Attended reports whether machines with labels may run the members of the team: it was not paused,
+// and its run has not ended. A team that a person leads by commands needs no run.
+func (t *Team) Attended(ctx context.Context) (bool, error) {
+	if paused, err := t.Shared().Has(ctx, store.PausedKey); paused || err != nil {
+		return false, err
+	}
+	return t.byHand() || t.Shared().Held(ctx, store.Lead) || t.Hosted(ctx), nil
 }
 
 // pausing is a host that was asked to pause.

@@ -175,7 +175,7 @@ func (t *Team) byHand() bool {
 // the background if necessary. Members in trouble are tried at once. A member whose own budget is
 // spent gets no session.
 func (t *Team) rehost(ctx context.Context) error {
-	if err := upkeep.RetryMembers(ctx, t.Upkeep(team.User)); err != nil {
+	if err := errors.Join(t.unpause(ctx), upkeep.RetryMembers(ctx, t.Upkeep(team.User))); err != nil {
 		return err
 	}
 	var hosted []string

@@ -186,17 +186,36 @@ func (t *Team) spawnElsewhere(ctx context.Context, actor string, m *team.SpawnMe
 	return joined(added)
 }
 
-// SendBase makes sure that machines with labels can work for a team: it sends the commit that the
-// team starts from to the team's remote. It refuses a team for which that is not possible.
+// Remotely refuses a team that cannot have members on machines with labels: one on files, or whose
+// repository does not have its remote.
+func (e *Engine) Remotely(ctx context.Context, of team.Team) error {
+	if e.Home.Place == nil {
+		return team.Refuse(team.Invalid, "only a team in a database can have members on other machines; give the address "+
+			"of one with --store or CADRE_STORE, or leave runsOn out")
+	}
+	return e.remotely(ctx, of, func(*transport.Road) error { return nil })
+}
+
+// SendBase is Remotely, and makes sure that the machines can begin: it sends the commit that the
+// team starts from to the team's remote.
 func (e *Engine) SendBase(ctx context.Context, of team.Team) error {
-	switch {
-	case e.Home.Place == nil:
-		return team.Refuse(team.Invalid, "other machines can run members of a team in a database alone; give its address "+
-			"with --store or CADRE_STORE, or leave runsOn out")
-	case of.Base.Commit == "":
+	if err := e.Remotely(ctx, of); err != nil {
+		return err
+	}
+	if of.Base.Commit == "" {
 		return team.Refuse(team.Invalid, "%s is in no git repository with a commit, so other machines have nothing to start "+
 			"from; commit something first, or leave runsOn out", of.Dir)
 	}
+	return e.remotely(ctx, of, func(road *transport.Road) error {
+		if err := road.SendBase(ctx); err != nil {
+			return team.Refuse(team.NotReady, "other machines would not have the work: %v", err)
+		}
+		return nil
+	})
+}
+
+// remotely calls do with the road to the remote of the team.
+func (e *Engine) remotely(ctx context.Context, of team.Team, do func(*transport.Road) error) error {
 	procs, err := proc.Open("")
 	if err != nil {
 		return err
@@ -206,8 +225,5 @@ func (e *Engine) SendBase(ctx context.Context, of team.Team) error {
 	if err != nil {
 		return err
 	}
-	if err := road.SendBase(ctx); err != nil {
-		return team.Refuse(team.NotReady, "other machines would not have the work: %v", err)
-	}
-	return nil
+	return do(road)
 }

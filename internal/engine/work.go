@@ -127,7 +127,9 @@ func (t *Team) Patch(ctx context.Context, ref string) ([]byte, error) {
 		if owner.Isolation == team.Worktree {
 			dir = host.Place(of, t.Dir, owner.Name).Dir
 		}
-		where = fmt.Sprintf(" %s works on it in %s.", task.Owner, dir)
+		if where = fmt.Sprintf(" %s works on it in %s.", task.Owner, dir); owner.Machine != "" {
+			where = fmt.Sprintf(" %s works on it on the machine %s.", task.Owner, owner.Machine)
+		}
 	case task.Attempts > 0 && task.Status == team.Pending:
 		if began != nil && began.Branch != "" {
 			dir = host.Place(of, t.Dir, began.Member).Dir

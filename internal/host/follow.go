@@ -296,7 +296,8 @@ func (s *slot) endTurn(u agent.TurnEnded) {
 			t.mail = nil
 		}
 	})
-	replaced := full || renews // the next session continues the tasks that it holds
+	why := s.handsOver(full)
+	replaced := why != "" || renews // the next session continues the tasks that it holds
 	if !replaced && !u.Interrupted && s.remindHeld(text) {
 		return
 	}
@@ -308,9 +309,20 @@ func (s *slot) endTurn(u agent.TurnEnded) {
 	if !renews {
 		s.remind()
 	}
-	if full {
-		s.record(&team.HandOver{Member: s.member, Reason: "its context is nearly full"})
+	if why != "" {
+		s.record(&team.HandOver{Member: s.member, Reason: why})
 	}
+}
+
+// handsOver returns why a fresh session is to replace this one, whose turn has ended; "" for none.
+func (s *slot) handsOver(full bool) string {
+	switch r := s.host.Runner; {
+	case full:
+		return "its context is nearly full"
+	case r != nil && r.Drained():
+		return r.away()
+	}
+	return ""
 }
 
 // rests returns the report that the member is idle, after a turn with that last text.

@@ -363,7 +363,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	h.writes.checking.Wait()
 	h.expander.under.Wait()
-	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack+h.StopGrace)
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack+h.StopGrace+h.carryTime())
 	defer cancel()
 	why := team.RunEndedReason
 	switch {
@@ -419,7 +419,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 			s.stop(stopQuietly, "", h.StopGrace)
 		case !r.wanted[name]:
 			s.stop(stopDetach, r.whyUnrun(m), h.StopGrace)
-		default:
+		case !h.keeps(team.WantWork):
 			s.remind()
 		}
 	}
@@ -551,7 +551,7 @@ func (h *Host) fulfil(ctx context.Context, r *round, w team.Want) error {
 			s.interrupt(w.Key)
 		}
 	case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess, team.WantSave, team.WantYield:
-		if s := h.slots[m.Name]; s != nil && s.incarnation == w.Incarnation {
+		if s := h.slots[m.Name]; s != nil && s.incarnation == w.Incarnation && !h.keeps(w.Kind) {
 			s.give(w)
 		}
 	}
@@ -645,9 +645,6 @@ func (h *Host) session(ctx context.Context, r *round, m team.Member) error {
 	case m.Host != "":
 		r.next = min(r.next, watchEvery)
 	}
-	if h.passes(ctx, r, m) {
-		return nil
-	}
 	return h.takeOver(ctx, m)
 }
 
@@ -673,6 +670,9 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return nil // the lease stays with the dead host until it can
 		}
 	}
+	if m.Shutdown.Request == "" && !h.takes(ctx, m) {
+		return nil
+	}
 	as := h.sends(0) // one host at a time: an older file must not replace a newer one
 	if m.Shutdown.Request != "" {
 		as = byUser(h.Replica) // this ends the member, and its tasks may be claimed
@@ -680,7 +680,9 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return err
 		}
 	}
-	if err := h.do(ctx, h.attach(m), 0); err != nil {
+	err := h.do(ctx, h.attach(m), 0)
+	h.taken(m)
+	if err != nil {
 		return err
 	}
 	return h.keepSaved(ctx, m.Name, as)

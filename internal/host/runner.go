@@ -23,8 +23,10 @@ type Runner struct {
 	Machine string // its name, which no other running machine has
 	Labels  []string
 	// Takes reports whether the machine takes the member now: it has room, and no other machine
-	// should rather have it.
+	// should rather have it. Then it has reserved a slot, until Taken is called. The record of the
+	// member says by then whether the machine has it.
 	Takes func(ctx context.Context, m team.Member) bool
+	Taken func(member string)
 	// Drained reports whether the machine gives its members away, each at the end of its turn.
 	Drained func() bool
 }
@@ -51,13 +53,29 @@ func (h *Host) machine() string {
 	return h.Runner.Machine
 }
 
-// passes reports whether another machine may take the member, rather than this one.
-func (h *Host) passes(ctx context.Context, r *round, m team.Member) bool {
-	if h.Runner == nil || m.Host == h.ID || h.Runner.Takes(ctx, m) {
-		return false
+// takes reports whether this host takes a member that no host has. A machine may have no room, or
+// leave the member to another one. Afterwards taken must be called.
+func (h *Host) takes(ctx context.Context, m team.Member) bool {
+	if h.Runner == nil || h.Runner.Takes(ctx, m) {
+		return true
 	}
-	r.next = min(r.next, runnerPause)
-	return true
+	h.round.next = min(h.round.next, runnerPause)
+	return false
+}
+
+// taken ends what takes has begun.
+func (h *Host) taken(m team.Member) {
+	if h.Runner != nil {
+		h.Runner.Taken(m.Name)
+	}
+}
+
+// carryTime is how much more time a machine has at its end, to send the work of its members.
+func (h *Host) carryTime() time.Duration {
+	if h.Runner == nil {
+		return 0
+	}
+	return workTime
 }
 
 // attach returns the command that takes the lease of the member.
@@ -81,19 +99,29 @@ func (h *Host) drain(ctx context.Context, r *round) error {
 	if h.Runner == nil || !h.Runner.Drained() {
 		return nil
 	}
-	why := fmt.Sprintf("the machine %s is drained, and another one continues", h.Runner.Machine)
+	why := h.Runner.away()
 	for name, s := range h.inOrder() {
 		switch m := r.member(name); {
 		case m == nil || m.Host != h.ID || m.Shutdown.Request != "":
 		case m.Status == team.Spawning, m.Agent == team.Shell && m.Status == team.Idle:
 			s.stop(stopDetach, why, h.StopGrace)
-		case m.Agent != team.Shell && m.Handover == "":
+		case m.Agent != team.Shell && m.Status == team.Idle && m.Handover == "":
 			if err := h.do(ctx, &team.HandOver{Member: name, Reason: why}, 0); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// away is why a member of a drained machine continues elsewhere.
+func (r *Runner) away() string {
+	return fmt.Sprintf("the machine %s is drained, and another one continues", r.Machine)
+}
+
+// keeps reports whether a want must wait for another machine: one that is drained begins no turn.
+func (h *Host) keeps(kind team.WantKind) bool {
+	return h.Runner != nil && h.Runner.Drained() && (kind == team.WantWork || kind == team.WantDelivery)
 }
 
 // drained refuses a claim of a session whose machine gives it away.
@@ -214,32 +242,94 @@ func ArriveAll(ctx context.Context, rep *replica.Replica, procs *proc.Register) 
 	if road == nil || err != nil {
 		return err
 	}
+	aside, err := road.Aside(ctx)
+	if err != nil {
+		return err
+	}
 	var tasks []team.Task
-	machines := map[string]string{}
-	rep.View(func(s *team.State) {
-		tasks = slices.Collect(s.Tasks())
-		for _, m := range s.Members() {
-			machines[m.Name] = m.Machine
-		}
-	})
+	rep.View(func(s *team.State) { tasks = slices.Collect(s.Tasks()) })
+	t := rep.Team()
 	for _, task := range tasks {
 		w := task.Work
-		if w == nil || machines[w.Member] == "" || task.Status != team.Completed {
+		if w == nil || w.Machine == "" || task.Status != team.Completed {
 			continue
 		}
 		there := !w.Open()
 		if there && w.Commit != "" {
-			if there, err = road.Has(ctx, w.Commit); err != nil {
+			if there, err = road.Holds(ctx, w.Member, w.Commit); err != nil {
 				return err
 			}
 		}
-		if !there {
-			return team.Refuse(team.NotReady, "the work of task %s is on the machine %s alone. Start cadre there again, "+
-				"and it is sent; or return the task to the queue", task.Called(), machines[w.Member]).
-				With(team.Hint{Action: team.ActShowHosts})
+		if there {
+			continue
 		}
+		for _, branch := range aside {
+			if has, err := road.On(ctx, branch, w.Commit); has && err == nil && w.Commit != "" {
+				return team.Refuse(team.NotReady, "the work of task %s is on the branch %s: another machine went on without it. "+
+					"Merge that branch, or have the task done again", task.Called(), branch).
+					With(team.Hint{Action: team.ActMergeBranch, Team: t.Name, Name: branch, Dir: t.Dir},
+						task.Hint(&t, team.ActRetryTask))
+			}
+		}
+		return team.Refuse(team.NotReady, "the work of task %s is on the machine %s alone, which sends it as soon as it runs "+
+			"and reaches the remote. Or have the task done again", task.Called(), w.Machine).
+			With(team.Hint{Action: team.ActShowHosts}, task.Hint(&t, team.ActRetryTask))
 	}
 	return nil
+}
+
+// CatchUp records and sends what a machine has of a team and the remote has not: after a kill, or
+// because the remote was away. all is false while something cannot be sent yet. No session of the
+// team may be on the machine.
+func CatchUp(ctx context.Context, rep *replica.Replica, dir, machine string, log func(string)) (all bool, err error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return false, err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	if err := recordWork(ctx, rep, procs, dir, machine, "", log); err != nil {
+		return false, err
+	}
+	t := rep.Team()
+	road, err := transport.Open(ctx, procs, t.Dir, t)
+	if err != nil {
+		return false, err
+	}
+	var members []team.Member
+	rep.View(func(s *team.State) { members = s.Members() })
+	all = true
+	for _, m := range members {
+		if m.Isolation != team.Worktree {
+			continue
+		}
+		unsent, err := road.Unsent(ctx, m.Name)
+		if err != nil {
+			return false, err
+		}
+		if (m.Machine != machine || !m.Status.Running()) && Worktree(dir, m.Name) { // it went on elsewhere, or has ended
+			p := Place(t, dir, m.Name)
+			if _, err := worktree.Leave(ctx, procs, p.Dir, p.Branch, workOf(m.Name, t.Name)); err != nil {
+				return false, err
+			}
+			if unsent, err = road.Unsent(ctx, m.Name); err != nil {
+				return false, err
+			}
+		}
+		if !unsent {
+			continue
+		}
+		switch err := road.Send(ctx, m.Name); {
+		case errors.Is(err, transport.ErrOther):
+			if err := road.SendAside(ctx, m.Name); err != nil {
+				log(err.Error())
+				all = false
+			}
+		case err != nil:
+			log(err.Error())
+			all = false
+		}
+	}
+	return all, nil
 }
 
 // DropSent removes what the remote has of a team that is cleaned up, and whose branches are here.
@@ -308,22 +398,25 @@ func (h *Host) reach(ctx context.Context, t team.Team, commit string) error {
 	if err != nil {
 		return err
 	}
-	if there, err := road.Has(ctx, commit); there || err != nil {
+	there, err := road.Has(ctx, commit)
+	if there || err != nil {
 		return err
 	}
-	return road.Fetch(ctx)
+	if err := road.Fetch(ctx); err != nil {
+		return &team.Error{Code: team.NotReady, Text: err.Error()}
+	}
+	if there, err = road.Has(ctx, commit); err == nil && !there {
+		err = &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the commit %.12s was not sent yet", commit)}
+	}
+	return err
 }
 
 // awaitRecords refuses for now while another machine has not recorded the work of the tasks.
 func (h *Host) awaitRecords(tasks []team.Task) error {
 	for _, t := range tasks {
-		if t.Work.Open() {
-			var m team.Member
-			h.Replica.View(func(s *team.State) { m, _ = s.Member(t.Work.Member) })
-			if m.Machine != h.machine() {
-				return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the work of task %s is not recorded yet",
-					t.Called())}
-			}
+		if t.Work.Open() && t.Work.Machine != h.machine() {
+			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the work of task %s is not recorded yet",
+				t.Called())}
 		}
 	}
 	return nil

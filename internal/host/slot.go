@@ -162,15 +162,17 @@ func (s *slot) run(m team.Member) {
 	if how == stopReport {
 		s.host.leaveWork(m)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
-	defer cancel()
-	body := s.endReport(ctx, how, why, failure)
+	noting, noted := context.WithTimeout(context.Background(), giveBack)
+	body := s.endReport(noting, how, why, failure)
+	noted()
 	if how == stopDetach || how == stopFresh || how == stopRest {
 		words := s.carry(m)
 		if d, is := body.(*team.DetachMember); is && words != "" {
 			d.Note = strings.TrimSpace(d.Note + words)
 		}
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), giveBack) // the work took its own time
+	defer cancel()
 	// otherwise its tasks would be queued without the saved work; the host sees later that the
 	// session has ended
 	if body != nil && kept {

@@ -85,6 +85,12 @@ func newTracer(rep *replica.Replica, procs *proc.Register, teamDir, scratch, act
 // members left.
 func RecordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, teamDir, member string,
 	log func(string)) error {
+	return recordWork(ctx, rep, procs, teamDir, "", member, log)
+}
+
+// recordWork is RecordWork for work that was done on that machine, "" where the team is run.
+func recordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, teamDir, machine, member string,
+	log func(string)) error {
 	none := false
 	if rep.View(func(s *team.State) { none = len(s.Unrecorded()) == 0 }); none {
 		return nil
@@ -95,6 +101,7 @@ func RecordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register,
 	}
 	defer os.RemoveAll(scratch)
 	t := newTracer(rep, procs, teamDir, scratch, team.User, log)
+	t.machine = machine
 	defer t.close(ctx)
 	return t.settle(ctx, member)
 }
@@ -229,8 +236,15 @@ func (t *tracer) job(id string) *job {
 		j.member, _ = s.Member(who)
 		j.alone = len(s.Alongside(id)) == 0
 	})
-	if j == nil || j.team.CleanedUp || j.member.Machine != t.machine {
-		return nil // another machine has that work
+	if j == nil || j.team.CleanedUp {
+		return nil
+	}
+	on := j.member.Machine
+	if j.kind == team.WantRecord {
+		on = j.task.Work.Machine
+	}
+	if on != t.machine { // another machine has that work
+		return nil
 	}
 	j.key = fmt.Sprintf("%s/%s/%d", j.kind, id, j.task.Fence)
 	j.dir = j.team.Dir
@@ -277,7 +291,7 @@ func (t *tracer) record(id string) {
 	if j == nil {
 		return
 	}
-	work := team.Work{Member: j.member.Name, Branch: j.branch, Fence: j.task.Fence, Left: []string{brief(err)}}
+	work := team.Work{Member: j.member.Name, Machine: t.machine, Branch: j.branch, Fence: j.task.Fence, Left: []string{brief(err)}}
 	if j.kind == team.WantRecord {
 		work.Base, work.Fence = j.task.Work.Base, j.task.Work.Fence
 	}
@@ -375,7 +389,7 @@ func (t *tracer) before(ctx context.Context, p *tracedPlace, j *job) error {
 
 // trace makes the commit and records it.
 func (t *tracer) trace(ctx context.Context, p *tracedPlace, j *job) (err error) {
-	w := team.Work{Member: j.member.Name, Branch: j.branch, Fence: j.task.Fence}
+	w := team.Work{Member: j.member.Name, Machine: t.machine, Branch: j.branch, Fence: j.task.Fence}
 	if t.project != nil {
 		if j.kind == team.WantRecord {
 			w.Base, w.Fence = j.task.Work.Base, j.task.Work.Fence

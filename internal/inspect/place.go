@@ -63,7 +63,7 @@ func Place(ctx context.Context, t team.Team, members []team.Member, dir string) 
 func worktrees(ctx context.Context, procs *proc.Register, t team.Team, members []team.Member,
 	dir string) (all []Missing, err error) {
 	for _, m := range members {
-		if m.Isolation != team.Worktree || !m.Status.Running() && !host.Worktree(dir, m.Name) {
+		if m.Isolation != team.Worktree || len(m.RunsOn) > 0 || !m.Status.Running() && !host.Worktree(dir, m.Name) {
 			continue
 		}
 		p := host.Place(t, dir, m.Name)

@@ -404,6 +404,16 @@ func (c *comparison) drop(m team.Member) {
 	c.members = append(c.members, request)
 }
 
+// bound returns the first of the keys that says where a member works; "" for none.
+func bound(keys []string) string {
+	for _, key := range keys {
+		if key == "isolation" || key == "runsOn" {
+			return key
+		}
+	}
+	return ""
+}
+
 // revise compares a member with the file.
 func (c *comparison) revise(m team.Member, f teamfile.Member) {
 	now, state := saidOfMember(f), saidOfMember(memberOfState(m, c.lead))
@@ -413,9 +423,9 @@ func (c *comparison) revise(m team.Member, f teamfile.Member) {
 	}
 	external := func(agent string) bool { return agent == "" || agent == team.External }
 	switch {
-	case slices.Contains(keys, "isolation"):
-		c.refuse("member", m.Name, fmt.Sprintf("the isolation of %s cannot change, because its work is where it "+
-			"works; give the new member another name", m.Name))
+	case bound(keys) != "":
+		c.refuse("member", m.Name, fmt.Sprintf("the %s of %s cannot change, because its work is where it "+
+			"works; give the new member another name", bound(keys), m.Name))
 		return
 	case slices.Contains(keys, "agent") && external(m.Agent) != external(f.Agent):
 		c.refuse("member", m.Name, fmt.Sprintf("the agent of %s cannot change from %s to %s; give the new member "+

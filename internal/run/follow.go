@@ -53,6 +53,13 @@ func Follow(ctx context.Context, t *engine.Team, f *teamfile.File, redo []string
 	if err := c.Refused(); err != nil {
 		return c, err
 	}
+	if f.Elsewhere() {
+		if of.Remote = f.Remote; of.Remote != "" {
+			if err := t.Engine().SendBase(ctx, of); err != nil {
+				return c, err
+			}
+		}
+	}
 	if c.Asks() {
 		if err := ask(c); err != nil {
 			return c, err

@@ -81,6 +81,11 @@ func (a *attempt) able(ctx context.Context) error {
 	if err := a.Engine.CheckTurns(); err != nil {
 		return err
 	}
+	if a.File.Elsewhere() {
+		if err := a.Engine.Remotely(ctx, team.Team{Name: a.File.Name, Dir: a.Dir, Remote: a.File.Remote}); err != nil {
+			return err
+		}
+	}
 	var reasons []string
 	who := map[string][]string{}
 	say := func(s session, err error) {

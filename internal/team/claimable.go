@@ -2,8 +2,9 @@ package team
 
 // takes reports whether m may take t: it is meant for m by name, or for no member by name and for
 // m's role or any role. A shell can only run a task's command, so it takes a task without a command
-// only if it is meant for the shell by name. A team runs no commands, so it takes no task with one.
-// A lead that is an agent plans work for others, so it takes only its own tasks.
+// only if it is meant for the shell by name. The merged worktree is where the team is run, so a
+// member on another machine takes no task there. A team runs no commands, so it takes no task with
+// one. A lead that is an agent plans work for others, so it takes only its own tasks.
 //
 // A member whose own budget is spent takes none. Nobody takes the verification of their own work.
 func (s *State) takes(m *Member, t *Task) bool {
@@ -13,7 +14,7 @@ func (s *State) takes(m *Member, t *Task) bool {
 	if m.Name == s.team.Lead && m.Agent != External && t.Owner != m.Name {
 		return false
 	}
-	if t.In == InMerged && m.Agent != Shell || len(t.BlockedBy) > 0 && s.hidden(m, t.In, t.BlockedBy) != nil {
+	if t.In == InMerged && (m.Agent != Shell || len(m.RunsOn) > 0) || len(t.BlockedBy) > 0 && s.hidden(m, t.In, t.BlockedBy) != nil {
 		return false
 	}
 	if t.judges(m.Name) || t.Verifies != "" && s.unfit(m, t) != "" {

@@ -192,6 +192,9 @@ func (b *ReleaseTask) decide(d *decision) error {
 		return err
 	}
 	if b.Member == "" && b.Fence == 0 && d.leads("") == nil {
+		if t.Status == Completed && t.Work != nil && t.Work.Machine != "" { // its work may be lost with the machine
+			return (&RedoTask{Task: t.ID, Reason: b.Reason}).decide(d)
+		}
 		if !t.begun() && !t.OutOfRetries() {
 			return refuse(NotReady, "%s is %s, not in progress: there is nothing to release", t.label(), t.Status)
 		}

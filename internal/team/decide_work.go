@@ -11,16 +11,19 @@ import (
 // commits on the member's branch. In the team's directory they are snapshots that no branch points
 // at.
 type Work struct {
-	Member string   // who did it
-	Branch string   // branch of the commits; "" for the team's directory
-	Base   string   // commit at the start; "" if Left says why it is unknown
-	Commit string   // last commit, or Base if nothing changed; "" until completion, or if Left says why it is unknown
-	Files  []string // changed files, from the top of the repository; of very many the first ones
-	Left   []string // what no commit contains, and why; what else the record lacks
-	Others []string // members that worked in the same directory at the same time, so that some of Files may be theirs
-	Fence  int64    // number of the claim under which it was done
-	Since  Time     // when Base was recorded
-	Done   bool     // the task is completed or submitted, and its record is final
+	Member string // who did it
+	Branch string // branch of the commits; "" for the team's directory
+	// Machine is the machine with labels on which it was done, which alone can record it; "" where
+	// the team is run.
+	Machine string
+	Base    string   // commit at the start; "" if Left says why it is unknown
+	Commit  string   // last commit, or Base if nothing changed; "" until completion, or if Left says why it is unknown
+	Files   []string // changed files, from the top of the repository; of very many the first ones
+	Left    []string // what no commit contains, and why; what else the record lacks
+	Others  []string // members that worked in the same directory at the same time, so that some of Files may be theirs
+	Fence   int64    // number of the claim under which it was done
+	Since   Time     // when Base was recorded
+	Done    bool     // the task is completed or submitted, and its record is final
 }
 
 // MaxFiles limits the files that the record of a task's work lists.
@@ -106,7 +109,9 @@ func (b *RecordWork) decide(d *decision) error {
 	case want == WantRecord && (w.Fence != t.Work.Fence || w.Base != t.Work.Base):
 		return refuse(Conflict, "%s started from %s, not from %s", t.label(), brief(t.Work.Base), brief(w.Base))
 	}
-	w.Since, w.Others = d.At, nil
+	if w.Since, w.Others = d.At, nil; t.Status != InProgress {
+		w.Machine = t.Work.Machine
+	}
 	if before := t.Work; before != nil && before.Base == w.Base && w.Base != "" {
 		w.Since = before.Since
 	}
@@ -178,6 +183,7 @@ func (e *WorkRecorded) apply(s *State, r *Record) {
 func (w *Work) fields(c *coder) {
 	c.str("member", &w.Member)
 	c.str("branch", &w.Branch)
+	c.str("machine", &w.Machine)
 	c.str("base", &w.Base)
 	c.str("commit", &w.Commit)
 	c.strs("files", &w.Files)

@@ -63,6 +63,10 @@ func (s *State) hidden(m *Member, in string, blockers []string) *Task {
 
 // sees refuses a task if the member would not see the work that it builds on.
 func (d *decision) sees(m *Member, t *Task, blockers []string) error {
+	if t.In == InMerged && len(m.RunsOn) > 0 {
+		return refuse(Invalid, "%s runs in the merged worktree, which is where the team is run, and %s runs on another "+
+			"machine; give the task to another shell", t.label(), m.Name)
+	}
 	if t.In == InMerged && m.Agent != Shell {
 		return refuse(Invalid, "%s runs in the merged worktree, where only shell members run the commands of tasks, "+
 			"and %s is not one", t.label(), m.Name)

@@ -110,8 +110,14 @@ func (s *State) SetHere(here Here) { s.here = here }
 
 // of returns the team with what is elsewhere on this machine.
 func (h Here) of(t Team) Team {
-	if h.Dir != "" {
-		t.Dir, t.Base.Top = h.Dir, h.Top
+	if h.Dir == "" {
+		return t
+	}
+	below, is := strings.CutPrefix(t.Dir, t.Base.Top+"/")
+	if t.Dir, t.Base.Top = h.Dir, h.Top; is {
+		t.Dir = h.Top + "/" + below
+	} else {
+		t.Dir = h.Top
 	}
 	return t
 }

@@ -63,7 +63,7 @@ func (t *Task) own(s *State) {
 // own copies the texts of what a task did.
 func (w *Work) own(s *State) {
 	w.Member = s.known(w.Member)
-	own(&w.Branch, &w.Base, &w.Commit)
+	own(&w.Branch, &w.Machine, &w.Base, &w.Commit)
 	w.Files, w.Left, w.Others = owned(w.Files), owned(w.Left), owned(w.Others)
 }
 

@@ -445,7 +445,7 @@ func (b *RedoTask) decide(d *decision) error {
 	}
 	made := d.madeBy(t)
 	for _, one := range append([]*Task{t}, made...) {
-		if d.WorkWanted(one.ID) == WantRecord {
+		if d.WorkWanted(one.ID) == WantRecord && one.Work.Machine == "" {
 			return Refuse(NotReady, "a host must still record the work of %s", one.label()).
 				With(d.team.hint(ActResume))
 		}

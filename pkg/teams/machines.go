@@ -66,7 +66,8 @@ func (m *Manager) DrainMachine(ctx context.Context, name string) error {
 	if err := m.onDisk("has no machines"); err != nil {
 		return err
 	}
-	return public(machines.Drain(ctx, m.engine.Home, name))
+	_, err := machines.Drain(ctx, m.engine.Home, name)
+	return public(err)
 }
 
 // MachineConfig says how a program serves as a machine.

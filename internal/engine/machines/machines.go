@@ -45,7 +45,7 @@ type Machine struct {
 	Dir     string    `json:"dir"`               // its clone of the project
 	Version string    `json:"version"`           // version of cadre
 	Pid     int       `json:"pid"`               // its process
-	Load    float64   `json:"load"`              // programs that ran or waited for a processor, over the last minute; 0 if unknown
+	Load    float64   `json:"load"`              // programs that ran or waited in the last minute; 0 if unknown
 	Runs    []Run     `json:"runs"`              // the members that it runs
 	Since   team.Time `json:"since"`             // when it was started
 	Seen    team.Time `json:"seenAt"`            // when it wrote this
@@ -121,33 +121,35 @@ func list(ctx context.Context, shared store.Team) ([]Machine, error) {
 }
 
 // Drain asks the machine of that name to give its members to others, each at the end of its turn,
-// and to end. A machine that does not run is forgotten.
-func Drain(ctx context.Context, home layout.Home, name string) error {
+// and to end. It forgets a machine that does not run.
+func Drain(ctx context.Context, home layout.Home, name string) (runs bool, err error) {
 	if err := team.CheckName("machine", name); err != nil {
-		return err
+		return false, err
 	}
 	shared, err := common(ctx, home)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch _, err := shared.Get(ctx, keyOf(name)); {
 	case errors.Is(err, fs.ErrNotExist):
-		return team.Refuse(team.NotFound, "there is no machine %s", name).With(team.Hint{Action: team.ActShowHosts})
+		return false, team.Refuse(team.NotFound, "there is no machine %s", name).With(team.Hint{Action: team.ActShowHosts})
 	case err != nil:
-		return err
+		return false, err
 	}
 	if !shared.Held(ctx, leaseOf(name)) {
-		return shared.Delete(ctx, keyOf(name))
+		return false, shared.Delete(ctx, keyOf(name))
 	}
-	return shared.Put(ctx, drainOf(name), nil)
+	return true, shared.Put(ctx, drainOf(name), nil)
 }
 
-// take makes this process the machine of that name, and removes an earlier request to drain it.
-func take(ctx context.Context, shared store.Team, name string) (store.Lease, error) {
+// take makes this process the machine of that name, and removes an earlier request to drain it. An
+// earlier process that was killed has the lease for some more seconds. One that runs shows signs of
+// life meanwhile. note gets why it takes long.
+func take(ctx context.Context, shared store.Team, name string, note func(string)) (store.Lease, error) {
 	lease, err := shared.Acquire(ctx, leaseOf(name))
 	if errors.Is(err, store.ErrHeld) {
-		return nil, team.Refuse(team.Taken, "a machine named %s runs already; give this one another name", name).
-			With(team.Hint{Action: team.ActShowHosts})
+		note(fmt.Sprintf("a machine named %s ran until now; waiting for its end", name))
+		lease, err = await(ctx, shared, name)
 	}
 	if err != nil {
 		return nil, err
@@ -156,6 +158,38 @@ func take(ctx context.Context, shared store.Team, name string) (store.Lease, err
 		return nil, errors.Join(err, lease.Release())
 	}
 	return lease, nil
+}
+
+// await takes the lease when it is free, unless the machine that has it shows a sign of life.
+func await(ctx context.Context, shared store.Team, name string) (store.Lease, error) {
+	last, err := sign(ctx, shared, name)
+	for err == nil {
+		wait, cancel := context.WithTimeout(ctx, beatPause+time.Second)
+		lease, held := store.Wait(wait, shared, leaseOf(name))
+		cancel()
+		if !errors.Is(held, store.ErrHeld) || ctx.Err() != nil {
+			return lease, held
+		}
+		now := last
+		if now, err = sign(ctx, shared, name); err == nil && now != last {
+			return nil, team.Refuse(team.Taken, "a machine named %s runs already; give this one another name", name).
+				With(team.Hint{Action: team.ActShowHosts})
+		}
+	}
+	return nil, err
+}
+
+// sign returns the last sign of life of the machine.
+func sign(ctx context.Context, shared store.Team, name string) (team.Time, error) {
+	var m Machine
+	data, err := shared.Get(ctx, keyOf(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	return m.Seen, err
 }
 
 // announce puts the machine on the list, as it is now.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -42,6 +43,8 @@ const (
 	lookPause = time.Second
 	// beatPause is how often it shows that it is alive.
 	beatPause = 5 * time.Second
+	// attendLook is how often a machine looks whether a team may be run.
+	attendLook = 2 * time.Second
 	// retryPause is how long a team waits whose host could not run.
 	retryPause = 5 * time.Second
 	// leaveTime bounds what is done about a team that the machine does not serve any more.
@@ -60,7 +63,7 @@ type machine struct {
 
 	mu       sync.Mutex
 	serving  map[string]*serving
-	reserved map[string]time.Time // members that are about to be taken, by team and name
+	reserved map[string]bool      // members that are about to be taken, by team and name
 	waiting  map[string]time.Time // since when members wait for a machine
 	others   []Machine
 	known    time.Time // when others were read
@@ -70,6 +73,15 @@ type machine struct {
 type serving struct {
 	done bool // the team has ended
 	team *engine.Team
+	said string // the last note about it; only the goroutine that serves it uses it
+}
+
+// note notes something about the team, unless that was noted last.
+func (s *serving) note(m *machine, text string) {
+	if text != s.said {
+		s.said = text
+		m.engine.Note(text)
+	}
 }
 
 // Serve runs members of the project's teams until ctx ends, or the machine is drained and no member
@@ -103,7 +115,7 @@ func Serve(ctx context.Context, o Options) error {
 // once serves until the lease of the machine is lost, ctx ends, or the machine was drained. served
 // reports that the machine was on the list.
 func (m *machine) once(ctx context.Context, ready func(Machine)) (served bool, err error) {
-	lease, err := take(ctx, m.shared, m.Name)
+	lease, err := take(ctx, m.shared, m.Name, m.engine.Note)
 	if err != nil {
 		return false, err
 	}
@@ -141,7 +153,7 @@ func (m *machine) forget() {
 
 // open checks what can be wrong before the machine is on the list.
 func open(ctx context.Context, o Options) (*machine, error) {
-	m := &machine{opts: o, serving: map[string]*serving{}, reserved: map[string]time.Time{},
+	m := &machine{opts: o, serving: map[string]*serving{}, reserved: map[string]bool{},
 		waiting: map[string]time.Time{}}
 	computer, _ := os.Hostname()
 	name := cmp.Or(o.Name, computer)
@@ -157,7 +169,8 @@ func open(ctx context.Context, o Options) (*machine, error) {
 	}
 	top, is := project.Top(o.Dir)
 	if !is {
-		return nil, team.Refuse(team.Invalid, "%s is in no git repository, and the work of members travels through one", o.Dir)
+		return nil, team.Refuse(team.Invalid, "%s is in no git repository, and the work of members travels through one",
+			o.Dir)
 	}
 	if err := engine.Isolates(ctx, o.Dir); err != nil {
 		return nil, team.Refuse(team.Invalid, "members cannot work here: %v", err)
@@ -239,9 +252,12 @@ func (m *machine) runs() []Run {
 		s.team.View(func(st *team.State) {
 			of := st.Team()
 			for _, member := range st.Members() {
-				if member.Host != "" && member.Machine == m.Name && member.Status.Running() {
+				if member.Host == "" {
+					continue
+				}
+				delete(m.waiting, of.ID+"/"+member.Name)
+				if member.Machine == m.Name && member.Status.Running() {
 					all = append(all, Run{of.Name, of.ID, member.Name, member.Status})
-					delete(m.reserved, of.ID+"/"+member.Name)
 				}
 			}
 		})
@@ -294,7 +310,7 @@ func (m *machine) serve(ctx context.Context, id string, s *serving) {
 			break
 		}
 		if err != nil && ctx.Err() == nil {
-			m.engine.Note(fmt.Sprintf("team %s cannot be served: %v", id, err))
+			s.note(m, fmt.Sprintf("team %s cannot be served: %v", id, err))
 		}
 		select {
 		case <-time.After(retryPause):
@@ -320,27 +336,78 @@ func (m *machine) attend(ctx context.Context, id string, s *serving) (over bool,
 		defer stop()
 		err = errors.Join(err, host.LeaveMachine(leaving, t.Replica, t.Dir, m.Name, m.engine.Note), t.Close())
 	}()
+	sent := false
 	for {
+		if !sent {
+			if sent, err = m.catchUp(ctx, s, t); err != nil {
+				return false, err
+			}
+		}
 		seq, ours := int64(0), false
 		t.View(func(st *team.State) {
 			of := st.Team()
 			seq, over = st.Seq(), of.Ended() || of.CheckHere() != nil
-			ours = slices.ContainsFunc(st.Members(), func(member team.Member) bool {
-				return member.Status.Running() && len(member.RunsOn) > 0 && member.RunsWith(m.Labels)
-			})
+			ours = m.wanted(st)
 		})
-		switch {
-		case over:
+		if over {
 			return true, host.KeepWork(context.WithoutCancel(ctx), t.Dir, m.Dir, m.engine.Note)
-		case ours && !m.drain.Load():
+		}
+		run := ours && !m.drain.Load()
+		if run {
+			run, err = t.Attended(ctx)
+		}
+		if run && err == nil {
 			err = m.host(ctx, t)
-		default:
-			err = t.Wait(ctx, seq)
+			seq, sent = t.Seq(), false
 		}
 		if err != nil || ctx.Err() != nil {
 			return false, err
 		}
+		// Nobody tells whether the team is attended. A change may have come while the host ended.
+		look := time.Minute
+		switch {
+		case ours:
+			look = attendLook
+		case !sent:
+			look = retryPause
+		}
+		waiting, stop := context.WithTimeout(ctx, look)
+		err = t.Wait(waiting, seq)
+		stop()
+		if ctx.Err() != nil || err != nil && waiting.Err() == nil {
+			return false, err
+		}
 	}
+}
+
+// catchUp sends what is on this machine alone, if the team has been here.
+func (m *machine) catchUp(ctx context.Context, s *serving, t *engine.Team) (sent bool, err error) {
+	here := false
+	t.View(func(st *team.State) {
+		here = slices.ContainsFunc(st.Members(), func(member team.Member) bool { return member.Machine == m.Name })
+	})
+	if !here {
+		if entries, _ := os.ReadDir(filepath.Join(t.Dir, "worktrees")); len(entries) == 0 {
+			return true, nil
+		}
+	}
+	if err := host.Clear(ctx, t.Hosts(), m.engine.Note); err != nil {
+		return false, err
+	}
+	if err := m.fetch(ctx, t); err != nil {
+		s.note(m, err.Error())
+		return false, nil
+	}
+	return host.CatchUp(ctx, t.Replica, t.Dir, m.Name, func(text string) { s.note(m, text) })
+}
+
+// wanted reports whether a session is wanted that could be on this machine.
+func (m *machine) wanted(s *team.State) bool {
+	wants, _ := s.AppendWants(nil, replica.Now())
+	return slices.ContainsFunc(wants, func(w team.Want) bool {
+		member, is := s.Member(w.Member)
+		return is && w.Kind == team.WantSession && len(member.RunsOn) > 0 && member.RunsWith(m.Labels)
+	})
 }
 
 func (m *machine) set(s *serving, t *engine.Team) {
@@ -356,16 +423,32 @@ func (m *machine) host(ctx context.Context, t *engine.Team) error {
 	}
 	h, err := t.Host(ctx, engine.HostOptions{UntilIdle: true, Hurry: m.opts.Hurry, Kill: m.opts.Kill,
 		Runner: &host.Runner{Machine: m.Name, Labels: m.Labels, Drained: m.drain.Load,
-			Takes: func(ctx context.Context, member team.Member) bool { return m.takes(ctx, t.Team().ID, &member) }}})
+			Takes: func(ctx context.Context, member team.Member) bool { return m.takes(ctx, t.Team().ID, &member) },
+			Taken: func(member string) { m.taken(t.Team().ID, member) }}})
 	if err != nil {
 		return err
 	}
-	select {
-	case <-h.Done():
-		return h.End()
-	case <-ctx.Done():
-		return h.Pause()
+	look := time.NewTicker(attendLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-h.Done():
+			return h.End()
+		case <-ctx.Done():
+			return h.Pause()
+		case <-look.C:
+			if attended, err := t.Attended(ctx); !attended && err == nil { // its run has ended
+				return h.Pause()
+			}
+		}
 	}
+}
+
+// taken gives a reserved slot back: the member has it by now, or was not taken.
+func (m *machine) taken(id, member string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.reserved, id+"/"+member)
 }
 
 // fetch gets the commit that the team starts from, and what its members did so far.
@@ -375,11 +458,19 @@ func (m *machine) fetch(ctx context.Context, t *engine.Team) error {
 		return err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	road, err := transport.Open(ctx, procs, m.Dir, t.Team())
+	of := t.Team()
+	road, err := transport.Open(ctx, procs, m.Dir, of)
+	if err == nil {
+		err = road.Fetch(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	return road.Fetch(ctx)
+	if there, err := road.Has(ctx, of.Base.Commit); !there {
+		return errors.Join(err, fmt.Errorf("neither the clone nor the remote %s has the commit %.12s that the team starts from",
+			of.Remote, of.Base.Commit))
+	}
+	return nil
 }
 
 // takes reports whether this machine takes the member, and reserves a slot for it then.
@@ -389,15 +480,10 @@ func (m *machine) takes(ctx context.Context, id string, member *team.Member) boo
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	for key, since := range m.reserved { // the attempt failed
-		if now.Sub(since) > patience {
-			delete(m.reserved, key)
-		}
-	}
+	used := len(m.runs()) + len(m.reserved)
 	if m.waiting[key].IsZero() {
 		m.waiting[key] = now
 	}
-	used := len(m.runs()) + len(m.reserved)
 	if m.drain.Load() || used >= m.Slots || !member.RunsWith(m.Labels) {
 		return false
 	}
@@ -405,7 +491,7 @@ func (m *machine) takes(ctx context.Context, id string, member *team.Member) boo
 		return false
 	}
 	delete(m.waiting, key)
-	m.reserved[key] = now
+	m.reserved[key] = true
 	return true
 }
 

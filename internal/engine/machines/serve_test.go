@@ -52,10 +52,11 @@ func TestRather(t *testing.T) {
 func TestTakes(t *testing.T) {
 	t.Parallel()
 	m := &machine{Machine: Machine{Name: "me", Labels: []string{"gpu"}, Slots: 1, Project: "p"},
-		serving: map[string]*serving{}, reserved: map[string]time.Time{}, waiting: map[string]time.Time{}}
+		serving: map[string]*serving{}, reserved: map[string]bool{}, waiting: map[string]time.Time{}}
 	other := Machine{Name: "other", Labels: []string{"gpu"}, Slots: 4, Project: "p", Running: true}
 	m.others, m.known = []Machine{other}, time.Now().Add(time.Hour)
-	ann, bob := &team.Member{Name: "ann", RunsOn: []string{"gpu"}, Machine: "other"}, &team.Member{Name: "bob", RunsOn: []string{"gpu"}}
+	ann := &team.Member{Name: "ann", RunsOn: []string{"gpu"}, Machine: "other"}
+	bob := &team.Member{Name: "bob", RunsOn: []string{"gpu"}}
 	if m.takes(t.Context(), "t1", ann) {
 		t.Error("it takes what the other one should have")
 	}
@@ -66,7 +67,7 @@ func TestTakes(t *testing.T) {
 	if m.takes(t.Context(), "t1", bob) {
 		t.Error("it takes two with one slot")
 	}
-	m.reserved["t1/ann"] = time.Now().Add(-2 * patience) // the attempt failed
+	m.taken("t1", "ann") // the attempt failed
 	if !m.takes(t.Context(), "t1", bob) {
 		t.Error("it does not get its slot back")
 	}

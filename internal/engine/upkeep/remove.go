@@ -26,6 +26,8 @@ type Removal struct {
 	// Shared says that a later team of the project has the team's name, and with it the branches
 	// and the references of that name. They stay.
 	Shared bool
+
+	kept bool // what the remote has of it stays, because it could not be brought here
 }
 
 // Removed says what Remove removed.
@@ -73,7 +75,7 @@ func Remove(ctx context.Context, t Team, how Removal) (Removed, error) {
 			return r, errors.Join(err, t.Close())
 		}
 	}
-	t.gather(ctx)
+	how.kept = !t.gather(ctx)
 	_, err := t.Do(ctx, team.Command{Actor: t.Actor, Body: &team.CleanUp{Force: how.Force}})
 	var members []team.Member
 	t.View(func(s *team.State) { members = s.Members() })
@@ -133,8 +135,10 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 	if err := host.DropWork(ctx, was); err != nil {
 		t.Warn(err)
 	}
-	if err := host.DropSent(ctx, was); err != nil {
-		t.Warn(err)
+	if !how.kept {
+		if err := host.DropSent(ctx, was); err != nil {
+			t.Warn(err)
+		}
 	}
 	if err := keepRemoved(how.Home, was, r.Branches); err != nil {
 		return r, err
@@ -142,16 +146,17 @@ func Clear(ctx context.Context, t Team, was team.Team, members []team.Member, ho
 	return r, RemoveFolder(ctx, how.Home, was, t.Dir, t.Log)
 }
 
-// gather brings the branches of members on other machines here, where they are listed. Without the
-// remote they stay there.
-func (t Team) gather(ctx context.Context) {
+// gather brings the branches of members on other machines here, where they are listed. It reports
+// whether it could: without the remote they stay there.
+func (t Team) gather(ctx context.Context) bool {
 	procs, err := proc.Open("")
 	if err == nil {
 		err = errors.Join(host.Arrive(ctx, t.Replica, procs, ""), procs.Close(context.WithoutCancel(ctx)))
 	}
 	if err != nil {
-		t.Log(err.Error())
+		t.Log("the work of members on other machines stays on the remote " + t.Team().Remote + ": " + err.Error())
 	}
+	return err == nil
 }
 
 // Replaced reports whether the folder belongs to another team than the one with that id by now.

@@ -66,6 +66,8 @@ func (r *Road) branch(member string) string {
 	return "refs/heads/" + team.BranchOf(r.team.Name, member)
 }
 
+func (r *Road) aside() string { return r.ours() + "aside/" }
+
 // begun is a reference in the clone alone. It says that the member's branch there is this team's.
 func (r *Road) begun(member string) string { return r.ours() + "begun/" + member }
 
@@ -108,7 +110,7 @@ func (r *Road) send(ctx context.Context, commit, ref string) error {
 func (r *Road) Fetch(ctx context.Context) error {
 	// Another process of this machine may fetch at the same time; git waits for its locks.
 	_, err := r.git.ToRemote().Run(ctx, nil, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=",
-		r.remote.Name, "+"+r.base()+"*:"+r.base()+"*", "+"+r.work("*")+":"+r.work("*"))
+		r.remote.Name, "+"+r.base()+"*:"+r.base()+"*", "+"+r.work("*")+":"+r.work("*"), "+"+r.aside()+"*:"+r.aside()+"*")
 	if err != nil {
 		return fmt.Errorf("fetch the work of team %s from %s (%s): %w", r.team.Name, r.remote.Name, r.remote.URL,
 			r.remote.Harmless(err))
@@ -134,6 +136,79 @@ func (r *Road) commit(ctx context.Context, ref string) (string, error) {
 func (r *Road) Sent(ctx context.Context, member string) (bool, error) {
 	work, err := r.commit(ctx, r.work(member))
 	return work != "", err
+}
+
+// Unsent reports whether the clone has work of the member that the remote lacks, as it was last
+// fetched or sent.
+func (r *Road) Unsent(ctx context.Context, member string) (bool, error) {
+	begun, err := r.commit(ctx, r.begun(member))
+	if err != nil || begun == "" {
+		return false, err
+	}
+	has, err := r.commit(ctx, r.branch(member))
+	if err != nil || has == "" {
+		return false, err
+	}
+	for _, ref := range []string{r.work(member), r.aside() + member + "-" + has[:12], r.begun(member)} {
+		there, err := r.commit(ctx, ref)
+		if err != nil {
+			return false, err
+		}
+		if there == "" {
+			continue
+		}
+		if sent, err := r.follows(ctx, there, has); sent || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// SendAside sends the clone's work of a member who went on elsewhere without it. Fetch makes it a
+// branch beside the member's.
+func (r *Road) SendAside(ctx context.Context, member string) error {
+	has, err := r.commit(ctx, r.branch(member))
+	if err != nil || has == "" {
+		return err
+	}
+	return r.send(ctx, has, r.aside()+member+"-"+has[:12])
+}
+
+// Aside makes branches of what was sent aside, as it was last fetched, and returns their names.
+func (r *Road) Aside(ctx context.Context) (branches []string, err error) {
+	out, err := r.git.Text(ctx, "for-each-ref", "--format=%(objectname) %(refname)", r.aside())
+	for line := range strings.Lines(out) {
+		commit, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		branch := team.BranchOf(r.team.Name, strings.TrimPrefix(ref, r.aside()))
+		if there, failed := r.commit(ctx, "refs/heads/"+branch); there == "" && failed == nil {
+			err = errors.Join(err, r.git.UpdateOwn(ctx, "refs/heads/"+branch, "refs/heads/"+branch, commit))
+		}
+		branches = append(branches, branch)
+	}
+	return branches, err
+}
+
+// Holds reports whether the member's branch, or HEAD, has the commit.
+func (r *Road) Holds(ctx context.Context, member, commit string) (bool, error) {
+	if there, err := r.Has(ctx, commit); !there || err != nil {
+		return false, err
+	}
+	if has, err := r.On(ctx, team.BranchOf(r.team.Name, member), commit); has || err != nil {
+		return has, err
+	}
+	return r.follows(ctx, "HEAD", commit)
+}
+
+// On reports whether the branch has the commit.
+func (r *Road) On(ctx context.Context, branch, commit string) (bool, error) {
+	if there, err := r.Has(ctx, commit); !there || err != nil {
+		return false, err
+	}
+	tip, err := r.commit(ctx, "refs/heads/"+branch)
+	if err != nil || tip == "" {
+		return false, err
+	}
+	return r.follows(ctx, tip, commit)
 }
 
 // follows reports whether the commit has all of the other one.
@@ -194,6 +269,13 @@ func (r *Road) Take(ctx context.Context, member string) (aside string, err error
 			}
 		}
 	}
+	if at, err := r.git.Text(ctx, "for-each-ref", "--format=%(worktreepath)", r.branch(member)); at != "" || err != nil {
+		if err == nil {
+			err = fmt.Errorf("the branch %s is checked out in %s, and cannot be moved to what was sent; check out another "+
+				"one there", team.BranchOf(r.team.Name, member), at)
+		}
+		return "", err
+	}
 	if err := r.git.UpdateOwn(ctx, r.branch(member), r.branch(member), theirs); err != nil {
 		return aside, err
 	}
@@ -207,11 +289,12 @@ func (r *Road) Leave(ctx context.Context, member string) (sent bool, err error) 
 	if err != nil || has == "" {
 		return err == nil, err
 	}
-	theirs, err := r.commit(ctx, r.work(member))
-	if err != nil || theirs == "" {
+	unsent, err := r.Unsent(ctx, member)
+	if err != nil || unsent {
 		return false, err
 	}
-	if sent, err = r.follows(ctx, theirs, has); err != nil || !sent {
+	begun, err := r.commit(ctx, r.begun(member))
+	if err != nil || begun == "" { // it is not this team's
 		return false, err
 	}
 	return true, r.git.UpdateOwn(ctx, r.branch(member), "-d", r.branch(member), has)

@@ -43,7 +43,8 @@ func clones(t *testing.T) (one, two clone, of team.Team) {
 	one.git("remote", "add", "origin", remote)
 	git(t, root, "clone", "-q", "remote", "two")
 	one.git("commit", "-q", "--allow-empty", "-m", "not pushed yet")
-	of = team.Team{ID: "demo-a", Name: "demo", Remote: "origin", Base: team.Base{Commit: one.git("rev-parse", "HEAD")}}
+	of = team.Team{ID: "demo-a", Name: "demo", Remote: "origin",
+		Base: team.Base{Commit: one.git("rev-parse", "HEAD")}}
 	one.Road, two.Road = one.open(of), two.open(of)
 	return one, two, of
 }

@@ -151,6 +151,10 @@ type Values interface {
 // CompletedKey is the key of the record of a consolidated team, which is put once.
 const CompletedKey = "COMPLETED"
 
+// PausedKey is the key of the value that says that a person paused the team. No machine with labels
+// runs its members until the team is resumed. The value is empty.
+const PausedKey = "paused"
+
 // PauseKey returns the key of the value that asks the host with that id to pause. The value is
 // empty.
 func PauseKey(host string) string { return "hosts/" + host + "/pause" }

@@ -75,8 +75,9 @@ func (p *parser) checkPlace(t taskNode, c memberIndex) {
 		return
 	}
 	if takers := c.takers(t); len(takers) > 0 && !slices.ContainsFunc(takers,
-		func(m Member) bool { return p.commandsOnly(m.Agent) }) {
-		p.fail(t.at("in"), "task %q has in: %s, which needs a member that only runs commands; %s cannot do it. Add a "+
+		func(m Member) bool { return p.commandsOnly(m.Agent) && len(m.RunsOn) == 0 }) {
+		p.fail(t.at("in"), "task %q has in: %s, which needs a member that only runs commands, where the "+
+			"team is run; %s cannot do it. Add a "+
 			"member with agent: shell, or leave in: out for one with isolation: worktree",
 			shorten(t.ID), t.In, list(namesOf(takers)))
 	}
