@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/agent/agenttest"
 	"cadre/internal/testkit/postgrestest"
@@ -360,4 +361,58 @@ consolidate: true
 		t.Fatalf("exit status %d: %s\n%s", code, run.said(), w.must("log", "lost"))
 	}
 	order(t, w.gitSays("show", "HEAD", "--stat"), "one", "two")
+}
+
+// TestMachineRests: a machine runs nothing of a team that is paused, or whose run has ended, and
+// goes on when the team is run again. It works in the same directory below the top as the team.
+func TestMachineRests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.inRepository()
+	w.write("docs/more.md", "more\n")
+	w.git("add", "-A")
+	w.git("commit", "-q", "-m", "more")
+	w.git("push", "-q", "origin", "HEAD")
+	w.inDatabase()
+	w.machines()
+	w.write("docs/rest.yaml", strings.ReplaceAll(`name: rest
+remote: origin
+members: [{name: w, agent: shell, isolation: worktree, runsOn: [cpu]}]
+tasks:
+  - {id: long, run: 'echo began >>MARKS/began; until test -e MARKS/go; do sleep 0.05; done; cat more.md >copy', retries: 9}
+consolidate: true
+`, "MARKS", w.root))
+	lines := func() int {
+		data, _ := os.ReadFile(filepath.Join(w.root, "began"))
+		return strings.Count(string(data), "\n")
+	}
+	below := *w
+	below.dir = filepath.Join(w.dir, "docs")
+	run := below.start("run", "rest.yaml", "--plain")
+	for i, end := range []func(){
+		func() { order(t, below.must("pause", "rest"), "1 session ended (w)") },
+		func() { run.Process.Signal(os.Interrupt) },
+	} {
+		eventually(t, "the task has begun", func() bool { return lines() == i+1 })
+		end()
+		run.wait()
+		eventually(t, "the session has ended", func() bool {
+			return strings.Contains(below.must("status", "rest"), "spawning") ||
+				strings.Contains(below.must("status", "rest"), "paused")
+		})
+		before := strings.Count(below.must("log", "rest"), "runs on the machine")
+		time.Sleep(6 * time.Second) // longer than a machine needs to look
+		if after := strings.Count(below.must("log", "rest"), "runs on the machine"); after != before {
+			t.Errorf("a machine runs the member although the team rests: %s", below.must("log", "rest"))
+		}
+		run = below.start("run", "rest.yaml", "--plain")
+	}
+	eventually(t, "the task has begun a third time", func() bool { return lines() == 3 })
+	if err := os.WriteFile(filepath.Join(w.root, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := run.wait(); code != 0 || !strings.Contains(run.said(), "1 of 1 task done") {
+		t.Fatalf("exit status %d: %s", code, run.said())
+	}
+	order(t, w.gitSays("show", "HEAD", "--stat"), "docs/copy")
 }

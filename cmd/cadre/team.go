@@ -242,9 +242,9 @@ func (a *app) hostCommand() *cobra.Command {
 cadre spawn starts it in the background; its output is then in the team's folder as host.log. cadre pause ends it, and
 so does kill -9, at any time: tasks that were under way return to the queue, and the next host continues.
 
-With --label, and without TEAM, this computer is a machine for the teams of a database (--store): it runs the members
-of all teams of the project whose runsOn it has the labels for, in worktrees of the clone in --dir. The work of members
-travels through the git remote of their team. cadre hosts lists the machines.`,
+With --label, and without TEAM, this computer is a machine for the teams of a database (--store). It looks at all teams
+of the project in --dir, and runs each member that names only labels of this machine (runsOn). Members work in worktrees
+of this clone, and their work travels through the git remote of their team. cadre hosts lists the machines.`,
 		Example: "  cadre host demo\n  cadre host --label gpu --slots 8 --store postgres://worker@localhost/work",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		stays()
@@ -274,7 +274,7 @@ travels through the git remote of their team. cadre hosts lists the machines.`,
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.Labels, "label", nil, "run the members that name this `label`; may be repeated")
-	f.IntVar(&o.Slots, "slots", 0, "how many members a machine runs at a time; default one for each processor")
+	f.IntVar(&o.Slots, "slots", 0, "how many members a machine runs at a time; default one for each of its processors")
 	f.StringVar(&o.Dir, "dir", ".", "a machine's clone of the project")
 	f.StringVar(&o.Name, "name", "", "a machine's name; default the computer's")
 	return c

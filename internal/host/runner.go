@@ -291,7 +291,7 @@ func CatchUp(ctx context.Context, rep *replica.Replica, dir, machine string, log
 		return false, err
 	}
 	t := rep.Team()
-	road, err := transport.Open(ctx, procs, t.Dir, t)
+	road, err := transport.Open(ctx, procs, t.Base.Top, t)
 	if err != nil {
 		return false, err
 	}
@@ -359,7 +359,8 @@ func LeaveMachine(ctx context.Context, rep *replica.Replica, dir, machine string
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	t := rep.Team()
-	road, err := transport.Open(ctx, procs, t.Dir, t)
+	t.Dir = t.Base.Top // the clone may not have the directory
+	road, err := transport.Open(ctx, procs, t.Base.Top, t)
 	if err != nil {
 		return err
 	}

@@ -466,6 +466,9 @@ func (m *machine) fetch(ctx context.Context, t *engine.Team) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(of.Dir); err != nil {
+		return fmt.Errorf("the team works in %s, which is not in this clone; bring the clone up to date", of.Dir)
+	}
 	if there, err := road.Has(ctx, of.Base.Commit); !there {
 		return errors.Join(err, fmt.Errorf("neither the clone nor the remote %s has the commit %.12s that the team starts from",
 			of.Remote, of.Base.Commit))
