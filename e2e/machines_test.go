@@ -150,7 +150,7 @@ func TestMachineIsKilled(t *testing.T) {
 	w := newWorld(t)
 	w.inRepository()
 	w.inDatabase()
-	names, _, processes := w.machines()
+	names, worlds, processes := w.machines()
 	w.write("mov.yaml", strings.ReplaceAll(movable, "MARKSDIR", w.root))
 	run := w.start("run", "mov.yaml", "--plain")
 	began := filepath.Join(w.root, "began")
@@ -182,6 +182,18 @@ func TestMachineIsKilled(t *testing.T) {
 	if out := w.must("hosts"); strings.Contains(out, "gone") {
 		t.Errorf("a machine that ended stays on the list: %s", out)
 	}
+
+	// What the killed machine still has of the team goes when it is back, although the team is gone.
+	left := func() []string {
+		all, _ := filepath.Glob(filepath.Join(worlds[used].home, "placed", "*"))
+		return all
+	}
+	w.must("cleanup", "mov", "--force", "--branches")
+	if len(left()) == 0 {
+		t.Error("the killed machine has nothing of the team")
+	}
+	worlds[used].start("host", "--label", "cpu", "--name", names[used])
+	eventually(t, "nothing is left of the team", func() bool { return len(left()) == 0 })
 }
 
 // TestMachineIsDrained: a machine that is drained finishes its task, gives its member to the other

@@ -330,6 +330,32 @@ func placeIn(folder string) (where, project string) {
 	return where, project
 }
 
+// Gone returns the folders, of teams that were made on other machines, whose teams are not in the
+// place any more.
+func (h Home) Gone() (folders []string, err error) {
+	ids, err := subfolders(filepath.Join(h.Root, placedFolder))
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, archived := range []bool{false, true} {
+		all, err := h.Place.ids(archived)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range all {
+			there[id] = true
+		}
+	}
+	for _, id := range ids {
+		folder := filepath.Join(h.Root, placedFolder, id)
+		if where, project := placeIn(folder); !there[id] && project == "" && where == h.Place.Called {
+			folders = append(folders, folder)
+		}
+	}
+	return folders, nil
+}
+
 // placedNamed returns the folders of the teams of that name in the place.
 func (h Home) placedNamed(name string) (found []string, err error) {
 	all, err := h.Place.list(false)

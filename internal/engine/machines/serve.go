@@ -15,6 +15,7 @@ import (
 
 	"cadre/internal/engine"
 	"cadre/internal/engine/database"
+	"cadre/internal/engine/upkeep"
 	"cadre/internal/git/project"
 	"cadre/internal/git/transport"
 	"cadre/internal/host"
@@ -128,6 +129,7 @@ func (m *machine) once(ctx context.Context, ready func(Machine)) (served bool, e
 	if ready != nil {
 		ready(m.Machine)
 	}
+	m.sweep(ctx)
 	var beside sync.WaitGroup
 	serving, end := context.WithCancel(ctx)
 	beside.Go(func() { m.awaitDrain(serving) })
@@ -139,6 +141,26 @@ func (m *machine) once(ctx context.Context, ready func(Machine)) (served bool, e
 		return true, gone
 	}
 	return true, m.shared.Delete(context.WithoutCancel(ctx), keyOf(m.Name))
+}
+
+// sweep removes what teams left here that were removed while this machine was away. Work in their
+// worktrees is committed to branches first, which stay.
+func (m *machine) sweep(ctx context.Context) {
+	gone, err := m.engine.Home.Gone()
+	for _, folder := range gone {
+		if err = host.Clear(ctx, filepath.Join(folder, "hosts"), m.engine.Note); err == nil {
+			err = host.KeepWork(ctx, folder, m.Dir, m.engine.Note)
+		}
+		if err == nil {
+			err = upkeep.RemoveFolder(ctx, m.engine.Home, team.Team{ID: filepath.Base(folder)}, folder, m.engine.Note)
+		}
+		if err != nil {
+			m.engine.Note(fmt.Sprintf("what is left of team %s stays in %s: %v", filepath.Base(folder), folder, err))
+		}
+	}
+	if err != nil && len(gone) == 0 {
+		m.engine.Note(err.Error())
+	}
 }
 
 // forget makes the machine begin with nothing, as after its start.
@@ -325,6 +347,9 @@ func (m *machine) serve(ctx context.Context, id string, s *serving) {
 // attend opens the team, and has a host for it while it has members for this machine. over reports
 // that the team has ended.
 func (m *machine) attend(ctx context.Context, id string, s *serving) (over bool, err error) {
+	if over, err = m.concerned(ctx, id); over || err != nil {
+		return over, err
+	}
 	t, err := m.engine.Open(ctx, id)
 	if err != nil {
 		return false, err
@@ -375,6 +400,30 @@ func (m *machine) attend(ctx context.Context, id string, s *serving) (over bool,
 		err = t.Wait(waiting, seq)
 		stop()
 		if ctx.Err() != nil || err != nil && waiting.Err() == nil {
+			return false, err
+		}
+	}
+}
+
+// concerned waits until the team has a member for machines with labels. Until then the machine only
+// reads. over reports that the team has ended before.
+func (m *machine) concerned(ctx context.Context, id string) (over bool, err error) {
+	t, err := m.engine.Look(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	for {
+		seq, is := int64(0), false
+		t.View(func(st *team.State) {
+			of := st.Team()
+			seq, over = st.Seq(), of.Ended()
+			is = slices.ContainsFunc(st.Members(), func(member team.Member) bool { return len(member.RunsOn) > 0 })
+		})
+		if over && !is || is {
+			return over && !is, nil
+		}
+		if err := t.Wait(ctx, seq); err != nil {
 			return false, err
 		}
 	}

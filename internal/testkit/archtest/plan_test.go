@@ -244,7 +244,7 @@ var rooms = []room{
 	{"engine/database", []string{"engine", "git", "git/project", "journal", "journal/pgjournal", "journal/store", "layout",
 		"sys/proc", "team"},
 		"every front end has teams in a database in the same way, and only who wants that links a database's client"},
-	{"engine/machines", []string{"engine", "engine/database", "git/project", "git/transport", "host", "journal/store", "layout",
+	{"engine/machines", []string{"engine", "engine/database", "engine/upkeep", "git/project", "git/transport", "host", "journal/store", "layout",
 		"replica", "sys/proc", "team"},
 		"every front end lists machines and serves as one in the same way; which one takes a member is decided here"},
 	{"access", []string{"agent", "layout", "sys/paths", "sys/proc", "team"},
