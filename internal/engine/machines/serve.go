@@ -225,14 +225,15 @@ func (m *machine) loop(ctx context.Context, beside *sync.WaitGroup) {
 	tick := time.NewTicker(lookPause)
 	defer tick.Stop()
 	beat := time.Time{}
+	var away serving // has what was said while the database was away
 	for {
 		if err := m.look(ctx, beside); err != nil && ctx.Err() == nil {
-			m.engine.Note("the teams cannot be listed: " + err.Error())
+			away.note(m, "the teams cannot be listed: "+err.Error())
 		}
 		if before := m.Runs; m.changed(before) || time.Since(beat) > beatPause {
 			beat = time.Now()
 			if err := m.announceNow(ctx); err != nil && ctx.Err() == nil {
-				m.engine.Note(err.Error())
+				away.note(m, err.Error())
 			}
 		}
 		if m.drain.Load() && len(m.Runs) == 0 && !m.busy() {
