@@ -59,7 +59,7 @@ short:
 # request of a team's life, and 300 times while its team works; its clients continue from their cursors, and must miss nothing and see nothing twice.
 SERVED = TestServeFlow|TestServeClient|TestServeRounds|TestWebSocketFlow
 soak: agents
-	CADRE_SOAK=1 $(GO) test -timeout 6h ./internal/engine/transfer ./internal/consolidate ./internal/git/... ./e2e -run 'Kill|TestTwoMachines|TestRolledBack|$(SERVED)'
+	CADRE_SOAK=1 $(GO) test -timeout 6h ./internal/engine/transfer ./internal/consolidate ./internal/git/... ./e2e -run 'Kill|TestOneSession|TestTwoMachines|TestRolledBack|$(SERVED)'
 	$(MAKE) sim FOR=20m
 	$(MAKE) rounds ROUNDS=500
 	$(MAKE) fuzz FUZZ=1m
