@@ -37,6 +37,9 @@ const RunnerPrefix = "runner-"
 // runnerPause is how soon a machine looks again at a member that it did not take.
 const runnerPause = 500 * time.Millisecond
 
+// remotePause is how long a machine waits before it asks a remote again that was away.
+const remotePause = 5 * time.Second
+
 // serves reports whether the member's session may be on this host.
 func (h *Host) serves(m *team.Member) bool {
 	if h.Runner == nil {
@@ -151,11 +154,21 @@ func publish(ctx context.Context, procs *proc.Register, t team.Team, member stri
 func (s *slot) welcome(ctx context.Context, t team.Team, p worktree.Place) error {
 	h := s.host
 	road, err := transport.Open(ctx, h.Procs, t.Dir, t)
-	if err == nil {
-		err = road.Fetch(ctx)
-	}
 	if err != nil {
 		return err
+	}
+	for said := false; ; said = true { // a session that began without the remote would have failed
+		if err = road.Fetch(ctx); err == nil {
+			break
+		}
+		if !said {
+			h.Log(fmt.Sprintf("%s waits for the remote: %v", s.member, err))
+		}
+		select {
+		case <-time.After(remotePause):
+		case <-ctx.Done():
+			return err
+		}
 	}
 	news, err := road.News(ctx, s.member)
 	if err != nil || !news {
