@@ -183,7 +183,8 @@ func TestMachineIsKilled(t *testing.T) {
 		t.Errorf("a machine that ended stays on the list: %s", out)
 	}
 
-	// What the killed machine still has of the team goes when it is back, although the team is gone.
+	// What the killed machine still has of the team goes when it is back, although the team is
+	// gone.
 	left := func() []string {
 		all, _ := filepath.Glob(filepath.Join(worlds[used].home, "placed", "*"))
 		return all
