@@ -30,6 +30,16 @@ const roomTime = engine.BusyTime + 15*time.Second
 type rooms struct {
 	mu  sync.Mutex
 	all map[roomOf][]*func() // what ends them, the newest last
+	// when room in a team was last reserved. Its host may run already, and the server was not told
+	// yet that it keeps the team.
+	last map[string]time.Time
+}
+
+// recent reports whether room in the team was reserved a moment ago.
+func (r *rooms) recent(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Since(r.last[id]) < roomTime
 }
 
 type roomOf struct{ id, member string }
@@ -39,8 +49,14 @@ func (r *rooms) add(of roomOf, end func()) (ended func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
-		r.all = map[roomOf][]*func(){}
+		r.all, r.last = map[roomOf][]*func(){}, map[string]time.Time{}
 	}
+	for id, at := range r.last {
+		if time.Since(at) >= roomTime {
+			delete(r.last, id)
+		}
+	}
+	r.last[of.id] = time.Now()
 	one := &end
 	r.all[of] = append(r.all[of], one)
 	return func() {
@@ -71,7 +87,7 @@ func (c *call) reserveRoom() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.server.Keeps.Has(of.ID) {
+	if !c.server.Keeps.Has(of.ID) && !c.server.rooms.recent(of.ID) {
 		t, err := c.look()
 		if err != nil {
 			return nil, err
