@@ -167,9 +167,6 @@ func (s *State) AllMail(member string) (mail []Message) {
 		clear(s.post.way)
 		s.post.mu.Unlock()
 	}
-`}, {"host/slot.go", `	"slices"
-`, `	"slices"
-	"strings"
 `}},
 	"keeps-mixed": {{"host/slot.go", `keeping: newLock()}`, `keeping: newLock()}
 	if mutated("keeps-mixed") {
