@@ -335,8 +335,8 @@ func TestStoreMove(t *testing.T) {
 	order(t, places[from].must("fsck", "mov"), "mov")
 }
 
-// TestRestoredBackup: a database that was restored from a backup lacks what a machine has seen. Its
-// commands refuse to go on with another history, until the user says that it is meant.
+// TestRestoredBackup: a machine has seen more of a team than the restored backup of the database
+// has. Its commands refuse the restored history until the user removes the note of what was seen.
 func TestRestoredBackup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -345,10 +345,13 @@ func TestRestoredBackup(t *testing.T) {
 	in := func(sql string) string { return strings.ReplaceAll(sql, "@", schema+".") }
 	w.must("create", "old")
 	w.must("task", "add", "old", "one")
-	server.Admin(t, in("CREATE TABLE @backup AS SELECT * FROM @record"), in("CREATE TABLE @backup_team AS SELECT * FROM @team"))
+	server.Admin(t, in("CREATE TABLE @backup AS SELECT * FROM @record"),
+		in("CREATE TABLE @backup_team AS SELECT * FROM @team"))
 	w.must("task", "add", "old", "two")
-	server.Admin(t, in("DELETE FROM @record"), in("DELETE FROM @snapshot"), in("INSERT INTO @record SELECT * FROM @backup"),
-		in("UPDATE @team t SET last = b.last, ends = b.ends, digest = b.digest FROM @backup_team b WHERE b.number = t.number"))
+	server.Admin(t, in("DELETE FROM @record"), in("DELETE FROM @snapshot"),
+		in("INSERT INTO @record SELECT * FROM @backup"),
+		in("UPDATE @team t SET last = b.last, ends = b.ends, digest = b.digest FROM @backup_team b "+
+			"WHERE b.number = t.number"))
 	for _, command := range [][]string{{"task", "add", "old", "other"}, {"task", "list", "old"}, {"log", "old"}} {
 		if r := w.cadre(command...); r.code != 2 || !strings.Contains(r.err, "an older copy of the database") ||
 			!strings.Contains(r.err, "remove ") {

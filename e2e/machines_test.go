@@ -124,6 +124,18 @@ tasks:
 consolidate: true
 `
 
+// movesAway begins a run of the movable team on two machines, and waits for its long task.
+func (w *world) movesAway() (names []string, worlds []*world, processes []*process, run *process) {
+	w.t.Helper()
+	w.inRepository()
+	w.inDatabase()
+	names, worlds, processes = w.machines()
+	w.write("mov.yaml", strings.ReplaceAll(movable, "MARKSDIR", w.root))
+	run = w.start("run", "mov.yaml", "--plain")
+	eventually(w.t, "the long task has begun", func() bool { return has(w.root, "began") })
+	return names, worlds, processes, run
+}
+
 // inUse returns the index of the machine that runs the member, and of the other one.
 func (w *world) inUse(names []string) (used, other int) {
 	w.t.Helper()
@@ -148,17 +160,12 @@ func (w *world) inUse(names []string) (used, other int) {
 func TestMachineIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.inRepository()
-	w.inDatabase()
-	names, worlds, processes := w.machines()
-	w.write("mov.yaml", strings.ReplaceAll(movable, "MARKSDIR", w.root))
-	run := w.start("run", "mov.yaml", "--plain")
+	names, worlds, processes, run := w.movesAway()
 	began := filepath.Join(w.root, "began")
 	lines := func(name string) int {
 		data, _ := os.ReadFile(filepath.Join(w.root, name))
 		return strings.Count(string(data), "\n")
 	}
-	eventually(t, "the long task has begun", func() bool { return has(w.root, "began") })
 	used, other := w.inUse(names)
 	processes[used].killHost(false)
 	eventually(t, "the other machine has begun the task again", func() bool { return lines("began") == 2 })
@@ -202,12 +209,7 @@ func TestMachineIsKilled(t *testing.T) {
 func TestMachineIsDrained(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.inRepository()
-	w.inDatabase()
-	names, worlds, processes := w.machines()
-	w.write("mov.yaml", strings.ReplaceAll(movable, "MARKSDIR", w.root))
-	run := w.start("run", "mov.yaml", "--plain")
-	eventually(t, "the long task has begun", func() bool { return has(w.root, "began") })
+	names, worlds, processes, run := w.movesAway()
 	used, other := w.inUse(names)
 	w.must("hosts", "--drain", names[used])
 	eventually(t, "the machine shows that it is drained", func() bool {
@@ -301,7 +303,7 @@ consolidate: true
 // TestExampleOfMachines: three machines on one computer, with one command.
 func TestExampleOfMachines(t *testing.T) {
 	t.Parallel()
-	postgrestest.Start(t, postgrestest.Options{}) // skips the test where there is none
+	postgrestest.Start(t, postgrestest.Options{}) // without PostgreSQL it skips the test
 	w := newWorld(t)
 	script, err := filepath.Abs("../examples/machines/run.sh")
 	if err != nil {
@@ -338,7 +340,7 @@ func TestMachineIsLostBeforeItSends(t *testing.T) {
 	w.inRepository()
 	w.inDatabase()
 	open := filepath.Join(w.root, "open")
-	hook := "#!/bin/sh\ncase $1 in refs/cadre/*/work/*|refs/cadre/*/aside/*) test -e " + open + " ;; esac\n"
+	hook := "#!/bin/sh\ncase $1 in */base) ;; refs/cadre/*) test -e " + open + " ;; esac\n"
 	if err := os.WriteFile(filepath.Join(w.root, "remote.git", "hooks", "update"), []byte(hook), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -376,8 +378,9 @@ consolidate: true
 	order(t, w.gitSays("show", "HEAD", "--stat"), "one", "two")
 }
 
-// TestMachineRests: a machine runs nothing of a team that is paused, or whose run has ended, and
-// goes on when the team is run again. It works in the same directory below the top as the team.
+// TestMachineRests: a machine runs nothing of a team that is paused, or whose run has ended. When
+// the team is run again, the machine goes on. The team works in a directory below the top of its
+// repository, and so does the machine.
 func TestMachineRests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

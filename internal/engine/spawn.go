@@ -190,8 +190,8 @@ func (t *Team) spawnElsewhere(ctx context.Context, actor string, m *team.SpawnMe
 // repository does not have its remote.
 func (e *Engine) Remotely(ctx context.Context, of team.Team) error {
 	if e.Home.Place == nil {
-		return team.Refuse(team.Invalid, "only a team in a database can have members on other machines; give the address "+
-			"of one with --store or CADRE_STORE, or leave runsOn out")
+		return team.Refuse(team.Invalid, "only a team in a database can have members on other machines; give the "+
+			"address of one with --store or CADRE_STORE, or leave runsOn out")
 	}
 	return e.remotely(ctx, of, func(*transport.Road) error { return nil })
 }
@@ -203,8 +203,8 @@ func (e *Engine) SendBase(ctx context.Context, of team.Team) error {
 		return err
 	}
 	if of.Base.Commit == "" {
-		return team.Refuse(team.Invalid, "%s is in no git repository with a commit, so other machines have nothing to start "+
-			"from; commit something first, or leave runsOn out", of.Dir)
+		return team.Refuse(team.Invalid, "%s is in no git repository with a commit, so other machines have nothing to "+
+			"start from; commit something first, or leave runsOn out", of.Dir)
 	}
 	return e.remotely(ctx, of, func(road *transport.Road) error {
 		if err := road.SendBase(ctx); err != nil {

@@ -278,14 +278,14 @@ func ArriveAll(ctx context.Context, rep *replica.Replica, procs *proc.Register) 
 		}
 		for _, branch := range aside {
 			if has, err := road.On(ctx, branch, w.Commit); has && err == nil && w.Commit != "" {
-				return team.Refuse(team.NotReady, "the work of task %s is on the branch %s: another machine went on without it. "+
-					"Merge that branch, or have the task done again", task.Called(), branch).
+				return team.Refuse(team.NotReady, "the work of task %s is on the branch %s: another machine went on "+
+					"without it. Merge that branch, or have the task done again", task.Called(), branch).
 					With(team.Hint{Action: team.ActMergeBranch, Team: t.Name, Name: branch, Dir: t.Dir},
 						task.Hint(&t, team.ActRetryTask))
 			}
 		}
-		return team.Refuse(team.NotReady, "the work of task %s is on the machine %s alone, which sends it as soon as it runs "+
-			"and reaches the remote. Or have the task done again", task.Called(), w.Machine).
+		return team.Refuse(team.NotReady, "the work of task %s is on the machine %s alone, which sends it as soon as "+
+			"it runs and reaches the remote. Or have the task done again", task.Called(), w.Machine).
 			With(team.Hint{Action: team.ActShowHosts}, task.Hint(&t, team.ActRetryTask))
 	}
 	return nil
@@ -319,7 +319,8 @@ func CatchUp(ctx context.Context, rep *replica.Replica, dir, machine string, log
 		if err != nil {
 			return false, err
 		}
-		if (m.Machine != machine || !m.Status.Running()) && Worktree(dir, m.Name) { // it went on elsewhere, or has ended
+		// it went on elsewhere, or has ended
+		if (m.Machine != machine || !m.Status.Running()) && Worktree(dir, m.Name) {
 			p := Place(t, dir, m.Name)
 			if _, err := worktree.Leave(ctx, procs, p.Dir, p.Branch, workOf(m.Name, t.Name)); err != nil {
 				return false, err

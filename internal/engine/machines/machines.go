@@ -132,7 +132,8 @@ func Drain(ctx context.Context, home layout.Home, name string) (runs bool, err e
 	}
 	switch _, err := shared.Get(ctx, keyOf(name)); {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, team.Refuse(team.NotFound, "there is no machine %s", name).With(team.Hint{Action: team.ActShowHosts})
+		return false, team.Refuse(team.NotFound, "there is no machine %s", name).
+			With(team.Hint{Action: team.ActShowHosts})
 	case err != nil:
 		return false, err
 	}

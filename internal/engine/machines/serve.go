@@ -199,8 +199,8 @@ func open(ctx context.Context, o Options) (*machine, error) {
 	}
 	in := o.Engine.Home.Place.Project(o.Dir)
 	if !database.Portable(in) {
-		return nil, team.Refuse(team.Invalid, "the repository of %s is a shallow clone, so its project is not known; make a "+
-			"clone with the whole history", o.Dir)
+		return nil, team.Refuse(team.Invalid, "the repository of %s is a shallow clone, so its project is not known; "+
+			"make a clone with the whole history", o.Dir)
 	}
 	if o.Slots == 0 {
 		o.Slots = runtime.NumCPU()
@@ -237,7 +237,8 @@ func (m *machine) loop(ctx context.Context, beside *sync.WaitGroup) {
 			}
 		}
 		if m.drain.Load() && len(m.Runs) == 0 && !m.busy() {
-			_ = m.shared.Delete(context.WithoutCancel(ctx), drainOf(m.Name)) // the next one of this name removes it, too
+			// the next machine of this name removes it, too
+			_ = m.shared.Delete(context.WithoutCancel(ctx), drainOf(m.Name))
 			return
 		}
 		select {
@@ -466,7 +467,8 @@ func (m *machine) set(s *serving, t *engine.Team) {
 	s.team = t
 }
 
-// host runs the members of the team that are for this machine, until there is none or ctx ends.
+// host runs those members of the team that are for this machine. It returns when no member needs a
+// session, or ctx has ended.
 func (m *machine) host(ctx context.Context, t *engine.Team) error {
 	if err := m.fetch(ctx, t); err != nil {
 		return err
@@ -520,8 +522,8 @@ func (m *machine) fetch(ctx context.Context, t *engine.Team) error {
 		return fmt.Errorf("the team works in %s, which is not in this clone; bring the clone up to date", of.Dir)
 	}
 	if there, err := road.Has(ctx, of.Base.Commit); !there {
-		return errors.Join(err, fmt.Errorf("neither the clone nor the remote %s has the commit %.12s that the team starts from",
-			of.Remote, of.Base.Commit))
+		return errors.Join(err, fmt.Errorf("neither the clone nor the remote %s has the commit %.12s that the team "+
+			"starts from", of.Remote, of.Base.Commit))
 	}
 	return nil
 }

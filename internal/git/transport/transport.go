@@ -46,8 +46,8 @@ func Open(ctx context.Context, procs *proc.Register, dir string, t team.Team) (*
 	g := git.Runner{Procs: procs, Dir: dir}
 	remote, err := g.RemoteNamed(ctx, t.Remote)
 	if refused, is := errors.AsType[*git.Refusal](err); is {
-		return nil, team.Refuse(team.NotFound, "the repository of %s has no remote %s, through which the work of team %s "+
-			"travels: %s", dir, t.Remote, t.Name, refused.Words).
+		return nil, team.Refuse(team.NotFound, "the repository of %s has no remote %s, through which the work of "+
+			"team %s travels: %s", dir, t.Remote, t.Name, refused.Words).
 			With(team.Hint{Action: team.ActAddRemote, Name: t.Remote, Dir: dir})
 	}
 	if err != nil {
@@ -110,7 +110,8 @@ func (r *Road) send(ctx context.Context, commit, ref string) error {
 func (r *Road) Fetch(ctx context.Context) error {
 	// Another process of this machine may fetch at the same time; git waits for its locks.
 	_, err := r.git.ToRemote().Run(ctx, nil, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=",
-		r.remote.Name, "+"+r.base()+"*:"+r.base()+"*", "+"+r.work("*")+":"+r.work("*"), "+"+r.aside()+"*:"+r.aside()+"*")
+		r.remote.Name, "+"+r.base()+"*:"+r.base()+"*", "+"+r.work("*")+":"+r.work("*"),
+		"+"+r.aside()+"*:"+r.aside()+"*")
 	if err != nil {
 		return fmt.Errorf("fetch the work of team %s from %s (%s): %w", r.team.Name, r.remote.Name, r.remote.URL,
 			r.remote.Harmless(err))
@@ -127,7 +128,7 @@ func (r *Road) Has(ctx context.Context, commit string) (bool, error) {
 	return err == nil, err
 }
 
-// commit returns the commit that the reference names; "" if there is none.
+// commit returns the commit of a reference, or "" without such a reference.
 func (r *Road) commit(ctx context.Context, ref string) (string, error) {
 	return r.git.Text(ctx, "for-each-ref", "--format=%(objectname)", ref)
 }
@@ -216,8 +217,9 @@ func (r *Road) follows(ctx context.Context, commit, other string) (bool, error) 
 	return r.git.Holds(ctx, "merge-base", "--is-ancestor", other, commit)
 }
 
-// News reports whether the clone's branch of the member is not the one to go on with: the remote,
-// as it was last fetched, has work that the branch lacks, or another team left the branch.
+// News reports whether [Road.Take] must be called before the member's work goes on here. The remote
+// may have work that the clone's branch lacks, or an earlier team may have left that branch. What
+// the remote has is known from the last fetch.
 func (r *Road) News(ctx context.Context, member string) (bool, error) {
 	has, err := r.commit(ctx, r.branch(member))
 	if err != nil || has == "" {
@@ -269,10 +271,11 @@ func (r *Road) Take(ctx context.Context, member string) (aside string, err error
 			}
 		}
 	}
-	if at, err := r.git.Text(ctx, "for-each-ref", "--format=%(worktreepath)", r.branch(member)); at != "" || err != nil {
+	at, err := r.git.Text(ctx, "for-each-ref", "--format=%(worktreepath)", r.branch(member))
+	if at != "" || err != nil {
 		if err == nil {
-			err = fmt.Errorf("the branch %s is checked out in %s, and cannot be moved to what was sent; check out another "+
-				"one there", team.BranchOf(r.team.Name, member), at)
+			err = fmt.Errorf("the branch %s is checked out in %s, and cannot be moved to what was sent; check out "+
+				"another one there", team.BranchOf(r.team.Name, member), at)
 		}
 		return "", err
 	}

@@ -228,8 +228,8 @@ func (p *parser) runsOn(m *mapping, member Member) []string {
 		p.fail(at, "other machines do not have the directory of the team; add isolation: worktree, or leave runsOn "+
 			"out")
 	case p.remote == "":
-		p.fail(at, "the work of the member needs a way to this machine; add remote: with the name of a remote of the repository, such "+
-			"as origin, to the file, or leave runsOn out")
+		p.fail(at, "the work of the member needs a way to this machine; add remote: with the name of a "+
+			"remote of the repository, such as origin, to the file, or leave runsOn out")
 	}
 	return labels
 }
