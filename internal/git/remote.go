@@ -64,3 +64,16 @@ func (r Remote) Harmless(err error) error {
 	}
 	return err
 }
+
+// Rejected reports whether a push failed because the remote's reference has moved on. out is what
+// git push --porcelain printed.
+func Rejected(out []byte) bool {
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "!") && (strings.Contains(line, "fetch first") ||
+			strings.Contains(line, "non-fast-forward") || strings.Contains(line, "stale info") ||
+			strings.Contains(line, "cannot lock ref")) {
+			return true
+		}
+	}
+	return false
+}

@@ -107,12 +107,8 @@ func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
 	if err == nil {
 		return nil
 	}
-	for line := range strings.Lines(string(out)) {
-		if strings.HasPrefix(line, "!") && (strings.Contains(line, "fetch first") ||
-			strings.Contains(line, "non-fast-forward") || strings.Contains(line, "stale info") ||
-			strings.Contains(line, "cannot lock ref")) {
-			return fmt.Errorf("%w: %s", ErrMoved, r.Name)
-		}
+	if git.Rejected(out) {
+		return fmt.Errorf("%w: %s", ErrMoved, r.Name)
 	}
 	return fmt.Errorf("push to %s: %w", r.Name, r.Harmless(err))
 }

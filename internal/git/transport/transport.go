@@ -96,11 +96,8 @@ func (r *Road) send(ctx context.Context, commit, ref string) error {
 	if err == nil {
 		return r.git.UpdateOwn(ctx, ref, ref, commit)
 	}
-	for line := range strings.Lines(string(out)) {
-		if strings.HasPrefix(line, "!") && (strings.Contains(line, "fetch first") ||
-			strings.Contains(line, "non-fast-forward")) {
-			return fmt.Errorf("%w: %s", ErrOther, ref)
-		}
+	if git.Rejected(out) {
+		return fmt.Errorf("%w: %s", ErrOther, ref)
 	}
 	return fmt.Errorf("send the work to %s (%s): %w", r.remote.Name, r.remote.URL, r.remote.Harmless(err))
 }
